@@ -1,0 +1,136 @@
+// Package access is the one door to a write.
+//
+// Nothing is written without a decision and a record: Do decides whether the
+// caller may act, opens the transaction, lets the feature write its rows, adds
+// the audit event, and commits all of it together. A refusal is recorded too,
+// in a transaction of its own. What happens to the object besides (mail to be
+// sent) is a row that the feature writes in the same transaction.
+//
+// An act of administration is decided a second time inside the transaction,
+// with the role read again under a lock on the tenant: an ADMIN who is demoted
+// while the request waits has lost, and two acts in one tenant never decide on
+// the same past.
+//
+// Upkeep is the narrow door beside it, for what is nobody's act: noting that a
+// session was used, counting attempts, the state of the mail queue. A test of
+// the architecture names the packages that may use it.
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Door writes through one database. Make it with New.
+type Door struct{ db *store.DB }
+
+// New returns the door to db.
+func New(db *store.DB) *Door { return &Door{db} }
+
+// Tx is a transaction opened by Do.
+type Tx struct {
+	*store.Tx
+	// By is the caller, the role as it is now.
+	By doorward.Caller
+	// event is what will be recorded.
+	event doorward.Event
+}
+
+// Changed adds a field's values before and after to the event. Never a secret.
+func (tx *Tx) Changed(field, from, to string) {
+	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
+}
+
+// Do decides, runs fn in a transaction, records, and commits. It returns the
+// decision's or fn's error as it is; either way nothing is then written but
+// the record of a refusal. fn may run more than once.
+func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
+	err := Decide(by, act, on)
+	if err == nil {
+		err = d.db.Write(ctx, func(tx *store.Tx) error { return perform(ctx, tx, by, act, on, fn) })
+	}
+	return d.recordRefusal(ctx, by, act, on, err)
+}
+
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
+	by, err := decideAgain(ctx, tx, by, act, on)
+	if err != nil {
+		return err
+	}
+	act2 := &Tx{Tx: tx, By: by, event: event(by, act, on, doorward.Done)}
+	if err := fn(act2); err != nil {
+		return err
+	}
+	return tx.InsertEvent(ctx, act2.event)
+}
+
+// decideAgain judges a user by the role that the membership has now.
+func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward.Action, on doorward.Object) (doorward.Caller, error) {
+	verb, _ := doorward.Lookup(act)
+	if verb.By == doorward.ByProof || on.TenantID == "" {
+		return by, nil
+	}
+	if err := tx.LockTenant(ctx, on.TenantID); err != nil {
+		return by, err
+	}
+	if by.Kind != doorward.ByUser {
+		return by, nil
+	}
+	now, err := tx.Session(ctx, by.Session.ID)
+	if errors.Is(err, store.ErrNone) {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
+	}
+	if err != nil {
+		return by, err
+	}
+	by.User = now.User
+	return by, Decide(by, act, on)
+}
+
+// Require decides without writing anything but a refusal: the gate in front of
+// reads and of whole endpoints.
+func (d *Door) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
+	return d.recordRefusal(ctx, by, act, on, Decide(by, act, on))
+}
+
+// Refuse records that the act was refused for a reason that only the feature
+// knows, and returns the reason.
+func (d *Door) Refuse(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return d.record(ctx, by, act, on, reason)
+}
+
+// recordRefusal records err if it says that the caller may not, and returns it.
+func (d *Door) recordRefusal(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
+	var e *doorward.Error
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden {
+		return err
+	}
+	return d.record(ctx, by, act, on, e)
+}
+
+// record writes the refusal. If that fails the caller is told so: a refusal
+// that nobody can see later hasn't happened.
+func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	ev := event(by, act, on, doorward.Refused)
+	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
+	if err := d.db.Write(ctx, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
+		return err
+	}
+	return reason
+}
+
+// Upkeep writes without a decision or a record. Not for anybody's act.
+func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
+	return d.db.Write(ctx, fn)
+}
+
+func event(by doorward.Caller, act doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
+	return doorward.Event{
+		ID: doorward.NewID(doorward.PrefixEvent), Action: act, Outcome: outcome,
+		ActorType: by.Kind, ActorID: by.ID(), ActorEmail: by.User.Email,
+		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
+	}
+}

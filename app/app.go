@@ -1,0 +1,105 @@
+// Package app is what may happen: the features, each in a package of its own.
+// This file is the list of them, built once.
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/app/login"
+	"github.com/doorward/doorward/app/mail"
+	"github.com/doorward/doorward/app/password"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+// Settings are the choices of the installation that features go by.
+type Settings struct {
+	BaseURL           string // without a slash at the end
+	Sessions          doorward.SessionLimits
+	Attempts          credential.Limits
+	PasswordMinLength int
+	Common            *commonpw.List
+	Hash              argon.Params
+	Transport         smtp.Transport
+	Log               *slog.Logger
+}
+
+// App is the list of features.
+type App struct {
+	Access      *access.Door
+	Login       *login.Login
+	Sessions    *session.Sessions
+	Invitations *invite.Invitations
+	Passwords   *password.Passwords
+	Users       *user.Users
+	Tenants     *tenant.Tenants
+	Keys        *key.Keys
+	Mail        *mail.Mail
+
+	db   *store.DB
+	desk *credential.Desk
+	log  *slog.Logger
+}
+
+// New builds the features over a database whose schema is up to date.
+func New(db *store.DB, s Settings) *App {
+	door := access.New(db)
+	desk := credential.New(door, db, argon.NewPool(s.Hash, argon.Options{}), s.Attempts)
+	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
+	sessions := session.New(door, db, s.Sessions)
+	return &App{
+		Access:      door,
+		Login:       login.New(door, db, desk, sessions),
+		Sessions:    sessions,
+		Invitations: invite.New(door, db, desk, rules),
+		Passwords:   password.New(door, db, desk, rules),
+		Users:       user.New(door, db),
+		Tenants:     tenant.New(door, db),
+		Keys:        key.New(door, db),
+		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
+		db:          db, desk: desk, log: s.Log,
+	}
+}
+
+// Ready returns nil when requests can be served: the database answers and has
+// the schema that this binary needs.
+func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
+
+// sweepEvery: nothing depends on the sweep but the size of tables.
+const sweepEvery = 10 * time.Minute
+
+// Run does the upkeep (delivering mail, deleting what is over) until ctx ends.
+func (a *App) Run(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { defer close(done); a.Mail.Run(ctx) }()
+	a.sweepUntil(ctx)
+	<-done
+}
+
+func (a *App) sweepUntil(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx)); err != nil {
+				a.log.Warn("sweep", "err", err)
+			}
+		}
+	}
+}

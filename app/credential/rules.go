@@ -1,0 +1,79 @@
+package credential
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/mailaddr"
+)
+
+// MaxPasswordLength is the longest password in code points.
+const MaxPasswordLength = 128
+
+// Rules say which passwords may be set: a length and no composition rules, no
+// password that many people use, nothing that everybody knows of the person
+// (NIST SP 800-63B-4, section 3.1.1.2).
+type Rules struct {
+	MinLength int // in code points
+	Common    *commonpw.List
+}
+
+// shortWord: shorter words of the person's identity occur in good passwords.
+const shortWord = 4
+
+// CheckNew returns what is wrong with a new password and its confirmation,
+// each with a pointer: required, mismatch, too_short, too_long, too_common,
+// contains_identity. The words are those of the person's identity besides the
+// address: names of the person and of tenants.
+func (r Rules) CheckNew(password, confirm, email string, words ...string) []doorward.FieldError {
+	password, confirm = norm.NFC.String(password), norm.NFC.String(confirm)
+	var faults []doorward.FieldError
+	if f, bad := r.password(password, email, words); bad {
+		f.Pointer = "/password"
+		faults = append(faults, f)
+	}
+	switch {
+	case confirm == "":
+		faults = append(faults, doorward.FieldError{Pointer: "/confirmPassword", Code: "required", Message: "Repeat the password."})
+	case password != confirm:
+		faults = append(faults, doorward.FieldError{Pointer: "/confirmPassword", Code: "mismatch", Message: "The two passwords differ. Type the same one twice."})
+	}
+	return faults
+}
+
+func (r Rules) password(password, email string, words []string) (doorward.FieldError, bool) {
+	length := utf8.RuneCountInString(password)
+	switch {
+	case password == "":
+		return doorward.FieldError{Code: "required", Message: "Choose a password."}, true
+	case length > MaxPasswordLength || len(password) > MaxPasswordBytes:
+		return doorward.FieldError{Code: "too_long", Message: "The password may have 128 characters and 1,024 bytes at most."}, true
+	case length < r.MinLength:
+		return doorward.FieldError{Code: "too_short", Message: "The password needs at least " + strconv.Itoa(r.MinLength) + " characters. A few words in a row are easy to remember."}, true
+	case r.Common.Contains(password):
+		return doorward.FieldError{Code: "too_common", Message: "Many people use this password, so it is among the first to be guessed. Choose another one."}, true
+	case containsAny(password, append(words, email, mailaddr.Local(email))):
+		return doorward.FieldError{Code: "contains_identity", Message: "The password contains your address, your name or the name of the tenant. Leave these out."}, true
+	}
+	return doorward.FieldError{}, false
+}
+
+// containsAny compares letter case aside. Folding both cases also meets
+// letters whose upper and lower forms don't map one to one.
+func containsAny(password string, words []string) bool {
+	password = fold(password)
+	for _, w := range words {
+		w = fold(norm.NFC.String(strings.TrimSpace(w)))
+		if utf8.RuneCountInString(w) >= shortWord && strings.Contains(password, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }

@@ -1,0 +1,165 @@
+package credential
+
+import (
+	"context"
+	"encoding/hex"
+	"net/netip"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Limits bound the attempts at passwords. The numbers are those of the
+// contract; 0 switches a limit off.
+type Limits struct {
+	PerAccount int // failures per address before attempts are delayed
+	PerIP      int // failures per client address in ten minutes
+}
+
+const (
+	firstDelay    = time.Second
+	longestDelay  = 15 * time.Minute
+	accountMemory = 24 * time.Hour // failures are forgotten a day after the first
+	ipWindow      = 10 * time.Minute
+	deviceWindow  = time.Hour
+	deviceHits    = 10
+	// DeviceLife is how long a browser that signed in is known.
+	DeviceLife = 400 * 24 * time.Hour
+)
+
+// attempt names the buckets in which an attempt was counted.
+type attempt struct{ own, ip string }
+
+// reserve counts the attempt before anything is hashed, in the database, so
+// that parallel guesses, over several nodes too, can't pass the limits between
+// the check and the count. An attempt that is refused here is not counted.
+func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+	a := attempt{ip: "ip:" + network(by.IP)}
+	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := d.countIP(ctx, tx, a.ip); err != nil {
+			return err
+		}
+		known, err := d.knownDevice(ctx, tx, by, email)
+		if err != nil {
+			return err
+		}
+		if known {
+			a.own = "device:" + hex.EncodeToString(by.Device)
+			return d.countDevice(ctx, tx, a.own)
+		}
+		a.own = accountBucket(email, by)
+		return d.countAccount(ctx, tx, a.own)
+	})
+	return a, err
+}
+
+// accountBucket: texts that are no address share one counter per client, so
+// that flooding with them fills no table.
+func accountBucket(email string, by doorward.Caller) string {
+	if email == "" {
+		return "nobody:" + network(by.IP)
+	}
+	return "account:" + email
+}
+
+func (d *Desk) knownDevice(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (bool, error) {
+	if by.Device == nil {
+		return false, nil
+	}
+	return tx.DeviceKnown(ctx, by.Device, email, tx.Now.Add(-DeviceLife))
+}
+
+func (d *Desk) countIP(ctx context.Context, tx *store.Tx, bucket string) error {
+	if d.limits.PerIP == 0 {
+		return nil
+	}
+	t, err := tx.HitThrottle(ctx, bucket, ipWindow)
+	if err == nil && t.Hits > d.limits.PerIP {
+		return tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
+	}
+	return err
+}
+
+// countDevice counts in the allowance of a known device, which nobody else can
+// use up.
+func (d *Desk) countDevice(ctx context.Context, tx *store.Tx, bucket string) error {
+	if d.limits.PerAccount == 0 {
+		return nil
+	}
+	t, err := tx.HitThrottle(ctx, bucket, deviceWindow)
+	if err == nil && t.Hits > deviceHits {
+		return tooMany(t.Since.Add(deviceWindow).Sub(tx.Now))
+	}
+	return err
+}
+
+func (d *Desk) countAccount(ctx context.Context, tx *store.Tx, bucket string) error {
+	if d.limits.PerAccount == 0 {
+		return nil
+	}
+	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+	if err != nil {
+		return err
+	}
+	if wait := t.Until.Sub(tx.Now); wait > 0 {
+		return tooMany(wait)
+	}
+	if t.Hits < d.limits.PerAccount {
+		return nil
+	}
+	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
+}
+
+// delay is 1 s after the last free failure and doubles with each further one.
+func delay(further int) time.Duration {
+	if further > 10 {
+		return longestDelay
+	}
+	return min(firstDelay<<further, longestDelay)
+}
+
+// settle takes a successful attempt back: it clears the counter it was counted
+// in and is no failure of its client address.
+func (d *Desk) settle(ctx context.Context, a attempt) error {
+	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.ClearThrottle(ctx, a.own); err != nil {
+			return err
+		}
+		return tx.RefundThrottle(ctx, a.ip)
+	})
+}
+
+// Forgive clears the delays of an address, after a reset by its mail.
+func Forgive(ctx context.Context, tx *store.Tx, email string) error {
+	return tx.ClearThrottle(ctx, "account:"+email)
+}
+
+func tooMany(wait time.Duration) error {
+	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
+}
+
+// network is what counts as one client: an IPv4 address, or the /64 that one
+// IPv6 customer has.
+func network(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return ip
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	prefix, _ := addr.Prefix(64)
+	return prefix.String()
+}
+
+// Sweep deletes counters and devices that decide nothing any more.
+func (d *Desk) Sweep(ctx context.Context) error {
+	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory)); err != nil {
+			return err
+		}
+		return tx.DeleteOldDevices(ctx, tx.Now.Add(-DeviceLife))
+	})
+}

@@ -1,0 +1,229 @@
+package invite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Complete makes the account of an invited person who has none, with its first
+// password, and the membership. Errors, in this order: invitation_not_found,
+// invitation_expired, invitation_revoked, invitation_used, tenant_frozen,
+// account_exists, validation_failed (the token stays usable).
+func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
+	if token == "" {
+		faults := i.rules.CheckNew(password, confirm, "")
+		return doorward.User{}, doorward.InvalidFields(append([]doorward.FieldError{noToken}, faults...)...)
+	}
+	inv, tenant, err := i.open(ctx, token)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	if err := i.noAccount(ctx, inv.Email); err != nil {
+		return doorward.User{}, err
+	}
+	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
+		return doorward.User{}, doorward.InvalidFields(faults...)
+	}
+	hash, err := i.desk.Hash(ctx, password)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash}
+	return i.join(ctx, by, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
+}
+
+var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
+
+func (i *Invitations) noAccount(ctx context.Context, email string) error {
+	_, err := i.db.Read().AccountByEmail(ctx, email)
+	switch {
+	case err == nil:
+		return doorward.Fail(doorward.CodeAccountExists, "")
+	case errors.Is(err, store.ErrNone):
+		return nil
+	}
+	return err
+}
+
+func create(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	account.CreatedAt = tx.Now
+	added, err := tx.InsertAccount(ctx, account)
+	if err == nil && !added {
+		err = doorward.Fail(doorward.CodeAccountExists, "")
+	}
+	return err
+}
+
+// Accept makes the membership of an invited person who has an account, proved
+// by a session (by) of that address or by the account's password. Errors:
+// unauthenticated with neither, invitation_not_found and its like,
+// wrong_account, invalid_credentials, too_many_attempts.
+func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (doorward.User, error) {
+	if by.Kind != doorward.ByUser && password == "" {
+		return doorward.User{}, doorward.Fail(doorward.CodeUnauthenticated, "Sign in as the invited person, or send the password of that account.")
+	}
+	if token == "" {
+		return doorward.User{}, doorward.InvalidFields(noToken)
+	}
+	inv, _, err := i.open(ctx, token)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	account, err := i.prove(ctx, by, inv, password)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	return i.join(ctx, by, inv, account, func(tx *access.Tx) error { return unchanged(ctx, tx, account) })
+}
+
+// prove returns the invited account when the session or the password is its
+// own.
+func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (doorward.Account, error) {
+	if by.Kind == doorward.ByUser && by.User.Email == inv.Email {
+		return i.db.Read().Account(ctx, by.User.ID)
+	}
+	if password == "" {
+		return doorward.Account{}, doorward.Fail(doorward.CodeWrongAccount, "")
+	}
+	return i.desk.Check(ctx, by, inv.Email, password)
+}
+
+// unchanged holds the account and refuses when its password has been changed
+// since it was verified.
+func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
+	if err == nil && !same {
+		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
+	}
+	return err
+}
+
+// open returns the invitation of a token, and its tenant, if it can be
+// accepted now.
+func (i *Invitations) open(ctx context.Context, token string) (doorward.Invitation, doorward.Tenant, error) {
+	read := i.db.Read()
+	inv, err := byToken(ctx, read, token)
+	if err != nil {
+		return inv, doorward.Tenant{}, err
+	}
+	if err := acceptable(ctx, read, inv, i.db.Now()); err != nil {
+		return inv, doorward.Tenant{}, err
+	}
+	tenant, err := read.Tenant(ctx, inv.TenantID)
+	return inv, tenant, err
+}
+
+func byToken(ctx context.Context, read store.Reader, token string) (doorward.Invitation, error) {
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return doorward.Invitation{}, doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	hash := parsed.Hash()
+	inv, err := read.InvitationByToken(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		return inv, doorward.Fail(doorward.CodeInvitationNotFound, "")
+	}
+	return inv, err
+}
+
+// acceptable returns why the invitation can't be accepted at the instant.
+func acceptable(ctx context.Context, read store.Reader, inv doorward.Invitation, now time.Time) error {
+	switch inv.StateAt(now) {
+	case doorward.InvitationAccepted:
+		return doorward.Fail(doorward.CodeInvitationUsed, "")
+	case doorward.InvitationRevoked:
+		return doorward.Fail(doorward.CodeInvitationRevoked, "")
+	case doorward.InvitationExpired:
+		return doorward.Fail(doorward.CodeInvitationExpired, "")
+	}
+	if err := stillAuthorised(ctx, read, inv); err != nil {
+		return err
+	}
+	tenant, err := read.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return err
+	}
+	switch tenant.Status {
+	case doorward.TenantFrozen:
+		return doorward.Fail(doorward.CodeTenantFrozen, "")
+	case doorward.TenantClosing:
+		return doorward.Fail(doorward.CodeTenantClosing, "")
+	}
+	return nil
+}
+
+// stillAuthorised judges by the inviter's present role: what somebody who may
+// no longer invite has offered is no offer any more.
+func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
+	if inv.InvitedBy == "" { // the operator
+		return nil
+	}
+	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
+	if access.Decide(doorward.Caller{}.As(inviter), doorward.UserInvite, on) != nil {
+		return doorward.Fail(doorward.CodeInvitationRevoked, "")
+	}
+	return nil
+}
+
+// join uses the invitation up and makes the account a member, as one act.
+func (i *Invitations) join(ctx context.Context, by doorward.Caller, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
+	user := doorward.User{
+		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
+	}
+	on := doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
+	err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, on, func(tx *access.Tx) error {
+		if err := i.use(ctx, tx, inv); err != nil {
+			return err
+		}
+		if err := prepare(tx); err != nil {
+			return err
+		}
+		return enrol(ctx, tx, &user)
+	})
+	return user, err
+}
+
+// use: of many callers at once one gets past it. The lock on the tenant comes
+// first, so that an inviter who is being demoted or a tenant that is being
+// frozen is seen as it will be.
+func (i *Invitations) use(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
+		return err
+	}
+	used, err := tx.AcceptInvitation(ctx, inv.ID)
+	if err != nil {
+		return err
+	}
+	if used {
+		inv.State = doorward.InvitationPending
+		return acceptable(ctx, tx.Reader, inv, tx.Now)
+	}
+	now, err := tx.Invitation(ctx, inv.ID)
+	if err != nil {
+		return err
+	}
+	return acceptable(ctx, tx.Reader, now, tx.Now)
+}
+
+func enrol(ctx context.Context, tx *access.Tx, user *doorward.User) error {
+	user.CreatedAt = tx.Now
+	added, err := tx.InsertMembership(ctx, *user)
+	if err != nil {
+		return err
+	}
+	if !added {
+		return doorward.Fail(doorward.CodeAlreadyMember, "")
+	}
+	*user, err = tx.User(ctx, user.TenantID, user.ID)
+	return err
+}

@@ -1,0 +1,92 @@
+// Package invite offers memberships and lets people accept them.
+//
+// An invitation belongs to an address. Somebody new completes a registration
+// and so makes the account; somebody who has an account accepts with a session
+// or the account's password, which an invitation never changes. Either way the
+// invitation is used up by one conditional statement before anything else is
+// written, and the inviter's authority is judged again at that moment.
+package invite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/store"
+)
+
+// Invitations is the feature. Make it with New.
+type Invitations struct {
+	door  *access.Door
+	db    *store.DB
+	desk  *credential.Desk
+	rules credential.Rules
+}
+
+// New returns the feature.
+func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules) *Invitations {
+	return &Invitations{door, db, desk, rules}
+}
+
+// Send invites a person to the caller's tenant and queues the mail. Errors:
+// forbidden when the role outranks the caller's, invitation_pending (with
+// invitationId), already_member, validation_failed.
+func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
+	inv, faults := o.invitation(by)
+	on := doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
+	err := i.door.Do(ctx, by, doorward.UserInvite, on, func(tx *access.Tx) error {
+		if err := free(ctx, tx, inv); err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			return doorward.InvalidFields(faults...)
+		}
+		tx.Changed("email", "", inv.Email)
+		tx.Changed("role", "", string(inv.Role))
+		inv.CreatedAt, inv.ExpiresAt = tx.Now, tx.Now.Add(o.life())
+		return insert(ctx, tx, inv)
+	})
+	return inv, err
+}
+
+// free returns nil when nothing stands against an invitation to the address:
+// a member, suspended or not, or a pending invitation.
+func free(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+	_, err := tx.UserByEmail(ctx, inv.TenantID, inv.Email)
+	if err == nil {
+		return doorward.Fail(doorward.CodeAlreadyMember, "")
+	}
+	if !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	old, err := tx.PendingInvitation(ctx, inv.TenantID, inv.Email)
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err != nil || old.StateAt(tx.Now) != doorward.InvitationPending {
+		return err
+	}
+	return alreadyPending(old.ID)
+}
+
+func alreadyPending(id string) error {
+	fail := doorward.Fail(doorward.CodeInvitationPending, "")
+	fail.Extra = map[string]string{"invitationId": id}
+	return fail
+}
+
+func insert(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+	if err := tx.RetireExpiredInvitation(ctx, inv.TenantID, inv.Email); err != nil {
+		return err
+	}
+	added, err := tx.InsertInvitation(ctx, inv)
+	if err != nil {
+		return err
+	}
+	if !added { // the lock on the tenant excludes it; the index has the last word
+		return alreadyPending("")
+	}
+	return tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)
+}

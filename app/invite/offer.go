@@ -1,0 +1,66 @@
+package invite
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/mailaddr"
+)
+
+// Offer is what an administrator asks for, as typed.
+type Offer struct {
+	Email  string
+	Role   string
+	Name   string // may be empty
+	Days   *int64 // nil: doorward.InvitationDaysDefault
+	Locale string // BCP 47; empty: English
+}
+
+// invitation returns what can be read of the offer, and its faults. A field at
+// fault stays empty, so that it decides nothing.
+func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
+	inv := doorward.Invitation{
+		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.User.TenantID, InvitedBy: by.User.ID,
+		Name: o.Name, Locale: o.Locale, State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
+	}
+	var faults []doorward.FieldError
+	fault := func(pointer, code, message string) {
+		faults = append(faults, doorward.FieldError{Pointer: pointer, Code: code, Message: message})
+	}
+	email, err := mailaddr.Parse(o.Email)
+	switch inv.Email = email; {
+	case o.Email == "":
+		fault("/email", "required", "Say whom to invite.")
+	case err != nil:
+		fault("/email", "invalid", "This is "+err.Error()+".")
+	}
+	switch role := doorward.Role(o.Role); {
+	case o.Role == "":
+		fault("/role", "required", "Say which role: OWNER, ADMIN, USER or VIEWER.")
+	case !role.Valid():
+		fault("/role", "invalid", "The roles are OWNER, ADMIN, USER and VIEWER, in capitals.")
+	default:
+		inv.Role = role
+	}
+	faults = append(faults, doorward.CheckName("/name", o.Name)...)
+	if o.Days != nil && (*o.Days < 1 || *o.Days > doorward.InvitationDaysMax) {
+		fault("/expiresInDays", "out_of_range", "An invitation is valid for 1 to 30 days.")
+	}
+	if o.Locale != "" && !locale.MatchString(o.Locale) {
+		fault("/locale", "invalid", "Write the language as in \"en\" or \"de-CH\" (BCP 47).")
+	}
+	return inv, faults
+}
+
+// locale is the shape of a BCP 47 language tag (RFC 5646, section 2.1) as far
+// as mails care.
+var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
+
+func (o Offer) life() time.Duration {
+	days := int64(doorward.InvitationDaysDefault)
+	if o.Days != nil {
+		days = *o.Days
+	}
+	return time.Duration(days) * 24 * time.Hour
+}

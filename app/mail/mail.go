@@ -1,0 +1,257 @@
+// Package mail delivers what other features have queued.
+//
+// A feature writes a row that says which mail goes to whom about what, in the
+// transaction of its act; the worker here makes the text and the link and hands
+// it to the mail server. So nothing is sent for what did not happen, a mail
+// server that is down delays mail and changes no answer, and the database never
+// holds a token that opens anything: it is made when the mail leaves, and only
+// its hash is stored.
+//
+// Several workers, in several processes, may serve one queue. Each try is
+// claimed first by a conditional statement. A worker that dies between the mail
+// server's receipt and its own note sends the mail a second time, under the
+// same Message-ID.
+package mail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+// Mail is the worker. Make it with New.
+type Mail struct {
+	door      *access.Door
+	db        *store.DB
+	transport smtp.Transport
+	baseURL   string
+	log       *slog.Logger
+}
+
+// New returns a worker that sends by transport and puts links below baseURL.
+func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, log *slog.Logger) *Mail {
+	return &Mail{door, db, transport, baseURL, log}
+}
+
+const (
+	pollEvery   = time.Second // finds mail that other processes queued
+	batch       = 8           // mails sent side by side
+	sendTimeout = 30 * time.Second
+	// claimFor is longer than a try can take, so that no mail is tried twice
+	// at once.
+	claimFor = 2 * time.Minute
+)
+
+// pauses between tries; after the last the mail has failed. Together they are
+// a little over two days, the span that RFC 5321, section 4.5.4.1, has mail
+// servers keep trying.
+var pauses = func() []time.Duration {
+	p := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
+	for range 48 {
+		p = append(p, time.Hour)
+	}
+	return p
+}()
+
+// Run delivers mail until ctx ends: at once what this process queues, within a
+// second what another one does.
+func (m *Mail) Run(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if err := m.Deliver(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("mail queue", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.db.MailQueued():
+		case <-tick.C:
+		}
+	}
+}
+
+// Deliver tries every mail that is due, once. The error is one of the
+// database; a mail that could not be sent is noted in its row.
+func (m *Mail) Deliver(ctx context.Context) error {
+	for {
+		due, err := m.db.Read().DueMails(ctx, m.db.Now(), batch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		if err := m.tryAll(ctx, due); err != nil {
+			return err
+		}
+	}
+}
+
+// tryAll sends side by side, so that one slow recipient delays no other.
+func (m *Mail) tryAll(ctx context.Context, due []store.Mail) error {
+	errs := make([]error, len(due))
+	var wg sync.WaitGroup
+	for i, row := range due {
+		wg.Go(func() { errs[i] = m.try(ctx, row) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// errTaken says that another worker has the mail.
+var errTaken = errors.New("mail: taken by another worker")
+
+func (m *Mail) try(ctx context.Context, row store.Mail) error {
+	var letter *letter
+	err := m.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		if taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(claimFor)); err != nil || !taken {
+			return errors.Join(err, errTaken)
+		}
+		letter, err = m.compose(ctx, tx, row)
+		return err
+	})
+	switch {
+	case errors.Is(err, errTaken):
+		return nil
+	case err != nil || letter == nil:
+		return err
+	}
+	return m.send(ctx, row, letter)
+}
+
+// send hands the letter over. The server was told before the row is: the
+// other order would lose the mail of a worker that dies in between.
+func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter) error {
+	sending, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	err := m.transport.Send(sending, letter.message(row))
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // shutting down: the claim runs out and it is tried again
+	}
+	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+}
+
+func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr error) error {
+	switch {
+	case sendErr == nil:
+		return tx.MailSent(ctx, row.ID)
+	case smtp.Permanent(sendErr), row.Tries >= len(pauses):
+		m.log.Error("mail given up", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
+		return tx.MailFailed(ctx, row.ID, sendErr.Error())
+	}
+	m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
+	return tx.MailRetry(ctx, row.ID, tx.Now.Add(pauses[row.Tries]), sendErr.Error())
+}
+
+// keepFor is how long finished mails are kept that show no state to anybody.
+const keepFor = 24 * time.Hour
+
+// Sweep deletes rows that are of no use any more.
+func (m *Mail) Sweep(ctx context.Context) error {
+	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteOldMails(ctx, tx.Now.Add(-keepFor)) })
+}
+
+// resetLife is how long a password reset can be used, from the moment its mail
+// is made.
+const resetLife = 30 * time.Minute
+
+// compose makes the letter of a row inside the transaction that claims it: nil
+// when there is nothing to send any more.
+func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	switch row.Kind {
+	case store.MailInvitation:
+		return m.composeInvitation(ctx, tx, row)
+	case store.MailReset:
+		return m.composeReset(ctx, tx, row)
+	}
+	return nil, tx.MailFailed(ctx, row.ID, "this version of doorward knows no mail of the kind "+string(row.Kind))
+}
+
+func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	inv, err := tx.Invitation(ctx, row.SubjectID)
+	if errors.Is(err, store.ErrNone) {
+		return nil, tx.DeleteMail(ctx, row.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if state := inv.StateAt(tx.Now); state != doorward.InvitationPending {
+		return nil, tx.MailFailed(ctx, row.ID, "not sent: the invitation is "+string(state))
+	}
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	inviter, err := m.inviter(ctx, tx, inv)
+	if err != nil {
+		return nil, err
+	}
+	token, err := mint(ctx, tx, inv.ID)
+	return newLetter("invitation", inv.Locale, words{
+		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Inviter: inviter,
+		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: inv.ExpiresAt.Format("2006-01-02 15:04 UTC"),
+	}), err
+}
+
+// inviter is how the mail calls who invited; empty for the operator.
+func (m *Mail) inviter(ctx context.Context, tx *store.Tx, inv doorward.Invitation) (string, error) {
+	user, err := tx.User(ctx, inv.TenantID, inv.InvitedBy)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return "", nil
+	case err != nil || user.Name == "":
+		return user.Email, err
+	}
+	return user.Name + " (" + user.Email + ")", nil
+}
+
+// composeReset finds out only now whether the address has an account. A second
+// try goes on with the reset of the first, so that the copy which arrives is
+// never a dead one.
+func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	account, err := m.resettable(ctx, tx, row.Recipient)
+	if errors.Is(err, store.ErrNone) {
+		return nil, tx.DeleteMail(ctx, row.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if row.SubjectID == "" {
+		if row.SubjectID, err = startReset(ctx, tx, row, account); err != nil {
+			return nil, err
+		}
+	}
+	token, err := mint(ctx, tx, row.SubjectID)
+	return newLetter("reset", "", words{Link: m.baseURL + "/reset#token=" + token, Code: token}), err
+}
+
+// resettable returns the account of the address if it can be signed in to
+// somewhere, else store.ErrNone.
+func (m *Mail) resettable(ctx context.Context, tx *store.Tx, email string) (doorward.Account, error) {
+	account, err := tx.AccountByEmail(ctx, email)
+	if err != nil {
+		return account, err
+	}
+	active, err := tx.CountActiveMemberships(ctx, account.ID)
+	if err == nil && active == 0 {
+		err = store.ErrNone
+	}
+	return account, err
+}
+
+// startReset ends earlier resets: the newest mail is the one that counts.
+func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorward.Account) (string, error) {
+	if err := tx.ExpireResets(ctx, account.ID); err != nil {
+		return "", err
+	}
+	reset := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: account.ID, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(resetLife)}
+	if err := tx.InsertReset(ctx, reset); err != nil {
+		return "", err
+	}
+	return reset.ID, tx.SetMailSubject(ctx, row.ID, reset.ID)
+}

@@ -1,0 +1,79 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Reset sets a new password with the token of a reset mail and ends all
+// sessions of the person. Errors, in this order: reset_not_found, reset_used,
+// reset_expired, validation_failed (the token stays usable).
+func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) error {
+	if token == "" {
+		faults := p.rules.CheckNew(password, confirm, "")
+		return doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
+	}
+	reset, account, err := p.open(ctx, token)
+	if err != nil {
+		return err
+	}
+	words, err := p.words(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	if faults := p.rules.CheckNew(password, confirm, account.Email, words...); len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
+	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset.ID) })
+	if errors.Is(err, errRaced) {
+		return doorward.Fail(doorward.CodeResetExpired, "The password was changed while this was on its way.")
+	}
+	return err
+}
+
+// open returns the reset of a token and its account, if it can be used now.
+func (p *Passwords) open(ctx context.Context, token string) (store.Reset, doorward.Account, error) {
+	parsed, err := secret.Parse(token)
+	if err != nil {
+		return store.Reset{}, doorward.Account{}, doorward.Fail(doorward.CodeResetNotFound, "")
+	}
+	hash := parsed.Hash()
+	reset, err := p.db.Read().ResetByToken(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeResetNotFound, "")
+	}
+	if err != nil {
+		return reset, doorward.Account{}, err
+	}
+	if err := usable(reset, p.db.Now()); err != nil {
+		return reset, doorward.Account{}, err
+	}
+	account, err := p.db.Read().Account(ctx, reset.UserID)
+	return reset, account, err
+}
+
+func usable(r store.Reset, now time.Time) error {
+	switch {
+	case r.UsedAt != nil:
+		return doorward.Fail(doorward.CodeResetUsed, "")
+	case !now.Before(r.ExpiresAt):
+		return doorward.Fail(doorward.CodeResetExpired, "")
+	}
+	return nil
+}
+
+// use: of many callers at once one gets past it.
+func use(ctx context.Context, tx *access.Tx, id string) error {
+	used, err := tx.UseReset(ctx, id)
+	if err == nil && !used {
+		err = doorward.Fail(doorward.CodeResetUsed, "")
+	}
+	return err
+}

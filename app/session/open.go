@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Open opens a session in the tenant for an account whose password has just
+// been verified against account.PasswordHash. Everything that could have
+// changed since (password, membership, tenant) is checked again under locks,
+// so that no session outlives what allowed it. Errors are those of a login.
+func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string) (Opened, error) {
+	opened, hash := s.draft(by, account.ID, tenantID)
+	who := doorward.User{ID: account.ID, Email: account.Email}
+	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		return s.insert(ctx, tx, &opened, account, hash)
+	})
+	return opened, err
+}
+
+// Switch opens a session of the caller in another tenant and ends the one it
+// came with. Without an active membership there it is not_found.
+func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
+	opened, hash := s.draft(by, by.User.ID, tenantID)
+	err := s.door.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		account, err := tx.Account(ctx, by.User.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.insert(ctx, tx, &opened, account, hash); err != nil {
+			return notMember(err)
+		}
+		return s.endOld(ctx, tx, by.Session)
+	})
+	return opened, err
+}
+
+// notMember: for a signed-in person a tenant without an active membership is
+// an absent one.
+func notMember(err error) error {
+	if doorward.HasCode(err, doorward.CodeInvalidCredentials) || doorward.HasCode(err, doorward.CodeMembershipSuspended) {
+		return doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return err
+}
+
+func (s *Sessions) endOld(ctx context.Context, tx *access.Tx, old doorward.Session) error {
+	ended, err := tx.DeleteSession(ctx, old.ID)
+	if err == nil && !ended {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
+	}
+	tx.Changed("session", old.ID, "")
+	return err
+}
+
+// draft makes the session and its token; the token's hash is what is stored.
+func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, secret.Hash) {
+	token := secret.New()
+	return Opened{Token: token, Session: doorward.Session{
+		ID: doorward.NewID(doorward.PrefixSession), UserID: userID, TenantID: tenantID,
+		IP: by.IP, UserAgent: by.UserAgent,
+	}}, token.Hash()
+}
+
+// insert writes the session. The order of locks, account then membership, is
+// that of every act that ends sessions.
+func (s *Sessions) insert(ctx context.Context, tx *access.Tx, o *Opened, account doorward.Account, hash secret.Hash) error {
+	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
+	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return doorward.Fail(doorward.CodeInvalidCredentials, "")
+	}
+	if o.User, err = admit(ctx, tx, o.Session); err != nil {
+		return err
+	}
+	if err := tx.DeleteOverdueUserSessions(ctx, account.ID, tx.Now.Add(-s.limits.Absolute), tx.Now.Add(-s.limits.Idle)); err != nil {
+		return err
+	}
+	if err := tx.InsertSession(ctx, o.Session, hash[:]); err != nil {
+		return err
+	}
+	return s.endOldest(ctx, tx, account.ID)
+}
+
+// admit returns the user as a member of the session's tenant if both are
+// active.
+func admit(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
+	active, err := tx.RecordLogin(ctx, session.TenantID, session.UserID)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	user, err := tx.User(ctx, session.TenantID, session.UserID)
+	if errors.Is(err, store.ErrNone) {
+		return user, doorward.Fail(doorward.CodeInvalidCredentials, "")
+	}
+	if err != nil {
+		return user, err
+	}
+	if !active { // resumed this instant: not held by the lock, so not yet
+		user.Status = doorward.UserSuspended
+	}
+	return user, Usable(user)
+}
+
+// Usable returns nil when a session may be opened in the membership, else why
+// not.
+func Usable(u doorward.User) error {
+	switch {
+	case u.Status != doorward.UserActive:
+		return doorward.Fail(doorward.CodeMembershipSuspended, "")
+	case u.TenantStatus == doorward.TenantFrozen:
+		return doorward.Fail(doorward.CodeTenantFrozen, "")
+	case u.TenantStatus == doorward.TenantClosing:
+		return doorward.Fail(doorward.CodeTenantClosing, "")
+	}
+	return nil
+}
+
+// endOldest keeps the number of sessions within the limit.
+func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, userID string) error {
+	if s.limits.PerUser == 0 {
+		return nil
+	}
+	_, err := tx.DeleteOldestSessions(ctx, userID, s.limits.PerUser)
+	return err
+}

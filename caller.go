@@ -1,0 +1,52 @@
+package doorward
+
+// CallerKind says what a caller has shown.
+type CallerKind string
+
+// The kinds of callers; also the actor types of audit events.
+const (
+	Anonymous CallerKind = "anonymous"
+	ByUser    CallerKind = "user"
+	Operator  CallerKind = "operator"
+	System    CallerKind = "system"
+)
+
+// Caller is who asks, and from where. It goes down from the protocol floor to
+// the decision and ends in the audit event.
+type Caller struct {
+	Kind CallerKind
+
+	// User and Session are set for a user with a session.
+	User    User
+	Session Session
+
+	// KeyID is set for an operator with a key; an operator at the command
+	// line has none.
+	KeyID string
+
+	// Device is the hash of the cookie of a browser that says it has signed in
+	// before; nil without one.
+	Device []byte
+
+	IP        string // the client's address, after trusted proxies
+	UserAgent string
+	RequestID string
+}
+
+// ID is the id of the user or key, or empty.
+func (c Caller) ID() string {
+	if c.Kind == ByUser {
+		return c.User.ID
+	}
+	return c.KeyID
+}
+
+// As returns the caller as the user, who has just proved to be that one, with
+// the address and request id kept.
+func (c Caller) As(u User) Caller {
+	c.Kind, c.User, c.KeyID = ByUser, u, ""
+	return c
+}
+
+// OperatorAtTerminal is the caller of every command.
+func OperatorAtTerminal() Caller { return Caller{Kind: Operator, UserAgent: "doorward command line"} }

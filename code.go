@@ -1,0 +1,121 @@
+package doorward
+
+// Code is the stable name of an error, the last part of its problem type.
+type Code string
+
+// Kind groups codes by what went wrong; the protocol floor maps it to a status.
+type Kind int
+
+// The kinds of errors.
+const (
+	KindInternal        Kind = iota // a defect of ours
+	KindMalformed                   // the form of the request
+	KindUnauthenticated             // no valid credential
+	KindForbidden                   // known caller, refused
+	KindNotFound                    // absent, or in another tenant
+	KindConflict                    // the state doesn't allow it
+	KindGone                        // once valid, now over
+	KindInvalid                     // the meaning of the request
+	KindTooMany                     // later
+	KindUnavailable                 // can't tell now
+	KindMethod                      // the method isn't one of the path's
+	KindTooLarge                    // the body's size
+	KindMediaType                   // the body's type
+)
+
+// The codes of all errors.
+const (
+	CodeNotFound             Code = "not_found"
+	CodeMethodNotAllowed     Code = "method_not_allowed"
+	CodeCrossOrigin          Code = "cross_origin"
+	CodeUnauthenticated      Code = "unauthenticated"
+	CodeForbidden            Code = "forbidden"
+	CodeBodyTooLarge         Code = "body_too_large"
+	CodeUnsupportedMediaType Code = "unsupported_media_type"
+	CodeInvalidBody          Code = "invalid_body"
+	CodeValidationFailed     Code = "validation_failed"
+	CodeUnavailable          Code = "unavailable"
+	CodeInternal             Code = "internal_error"
+	CodeTooManyAttempts      Code = "too_many_attempts"
+
+	CodeInvitationPending  Code = "invitation_pending"
+	CodeAlreadyMember      Code = "already_member"
+	CodeInvitationNotFound Code = "invitation_not_found"
+	CodeInvitationExpired  Code = "invitation_expired"
+	CodeInvitationRevoked  Code = "invitation_revoked"
+	CodeInvitationUsed     Code = "invitation_used"
+	CodeAccountExists      Code = "account_exists"
+	CodeWrongAccount       Code = "wrong_account"
+
+	CodeInvalidCredentials  Code = "invalid_credentials"
+	CodeMembershipSuspended Code = "membership_suspended"
+	CodeTenantFrozen        Code = "tenant_frozen"
+	CodeTenantClosing       Code = "tenant_closing"
+	CodeLastOwner           Code = "last_owner"
+
+	CodeResetNotFound Code = "reset_not_found"
+	CodeResetExpired  Code = "reset_expired"
+	CodeResetUsed     Code = "reset_used"
+)
+
+// Problem describes a code: it is the title of every such answer and the page
+// behind its type.
+type Problem struct {
+	Code  Code
+	Kind  Kind
+	Title string // never varies
+	Help  string // what it means and what to do
+}
+
+var problems = []Problem{
+	{CodeNotFound, KindNotFound, "Not found", "There is nothing at this address, or it belongs to another tenant; the answer is the same for both. Check the path and the id."},
+	{CodeMethodNotAllowed, KindMethod, "Method not allowed", "The path exists, but not with this method. The Allow header lists the methods it has."},
+	{CodeCrossOrigin, KindForbidden, "Refused from another origin", "A browser sent this request from a page of another origin. Pages that change something must be served from the same origin as Doorward. Callers that are not browsers send neither Origin nor Sec-Fetch-Site and are not affected."},
+	{CodeUnauthenticated, KindUnauthenticated, "Not signed in", "The request carries no valid credential. Send the session identifier as \"Cookie: JSESSIONID=<token>\", or an operator key as \"Authorization: Bearer <key>\", and only one of them. A session ends by logout, by idling, at its absolute limit, or when someone revokes it: log in again."},
+	{CodeForbidden, KindForbidden, "Not allowed", "The caller is known, but its role or kind of credential does not allow this. Someone with a higher role in the tenant can do it or change the role."},
+	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most."},
+	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."},
+	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs shows the form."},
+	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
+	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
+	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
+	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait."},
+
+	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
+	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},
+	{CodeInvitationNotFound, KindNotFound, "Invitation not found", "No invitation has this token. Copy the code of the invitation mail whole, or ask for a new invitation."},
+	{CodeInvitationExpired, KindGone, "Invitation expired", "The time to accept this invitation is over. Ask the administrator who sent it for a new one."},
+	{CodeInvitationRevoked, KindGone, "Invitation revoked", "This invitation was withdrawn, replaced by a newer mail, or sent by someone who may no longer invite. Use the newest mail, or ask for a new invitation."},
+	{CodeInvitationUsed, KindGone, "Invitation already used", "This invitation was accepted before. Log in instead; if you have forgotten the password, ask for a reset."},
+	{CodeAccountExists, KindConflict, "Account exists", "The invited address has an account already, and an invitation never changes its password. Accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password. The invitation stays valid."},
+	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},
+
+	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
+	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
+	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
+	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
+	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
+
+	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the code of the mail whole, or ask for a new mail."},
+	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
+	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
+}
+
+var problemOf = func() map[Code]Problem {
+	m := make(map[Code]Problem, len(problems))
+	for _, p := range problems {
+		m[p.Code] = p
+	}
+	return m
+}()
+
+// Problems lists the description of every code.
+func Problems() []Problem { return append([]Problem(nil), problems...) }
+
+// Problem describes the code; an unknown one is described as internal_error.
+func (c Code) Problem() Problem {
+	if p, ok := problemOf[c]; ok {
+		return p
+	}
+	return problemOf[CodeInternal]
+}

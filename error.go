@@ -1,0 +1,81 @@
+package doorward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Error is the one error that features return on purpose: what the caller is
+// told (Code, Detail, Fields) and what only the operator is told (Err) travel
+// together and never mix.
+type Error struct {
+	Code Code
+	// Detail is a sentence for the caller, specific to this case. It never
+	// repeats a submitted secret. Empty means the code's own explanation.
+	Detail string
+	// Fields are the single faults of a request that has several.
+	Fields []FieldError
+	// Extra are further members of the answer, such as "invitationId".
+	Extra map[string]string
+	// RetryAfter tells when another try makes sense, for the kinds TooMany and
+	// Unavailable.
+	RetryAfter time.Duration
+	// Err is the cause, for the log.
+	Err error
+}
+
+// FieldError is one fault in the body (Pointer, RFC 6901) or in the query
+// (Parameter).
+type FieldError struct {
+	Pointer   string `json:"pointer,omitempty" doc:"JSON Pointer to the member of the body"`
+	Parameter string `json:"parameter,omitempty" doc:"Name of the query parameter"`
+	Code      string `json:"code" doc:"Stable code of the fault"`
+	Message   string `json:"message" doc:"What to do about it"`
+}
+
+// Kind is the kind of the error's code.
+func (e *Error) Kind() Kind { return e.Code.Problem().Kind }
+
+func (e *Error) Error() string {
+	text := string(e.Code)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	for _, f := range e.Fields {
+		text += fmt.Sprintf("; %s%s %s", f.Pointer, f.Parameter, f.Code)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Fail returns an error with the code and an optional sentence for the caller.
+func Fail(code Code, detail string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(detail, args...)}
+}
+
+// Unavailable returns the error for a fault of ours: the caller learns only
+// that it can't be told now, the operator learns the cause.
+func Unavailable(cause error) *Error {
+	return &Error{Code: CodeUnavailable, RetryAfter: time.Second, Err: cause}
+}
+
+// Invalid returns a validation error of one field of the body.
+func Invalid(pointer, code, message string) *Error {
+	return InvalidFields(FieldError{Pointer: pointer, Code: code, Message: message})
+}
+
+// InvalidFields returns a validation error of several fields.
+func InvalidFields(fields ...FieldError) *Error {
+	return &Error{Code: CodeValidationFailed, Fields: fields}
+}
+
+// HasCode reports whether err is an Error of the code.
+func HasCode(err error, code Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}

@@ -1,0 +1,43 @@
+package doorward
+
+import "time"
+
+// Outcome says whether an act was done or refused.
+type Outcome string
+
+// The outcomes.
+const (
+	Done    Outcome = "done"
+	Refused Outcome = "refused"
+)
+
+// Object is what an action is done to.
+type Object struct {
+	Type     string // "user", "tenant", "invitation", "session", "key"
+	ID       string
+	TenantID string // empty when the object is in no tenant
+	Held     Role   // the role that the object, a user, holds; else empty
+	Granted  Role   // the role that the action gives; else empty
+}
+
+// Change is one field before and after.
+type Change struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// Event is one line of the audit trail. It holds no secret.
+type Event struct {
+	ID         string
+	At         time.Time
+	Action     Action
+	Outcome    Outcome
+	ActorType  CallerKind
+	ActorID    string
+	ActorEmail string
+	Target     Object
+	IP         string
+	RequestID  string
+	Changes    []Change
+}

@@ -1,0 +1,23 @@
+package doorward
+
+import (
+	"crypto/rand"
+	"strings"
+)
+
+// The prefixes of ids.
+const (
+	PrefixUser       = "usr_"
+	PrefixTenant     = "tnt_"
+	PrefixInvitation = "inv_"
+	PrefixSession    = "ses_"
+	PrefixKey        = "key_"
+	PrefixEvent      = "evt_"
+	PrefixMail       = "msg_"
+	PrefixReset      = "rst_"
+	PrefixRequest    = "req_"
+)
+
+// NewID returns a new opaque id with the prefix and 130 random bits, in lower
+// case so that no database or file system can fold two of them together.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

@@ -1,0 +1,56 @@
+package doorward
+
+import "time"
+
+// InvitationState is where an invitation stands. All but PENDING are final.
+type InvitationState string
+
+// The states of an invitation.
+const (
+	InvitationPending  InvitationState = "PENDING"
+	InvitationAccepted InvitationState = "ACCEPTED"
+	InvitationRevoked  InvitationState = "REVOKED"
+	InvitationExpired  InvitationState = "EXPIRED"
+)
+
+// Delivery is where the mail of an invitation stands.
+type Delivery string
+
+// The states of a mail.
+const (
+	DeliveryQueued Delivery = "queued"
+	DeliverySent   Delivery = "sent"
+	DeliveryFailed Delivery = "failed"
+)
+
+// Invitation is an offer of a membership with a role, to an address.
+type Invitation struct {
+	ID         string
+	TenantID   string
+	Email      string
+	Role       Role
+	Name       string
+	Locale     string
+	State      InvitationState // as stored; StateAt is what counts
+	InvitedBy  string          // a user id; empty for the operator
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	AcceptedAt *time.Time
+	RevokedAt  *time.Time
+	Delivery   Delivery
+}
+
+// StateAt is the state at an instant: a pending invitation whose time is over
+// has expired, without any job having said so.
+func (i Invitation) StateAt(now time.Time) InvitationState {
+	if i.State == InvitationPending && !now.Before(i.ExpiresAt) {
+		return InvitationExpired
+	}
+	return i.State
+}
+
+// The life of an invitation, in days.
+const (
+	InvitationDaysDefault = 7
+	InvitationDaysMax     = 30
+)

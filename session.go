@@ -1,0 +1,35 @@
+package doorward
+
+import "time"
+
+// Session is server-side state behind the identifier that a client carries in
+// the cookie JSESSIONID. It is in exactly one tenant.
+type Session struct {
+	ID         string
+	UserID     string
+	TenantID   string
+	CreatedAt  time.Time
+	LastSeenAt time.Time
+	IP         string
+	UserAgent  string
+}
+
+// SessionLimits bound the life and number of sessions.
+type SessionLimits struct {
+	Idle     time.Duration // since the last request
+	Absolute time.Duration // since the login
+	PerUser  int           // beyond it the oldest ends; 0 is no limit
+}
+
+// ExpiresAt is when the session ends whatever its use.
+func (s Session) ExpiresAt(l SessionLimits) time.Time { return s.CreatedAt.Add(l.Absolute) }
+
+// IdleExpiresAt is when the session ends if it isn't used; never after
+// ExpiresAt.
+func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
+	idle, end := s.LastSeenAt.Add(l.Idle), s.ExpiresAt(l)
+	if idle.After(end) {
+		return end
+	}
+	return idle
+}

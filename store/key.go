@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// OperatorKey is a credential of who runs the installation.
+type OperatorKey struct {
+	ID        string
+	Name      string
+	CreatedAt time.Time
+}
+
+func operatorKeyColumns(k *OperatorKey) []any {
+	return []any{&k.ID, &k.Name, (*instant)(&k.CreatedAt)}
+}
+
+const sqlOperatorKey = `SELECT id, name, created_at FROM operator_keys WHERE hash = $1`
+
+// OperatorKey returns the key behind hash, or ErrNone.
+func (r Reader) OperatorKey(ctx context.Context, hash []byte) (OperatorKey, error) {
+	return one(ctx, r, operatorKeyColumns, sqlOperatorKey, hash)
+}
+
+const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created_at) VALUES ($1, $2, $3, $4)`
+
+// InsertOperatorKey adds the key.
+func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte) error {
+	return tx.must(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt))
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// MailKind says which text a mail has.
+type MailKind string
+
+// The kinds of mails.
+const (
+	MailInvitation MailKind = "invitation" // SubjectID is the invitation
+	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
+)
+
+// Mail is a mail to be sent. It holds no text and no token: both are made when
+// it leaves.
+type Mail struct {
+	ID        string
+	Kind      MailKind
+	Recipient string // canonical address
+	SubjectID string
+	State     doorward.Delivery
+	Tries     int
+	NextAt    time.Time
+	CreatedAt time.Time
+	LastError string
+}
+
+func mailColumns(m *Mail) []any {
+	return []any{
+		&m.ID, &m.Kind, &m.Recipient, &m.SubjectID, &m.State, &m.Tries,
+		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError,
+	}
+}
+
+const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error)
+VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '')`
+
+// QueueMail adds a mail that leaves after the commit.
+func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
+	tx.queued = true
+	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now))
+}
+
+const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error
+FROM mails WHERE state = 'queued' AND next_at <= $1 ORDER BY next_at, id LIMIT $2`
+
+// DueMails returns mails to send now, the longest waiting first.
+func (r Reader) DueMails(ctx context.Context, now time.Time, limit int) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlDueMails, micros(now), limit)
+}
+
+const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
+
+// ClaimMail takes the mail for one try and reports whether nobody else has. A
+// sender that dies leaves it due again at until.
+func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, error) {
+	return tx.hit(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
+}
+
+const sqlMailSent = `UPDATE mails SET state = 'sent', sent_at = $1, last_error = '' WHERE id = $2`
+
+// MailSent notes that the mail server has taken the mail.
+func (tx *Tx) MailSent(ctx context.Context, id string) error {
+	return tx.must(ctx, sqlMailSent, micros(tx.Now), id)
+}
+
+const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = $3 AND state = 'queued'`
+
+// MailRetry notes a failed try and when the next one is due.
+func (tx *Tx) MailRetry(ctx context.Context, id string, next time.Time, cause string) error {
+	return tx.must(ctx, sqlMailRetry, micros(next), cause, id)
+}
+
+const sqlMailFailed = `UPDATE mails SET state = 'failed', last_error = $1 WHERE id = $2 AND state = 'queued'`
+
+// MailFailed gives the mail up.
+func (tx *Tx) MailFailed(ctx context.Context, id, cause string) error {
+	return tx.must(ctx, sqlMailFailed, cause, id)
+}
+
+const sqlSetMailSubject = `UPDATE mails SET subject_id = $1 WHERE id = $2`
+
+// SetMailSubject notes what the mail turned out to be about.
+func (tx *Tx) SetMailSubject(ctx context.Context, id, subjectID string) error {
+	return tx.must(ctx, sqlSetMailSubject, subjectID, id)
+}
+
+const sqlDeleteMail = `DELETE FROM mails WHERE id = $1`
+
+// DeleteMail takes the mail out of the queue without a trace.
+func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
+	return tx.must(ctx, sqlDeleteMail, id)
+}
+
+const sqlDeleteOldMails = `DELETE FROM mails WHERE kind = 'reset' AND state <> 'queued' AND created_at <= $1`
+
+// DeleteOldMails removes finished mails that nothing shows the state of.
+func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time) error {
+	return tx.must(ctx, sqlDeleteOldMails, micros(before))
+}
+
+const sqlCountMails = `SELECT count(*) FROM mails WHERE state = $1`
+
+// CountMails counts the mails in a state.
+func (r Reader) CountMails(ctx context.Context, state doorward.Delivery) (int, error) {
+	return one(ctx, r, countColumn, sqlCountMails, state)
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openPostgres opens one pool for reads and writes. With several hosts in the
+// DSN it looks for the one that takes writes, so that a failover is followed.
+func openPostgres(ctx context.Context, dsn string) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err) // pgx masks the password
+	}
+	tunePostgres(cfg)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fault(err)
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	return &DB{
+		engine: engine{"postgres", postgresTransient, postgresMigrations},
+		write:  db, read: db,
+		close: func() error { err := db.Close(); pool.Close(); return err },
+	}, nil
+}
+
+func tunePostgres(cfg *pgxpool.Config) {
+	conn := cfg.ConnConfig
+	if len(conn.Fallbacks) > 0 && conn.ValidateConnect == nil {
+		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if conn.ConnectTimeout == 0 || conn.ConnectTimeout > 2*time.Second {
+		conn.ConnectTimeout = 2 * time.Second // a request is answered within 3 s
+	}
+	conn.RuntimeParams["application_name"] = "doorward"
+	// A transaction whose client is gone must not hold its locks for long.
+	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
+	if cfg.MaxConns < 16 {
+		cfg.MaxConns = 16
+	}
+}
+
+// postgresTransient: serialization_failure and deadlock_detected.
+func postgresTransient(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// Reader has all queries that change nothing. A Tx has them too, inside its
+// transaction.
+type Reader struct{ q querier }
+
+// querier is a connection pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// columns lists where the columns of a row of T are scanned to.
+type columns[T any] func(*T) []any
+
+// one returns the single row of query, or ErrNone.
+func one[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) (T, error) {
+	var v T
+	err := r.q.QueryRowContext(ctx, query, args...).Scan(cols(&v)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, ErrNone
+	}
+	return v, fault(err)
+}
+
+// list returns all rows of query.
+func list[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) ([]T, error) {
+	rows, err := r.q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fault(err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(cols(&v)...); err != nil {
+			return nil, fault(err)
+		}
+		all = append(all, v)
+	}
+	return all, fault(rows.Err())
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := tx.q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, fault(err)
+	}
+	n, err := res.RowsAffected()
+	return n, fault(err)
+}
+
+// must runs a statement whose row count says nothing.
+func (tx *Tx) must(ctx context.Context, query string, args ...any) error {
+	_, err := tx.exec(ctx, query, args...)
+	return err
+}
+
+// hit runs a conditional statement and reports whether it changed a row: the
+// way to let something succeed at most once.
+func (tx *Tx) hit(ctx context.Context, query string, args ...any) (bool, error) {
+	n, err := tx.exec(ctx, query, args...)
+	return n > 0, err
+}
+
+// micros is how an instant is stored.
+func micros(t time.Time) int64 { return t.UnixMicro() }
+
+// instant scans a stored instant.
+type instant time.Time
+
+func (i *instant) Scan(v any) error {
+	n, ok := v.(int64)
+	if !ok {
+		return fmt.Errorf("a time is stored as %T", v)
+	}
+	*i = instant(doorward.Instant(time.UnixMicro(n)))
+	return nil
+}
+
+// maybe scans an instant that may be absent.
+type maybe struct{ to **time.Time }
+
+func (m maybe) Scan(v any) error {
+	if v == nil {
+		*m.to = nil
+		return nil
+	}
+	var i instant
+	if err := i.Scan(v); err != nil {
+		return err
+	}
+	t := time.Time(i)
+	*m.to = &t
+	return nil
+}
+
+// nullable stores an empty string as NULL, and textOrNone scans it back.
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+type textOrNone struct{ to *string }
+
+func (t textOrNone) Scan(v any) error {
+	var s sql.NullString
+	err := s.Scan(v)
+	*t.to = s.String
+	return err
+}

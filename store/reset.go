@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Reset is a password reset that was asked for.
+type Reset struct {
+	ID        string
+	UserID    string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	UsedAt    *time.Time
+}
+
+func resetColumns(r *Reset) []any {
+	return []any{&r.ID, &r.UserID, (*instant)(&r.CreatedAt), (*instant)(&r.ExpiresAt), maybe{&r.UsedAt}}
+}
+
+const sqlResetByToken = `SELECT r.id, r.user_id, r.created_at, r.expires_at, r.used_at
+FROM resets r JOIN link_tokens l ON l.subject_id = r.id WHERE l.hash = $1`
+
+// ResetByToken returns the reset of a token hash, or ErrNone.
+func (r Reader) ResetByToken(ctx context.Context, hash []byte) (Reset, error) {
+	return one(ctx, r, resetColumns, sqlResetByToken, hash)
+}
+
+const sqlInsertReset = `INSERT INTO resets (id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`
+
+// InsertReset adds the reset.
+func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
+	return tx.must(ctx, sqlInsertReset, r.ID, r.UserID, micros(r.CreatedAt), micros(r.ExpiresAt))
+}
+
+const sqlExpireResets = `UPDATE resets SET expires_at = $1 WHERE user_id = $2 AND used_at IS NULL AND expires_at > $1`
+
+// ExpireResets ends the user's open resets.
+func (tx *Tx) ExpireResets(ctx context.Context, userID string) error {
+	return tx.must(ctx, sqlExpireResets, micros(tx.Now), userID)
+}
+
+const sqlUseReset = `UPDATE resets SET used_at = $1 WHERE id = $2 AND used_at IS NULL AND expires_at > $1`
+
+// UseReset uses the reset up and reports whether it still could be.
+func (tx *Tx) UseReset(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlUseReset, micros(tx.Now), id)
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// Credential is a session together with everything that a check needs to
+// judge it.
+type Credential struct {
+	Session doorward.Session
+	User    doorward.User
+}
+
+func credentialColumns(c *Credential) []any {
+	s := &c.Session
+	return append([]any{
+		&s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent,
+	}, userColumns(&c.User)...)
+}
+
+const selectCredential = `SELECT s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+  u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+FROM sessions s
+JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
+JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = s.tenant_id `
+
+const sqlSessionByToken = selectCredential + `WHERE s.token_hash = $1`
+
+// SessionByToken returns the session of a token hash with its user, or
+// ErrNone.
+func (r Reader) SessionByToken(ctx context.Context, hash []byte) (Credential, error) {
+	return one(ctx, r, credentialColumns, sqlSessionByToken, hash)
+}
+
+const sqlSession = selectCredential + `WHERE s.id = $1`
+
+// Session returns the session with its user, or ErrNone.
+func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
+	return one(ctx, r, credentialColumns, sqlSession, id)
+}
+
+const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+// InsertSession adds the session under the hash of its token.
+func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
+	return tx.must(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
+		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent)
+}
+
+const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at < $1`
+
+// TouchSession notes a use. It brings no ended session back: that row is gone.
+func (tx *Tx) TouchSession(ctx context.Context, id string, at time.Time) error {
+	return tx.must(ctx, sqlTouchSession, micros(at), id)
+}
+
+const sqlDeleteSession = `DELETE FROM sessions WHERE id = $1`
+
+// DeleteSession ends the session and reports whether it was there.
+func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlDeleteSession, id)
+}
+
+const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`
+
+// DeleteUserSessions ends all sessions of the user but the one named, which
+// may be empty, and returns how many.
+func (tx *Tx) DeleteUserSessions(ctx context.Context, userID, but string) (int64, error) {
+	return tx.exec(ctx, sqlDeleteUserSessions, userID, but)
+}
+
+const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2`
+
+// DeleteMemberSessions ends the user's sessions in one tenant.
+func (tx *Tx) DeleteMemberSessions(ctx context.Context, tenantID, userID string) (int64, error) {
+	return tx.exec(ctx, sqlDeleteMemberSessions, tenantID, userID)
+}
+
+const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $1`
+
+// DeleteTenantSessions ends all sessions in the tenant.
+func (tx *Tx) DeleteTenantSessions(ctx context.Context, tenantID string) (int64, error) {
+	return tx.exec(ctx, sqlDeleteTenantSessions, tenantID)
+}
+
+const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE created_at <= $1 OR last_seen_at <= $2`
+
+// DeleteOverdueSessions removes rows of sessions created or last used before
+// the two instants.
+func (tx *Tx) DeleteOverdueSessions(ctx context.Context, created, seen time.Time) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOverdueSessions, micros(created), micros(seen))
+}
+
+const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND (created_at <= $2 OR last_seen_at <= $3)`
+
+// DeleteOverdueUserSessions is DeleteOverdueSessions for one user, so that dead
+// sessions take no place in the limit.
+func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, userID string, created, seen time.Time) error {
+	return tx.must(ctx, sqlDeleteOverdueUserSessions, userID, micros(created), micros(seen))
+}
+
+const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id NOT IN (
+  SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)`
+
+// DeleteOldestSessions keeps the newest sessions of the user and ends the
+// others. It counts right only under LockAccount.
+func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID string, keep int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldestSessions, userID, keep)
+}

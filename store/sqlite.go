@@ -1,0 +1,67 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// openSQLite opens a single writer, so that writers queue in the process
+// instead of failing on each other's locks, and readers that can't write.
+// WAL with synchronous=FULL: what was answered survives a power cut.
+func openSQLite(path string) (*DB, error) {
+	if err := createPrivate(path); err != nil {
+		return nil, fmt.Errorf("store: sqlite database: %w", err)
+	}
+	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
+	if err != nil {
+		return nil, fault(err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(fault(err), write.Close())
+	}
+	read.SetMaxOpenConns(8)
+	read.SetMaxIdleConns(8)
+	return &DB{
+		engine: engine{"sqlite", sqliteTransient, sqliteMigrations(path)},
+		write:  write, read: read,
+		close: func() error { return errors.Join(read.Close(), write.Close()) },
+	}, nil
+}
+
+// busy_timeout is below the 3 s in which every request is answered.
+func sqliteDSN(path, more string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	return u.String() + "?_pragma=busy_timeout(2000)&_pragma=foreign_keys(1)&" + more
+}
+
+// createPrivate makes the file readable by its owner alone before SQLite opens
+// it; SQLite gives its side files the same mode.
+func createPrivate(path string) error {
+	if path == "" {
+		return errors.New("the path is missing; write sqlite:PATH")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// sqliteTransient: with a single immediate writer nothing is aborted for
+// another's sake; a busy database has already been waited for.
+func sqliteTransient(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT
+}

@@ -1,0 +1,151 @@
+// Package store keeps Doorward's rows, in SQLite or PostgreSQL, with one query
+// text and one set of migrations for both.
+//
+// It holds no rule: what may happen is decided above, in app. What it does
+// promise is how rows are written: everything inside one Write commits or
+// nothing does, an instant is drawn once per transaction, and what may succeed
+// only once is a single conditional statement whose row count is reported.
+//
+// Absent rows are ErrNone. Everything else that goes wrong is a
+// *doorward.Error of the code unavailable: a fault of the infrastructure never
+// looks like an absent row, so no caller above can turn it into a refusal.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// ErrNone is returned when the one row asked for doesn't exist.
+var ErrNone = errors.New("store: no such row")
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	engine engine
+	write  *sql.DB // SQLite: a single connection
+	read   *sql.DB
+	now    doorward.Clock
+	wake   chan struct{}
+	close  func() error
+}
+
+// engine is what differs between the two databases.
+type engine struct {
+	name       string
+	transient  func(error) bool // the transaction may be run again
+	migrations func(*DB) (migrator, error)
+}
+
+// Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
+// without touching its schema (see Migrate and CheckSchema). The clock is the
+// source of every time that is stored.
+func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
+	path, isSQLite := strings.CutPrefix(dsn, "sqlite:")
+	var db *DB
+	var err error
+	switch {
+	case isSQLite:
+		db, err = openSQLite(path)
+	case strings.HasPrefix(dsn, "postgres://"), strings.HasPrefix(dsn, "postgresql://"):
+		db, err = openPostgres(ctx, dsn)
+	default:
+		return nil, fmt.Errorf("store: database must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, not %q", scheme(dsn))
+	}
+	if err != nil {
+		return nil, err
+	}
+	db.now, db.wake = now, make(chan struct{}, 1)
+	return db, nil
+}
+
+// scheme is the part of a DSN that is no secret.
+func scheme(dsn string) string {
+	if u, err := url.Parse(dsn); err == nil && u.Scheme != "" {
+		return u.Scheme + ":…"
+	}
+	return "…"
+}
+
+// Close closes all connections.
+func (db *DB) Close() error { return db.close() }
+
+// Engine is "sqlite" or "postgres".
+func (db *DB) Engine() string { return db.engine.name }
+
+// Now is the instant by the database's clock, the one handed to Open.
+func (db *DB) Now() time.Time { return doorward.Instant(db.now()) }
+
+// Ping asks the database for an answer.
+func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext(ctx)) }
+
+// MailQueued receives after a commit that queued mail in this process. Other
+// processes' mail is found by polling.
+func (db *DB) MailQueued() <-chan struct{} { return db.wake }
+
+// Read returns the queries, each run on its own.
+func (db *DB) Read() Reader { return Reader{q: db.read} }
+
+// Tx is a write transaction. Now is its one instant.
+type Tx struct {
+	Reader
+	Now    time.Time
+	queued bool
+}
+
+// maxRuns bounds how often a transaction is run that the database aborted for
+// the sake of another one (deadlock, serialization).
+const maxRuns = 4
+
+// Write runs fn in a transaction and commits when it returns nil. fn may run
+// more than once and must have no effect but on tx. An error of fn is returned
+// as it is, after rollback. Only app/access may call this.
+func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	var err error
+	for range maxRuns {
+		if err = db.writeOnce(ctx, fn); err == nil || !db.engine.transient(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) error {
+	t, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fault(err)
+	}
+	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
+	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := t.Commit(); err != nil {
+		return fault(err)
+	}
+	if tx.queued {
+		db.wakeMail()
+	}
+	return nil
+}
+
+func (db *DB) wakeMail() {
+	select {
+	case db.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fault makes an error of the database one that no caller can mistake.
+func fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return doorward.Unavailable(fmt.Errorf("store: %w", err))
+}

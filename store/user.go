@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+)
+
+func accountColumns(a *doorward.Account) []any {
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt)}
+}
+
+const sqlAccountByEmail = `SELECT id, email, password_hash, created_at FROM users WHERE email = $1`
+
+// AccountByEmail returns the account of a canonical address, or ErrNone.
+func (r Reader) AccountByEmail(ctx context.Context, email string) (doorward.Account, error) {
+	return one(ctx, r, accountColumns, sqlAccountByEmail, email)
+}
+
+const sqlAccount = `SELECT id, email, password_hash, created_at FROM users WHERE id = $1`
+
+// Account returns the account, or ErrNone.
+func (r Reader) Account(ctx context.Context, id string) (doorward.Account, error) {
+	return one(ctx, r, accountColumns, sqlAccount, id)
+}
+
+const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at)
+VALUES ($1, $2, $3, $4) ON CONFLICT (email) DO NOTHING`
+
+// InsertAccount adds the account and reports whether its address was free.
+func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, error) {
+	return tx.hit(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt))
+}
+
+const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
+
+// LockAccount makes the acts on a user's sessions follow one another until the
+// transaction ends, and reports whether the password hash is still the one that
+// was verified: a password changed meanwhile opens no session.
+func (tx *Tx) LockAccount(ctx context.Context, id, verifiedHash string) (bool, error) {
+	return tx.hit(ctx, sqlLockAccount, id, verifiedHash)
+}
+
+const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
+
+// SetPassword replaces the hash if it is still the one given, and reports
+// whether it was.
+func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error) {
+	return tx.hit(ctx, sqlSetPassword, to, id, from)
+}
+
+func userColumns(u *doorward.User) []any {
+	return []any{
+		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
+		(*instant)(&u.CreatedAt), maybe{&u.LastLoginAt},
+	}
+}
+
+// selectUser is the head of every query for users; the columns are those of
+// userColumns.
+const selectUser = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id `
+
+const sqlUser = selectUser + `WHERE m.tenant_id = $1 AND m.user_id = $2`
+
+// User returns the user as a member of the tenant, or ErrNone.
+func (r Reader) User(ctx context.Context, tenantID, userID string) (doorward.User, error) {
+	return one(ctx, r, userColumns, sqlUser, tenantID, userID)
+}
+
+const sqlUserByEmail = selectUser + `WHERE m.tenant_id = $1 AND u.email = $2`
+
+// UserByEmail returns the member of the tenant with the canonical address, or
+// ErrNone.
+func (r Reader) UserByEmail(ctx context.Context, tenantID, email string) (doorward.User, error) {
+	return one(ctx, r, userColumns, sqlUserByEmail, tenantID, email)
+}
+
+const sqlMemberships = selectUser + `WHERE m.user_id = $1 ORDER BY m.created_at, t.id`
+
+// Memberships returns the user in every tenant, the oldest membership first.
+func (r Reader) Memberships(ctx context.Context, userID string) ([]doorward.User, error) {
+	return list(ctx, r, userColumns, sqlMemberships, userID)
+}
+
+const sqlUsers = selectUser + `WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
+
+// Users returns the members of a tenant, the oldest membership first.
+func (r Reader) Users(ctx context.Context, tenantID string) ([]doorward.User, error) {
+	return list(ctx, r, userColumns, sqlUsers, tenantID)
+}
+
+const sqlAllUsers = selectUser + `ORDER BY t.name, t.id, m.created_at, u.id`
+
+// AllUsers returns the members of all tenants, tenant by tenant.
+func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
+	return list(ctx, r, userColumns, sqlAllUsers)
+}
+
+const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, created_at)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, user_id) DO NOTHING`
+
+// InsertMembership adds u to its tenant and reports whether it wasn't in it.
+func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
+	return tx.hit(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, micros(u.CreatedAt))
+}
+
+const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
+
+// RecordLogin notes a login and reports whether the membership is active; it
+// holds the membership against a suspension until the transaction ends.
+func (tx *Tx) RecordLogin(ctx context.Context, tenantID, userID string) (bool, error) {
+	return tx.hit(ctx, sqlRecordLogin, micros(tx.Now), tenantID, userID)
+}
+
+const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
+
+// SetUserStatus reports whether the status was another one before.
+func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
+	return tx.hit(ctx, sqlSetUserStatus, to, tenantID, userID)
+}
+
+const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
+
+// SetUserRole reports whether the role was another one before.
+func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
+	return tx.hit(ctx, sqlSetUserRole, to, tenantID, userID)
+}
+
+const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
+
+// DeleteMembership reports whether the user was in the tenant.
+func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
+	return tx.hit(ctx, sqlDeleteMembership, tenantID, userID)
+}
+
+const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND role = 'OWNER' AND status = 'active'`
+
+// CountActiveOwners counts; it decides something only under LockTenant.
+func (tx *Tx) CountActiveOwners(ctx context.Context, tenantID string) (int, error) {
+	return one(ctx, tx.Reader, countColumn, sqlCountActiveOwners, tenantID)
+}
+
+const sqlCountActiveMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1 AND status = 'active'`
+
+// CountActiveMemberships counts the tenants in which the user is active.
+func (r Reader) CountActiveMemberships(ctx context.Context, userID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountActiveMemberships, userID)
+}
+
+func countColumn(n *int) []any { return []any{n} }

@@ -1,0 +1,104 @@
+package doorward
+
+import (
+	"slices"
+	"time"
+)
+
+// Role is what a membership may do. The four are fixed; policies extend them.
+type Role string
+
+// The four roles, from the least to the most powerful.
+const (
+	RoleViewer Role = "VIEWER" // reads
+	RoleUser   Role = "USER"   // sends messages, views reports
+	RoleAdmin  Role = "ADMIN"  // manages users and settings, no billing
+	RoleOwner  Role = "OWNER"  // everything, billing and destruction included
+)
+
+// Roles lists the roles by rank, the lowest first.
+var Roles = []Role{RoleViewer, RoleUser, RoleAdmin, RoleOwner}
+
+// Valid reports whether r is one of the four roles.
+func (r Role) Valid() bool { return r.rank() >= 0 }
+
+// Outranks reports whether r stands above other. A role that is none is
+// outranked by all four.
+func (r Role) Outranks(other Role) bool { return r.rank() > other.rank() }
+
+func (r Role) rank() int {
+	switch r {
+	case RoleViewer:
+		return 0
+	case RoleUser:
+		return 1
+	case RoleAdmin:
+		return 2
+	case RoleOwner:
+		return 3
+	}
+	return -1
+}
+
+// May reports whether the role grants the action. It doesn't allocate.
+func (r Role) May(a Action) bool { return verbOf[a].roles&r.bit() != 0 }
+
+// Permissions returns the sorted permissions that the role grants.
+func (r Role) Permissions() []Action { return slices.Clone(permissionsOf[r]) }
+
+var permissionsOf = func() map[Role][]Action {
+	m := map[Role][]Action{}
+	for _, r := range Roles {
+		for _, v := range verbs {
+			if v.Action.IsPermission() && r.May(v.Action) {
+				m[r] = append(m[r], v.Action)
+			}
+		}
+		slices.Sort(m[r])
+	}
+	return m
+}()
+
+// roleSet is a set of roles, one bit each.
+type roleSet uint8
+
+func (r Role) bit() roleSet {
+	if r.rank() < 0 {
+		return 0
+	}
+	return 1 << r.rank()
+}
+
+// UserStatus is the status of a membership.
+type UserStatus string
+
+// The statuses of a membership.
+const (
+	UserActive    UserStatus = "active"
+	UserSuspended UserStatus = "suspended"
+)
+
+// Account is a person in the whole installation: one canonical address, one
+// password. What the person may do lies in memberships.
+type Account struct {
+	ID    string
+	Email string
+	// PasswordHash is a PHC string; never sent anywhere.
+	PasswordHash string
+	CreatedAt    time.Time
+}
+
+// User is an account as a member of one tenant: name, role and status belong
+// to the membership, and so do the two times.
+type User struct {
+	ID           string
+	Email        string
+	Name         string
+	Role         Role
+	Status       UserStatus
+	TenantID     string
+	TenantName   string
+	TenantStatus TenantStatus
+	CreatedAt    time.Time
+	LastLoginAt  *time.Time
+}

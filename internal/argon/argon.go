@@ -1,0 +1,107 @@
+// Package argon hashes passwords with Argon2id, verifies what was hashed here
+// or elsewhere, and keeps that work from eating the machine.
+//
+// One [Pool] serves the process:
+//
+//	pool := argon.NewPool(argon.Default, argon.Options{})
+//	phc, err := pool.Hash(ctx, password)             // "$argon2id$v=19$m=19456,t=2,p=1$…$…"
+//	got, err := pool.Verify(ctx, phc, password)      // got.OK, got.Outdated
+//	_, err = pool.Verify(ctx, "", password)          // nobody by that name: same cost, never OK
+//
+// # The pool
+//
+// A hash is 20 ms of one core and 19 MiB, on purpose. Left unbounded, a burst
+// of logins takes every core and every check of a session waits behind it. So
+// hashing happens in cores − 1 slots; up to 64 callers queue, first come first
+// served, each for at most 2 s; whoever finds the queue full or waits too long
+// gets [ErrBusy], which is a 503 with Retry-After and never a wrong password.
+// The work runs on the caller's goroutine: the pool owns none, so there is
+// nothing to close. A hash once begun cannot be interrupted; a context counts
+// only while waiting.
+//
+// # Memory
+//
+// x/crypto/argon2 allocates its memory anew for each hash and offers no way to
+// hand it a buffer. At work at once are at most workers × m KiB (19 MiB a
+// worker by default); with what the garbage collector has not yet taken back,
+// the process was seen to hold two to three times that. A stored hash that needs more memory or lanes than the
+// pool's own parameters takes that many slots, up to all of them: it then runs
+// alone, and the peak is its own m where that is larger. Lanes beyond the
+// pool's slots do still run in parallel, as x/crypto/argon2 starts a goroutine
+// for each.
+//
+// # Stored hashes
+//
+// A stored hash is input like any other: it may come from an import, and an
+// absurd cost in one row would stop all logins. So a hash is parsed strictly
+// and its cost is bounded before any work (see [Known]). What is not readable
+// or not affordable is an error, not a mismatch: the caller answers 503,
+// because telling a person that the password is wrong would be a lie.
+//
+// Foreign hashes (bcrypt, scrypt, PBKDF2) are verified by go-crypt and always
+// reported Outdated, so that the next login replaces them.
+//
+// Normalising a password (NFC) and limiting its length are the caller's duty.
+package argon
+
+import (
+	"fmt"
+)
+
+// Params is the cost of one Argon2id hash, named as in RFC 9106, section 3.1.
+type Params struct {
+	MemoryKiB   uint32 // m, in KiB
+	Time        uint32 // t, passes over the memory
+	Parallelism uint8  // p, lanes; each is a goroutine of its own
+}
+
+// Default is the second of the equivalent minimum settings in the OWASP
+// Password Storage Cheat Sheet (m=19 MiB, t=2, p=1).
+// https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
+var Default = Params{MemoryKiB: 19456, Time: 2, Parallelism: 1}
+
+// Bounds of what a hash may cost, configured or stored.
+const (
+	maxMemoryKiB   = 1 << 20 // 1 GiB
+	maxTime        = 64
+	maxParallelism = 64
+
+	// maxWorkKiB bounds memory × passes, which is what the time of a hash
+	// follows: both at their maximum would be half a minute. It is the
+	// SENSITIVE setting of libsodium (1 GiB, 4 passes), a few seconds.
+	maxWorkKiB = 4 << 20
+
+	// minConfiguredKiB catches --password-memory-kib given in MiB. Stored
+	// hashes may be smaller: refusing them protects nobody.
+	minConfiguredKiB = 1024
+)
+
+// Check reports whether p is fit to hash new passwords with. The error names
+// the parameter out of bounds and says what to set instead.
+func (p Params) Check() error {
+	if p.MemoryKiB < minConfiguredKiB {
+		return fmt.Errorf("argon: memory of %d KiB is below %d KiB: the unit is KiB, the default %d",
+			p.MemoryKiB, minConfiguredKiB, Default.MemoryKiB)
+	}
+	if err := p.affordable(); err != nil {
+		return fmt.Errorf("argon: %w: the default is m=%d KiB, t=%d, p=%d",
+			err, Default.MemoryKiB, Default.Time, Default.Parallelism)
+	}
+	return nil
+}
+
+// affordable holds for configured and for stored parameters alike. The lower
+// bound of the memory is RFC 9106's, section 3.1.
+func (p Params) affordable() error {
+	switch {
+	case p.Parallelism < 1 || p.Parallelism > maxParallelism:
+		return fmt.Errorf("parallelism p=%d is not within 1 to %d", p.Parallelism, maxParallelism)
+	case p.Time < 1 || p.Time > maxTime:
+		return fmt.Errorf("time t=%d is not within 1 to %d", p.Time, maxTime)
+	case p.MemoryKiB < 8*uint32(p.Parallelism) || p.MemoryKiB > maxMemoryKiB:
+		return fmt.Errorf("memory m=%d KiB is not within 8 × p to %d", p.MemoryKiB, maxMemoryKiB)
+	case uint64(p.MemoryKiB)*uint64(p.Time) > maxWorkKiB:
+		return fmt.Errorf("memory × time, m=%d KiB × t=%d, is above %d KiB", p.MemoryKiB, p.Time, maxWorkKiB)
+	}
+	return nil
+}

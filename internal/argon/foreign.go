@@ -1,0 +1,137 @@
+package argon
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-crypt/crypt/algorithm/bcrypt"
+	"github.com/go-crypt/crypt/algorithm/pbkdf2"
+	"github.com/go-crypt/crypt/algorithm/scrypt"
+)
+
+// go-crypt decodes without bounds and leniently: a cost of 31 or a gigabyte of
+// memory is started as asked, and a bcrypt cost below 4 silently becomes 10.
+// Everything is therefore checked here before it gets to see a hash.
+
+// Bounds of foreign costs: two to three seconds of one core each.
+const (
+	minBcryptCost, maxBcryptCost = 4, 15
+	maxScryptWork                = 1 << 22 // N × r × p
+	maxPBKDF2Rounds              = 4_000_000
+)
+
+// foreignCost is a cost whose Time of 0 says that it isn't Argon2id's.
+func foreignCost(kib uint32) Params { return Params{MemoryKiB: kib, Parallelism: 1} }
+
+// bcryptForm is the cost, 22 characters of salt and 31 of hash in bcrypt's own
+// alphabet.
+var bcryptForm = regexp.MustCompile(`^([0-9]{2})\$[./A-Za-z0-9]{53}$`)
+
+// parseBcrypt reads cost$salt-and-hash. As in every implementation in C, bytes
+// of the password beyond the 72nd play no part.
+func parseBcrypt(phc, rest string) (digest, error) {
+	form := bcryptForm.FindStringSubmatch(rest)
+	if form == nil {
+		return digest{}, errors.New("want two digits of cost and 53 characters of salt and hash")
+	}
+	cost, err := number(strings.TrimPrefix(form[1], "0"))
+	if err != nil || cost < minBcryptCost || cost > maxBcryptCost {
+		return digest{}, fmt.Errorf("a cost of %s is not within %d to %d", form[1], minBcryptCost, maxBcryptCost)
+	}
+	m, err := bcrypt.Decode(phc)
+	return digest{cost: foreignCost(4), foreign: m}, err
+}
+
+// parseScrypt reads ln=…,r=…,p=…$salt$key, N being 2^ln.
+func parseScrypt(phc, rest string) (digest, error) {
+	parts := strings.Split(rest, "$")
+	if len(parts) != 3 {
+		return digest{}, errors.New("want parameters, salt and key")
+	}
+	kib, err := scryptMemory(parts[0])
+	if err != nil {
+		return digest{}, err
+	}
+	if err := saltAndKey(base64.RawStdEncoding, parts[1], parts[2], maxTag); err != nil {
+		return digest{}, err
+	}
+	m, err := scrypt.Decode(phc)
+	return digest{cost: foreignCost(kib), foreign: m}, err
+}
+
+// scryptMemory returns the KiB of V and B in RFC 7914, section 6, which is
+// 128 × r × (N + p) bytes, the parameters being within bounds.
+func scryptMemory(s string) (uint32, error) {
+	v, err := numbers(s, "ln=", "r=", "p=")
+	if err != nil {
+		return 0, err
+	}
+	ln, r, p := v[0], v[1], v[2]
+	if ln < 1 || ln > 22 || r < 1 || r > maxScryptWork || p < 1 || p > maxScryptWork ||
+		uint64(r)*uint64(p) > maxScryptWork>>ln {
+		return 0, fmt.Errorf("ln=%d, r=%d, p=%d: N × r × p is not within 1 to %d", ln, r, p, maxScryptWork)
+	}
+	return r * (1<<ln + p) / 8, nil
+}
+
+// passlibAlphabet is base64 with "." where the standard has "+".
+var passlibAlphabet = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789./").
+	WithPadding(base64.NoPadding)
+
+// parsePBKDF2 reads rounds$salt$key. The key may not exceed its hash function:
+// each further block of it costs all rounds again.
+func parsePBKDF2(phc, rest string) (digest, error) {
+	parts := strings.Split(rest, "$")
+	if len(parts) != 3 {
+		return digest{}, errors.New("want rounds, salt and key")
+	}
+	if err := checkRounds(parts[0]); err != nil {
+		return digest{}, err
+	}
+	size := 32
+	if strings.HasPrefix(phc, "$pbkdf2-sha512$") {
+		size = 64
+	}
+	if err := saltAndKey(passlibAlphabet, parts[1], parts[2], size); err != nil {
+		return digest{}, err
+	}
+	m, err := pbkdf2.Decode(phc)
+	return digest{cost: foreignCost(0), foreign: m}, err
+}
+
+// parseDjango reads rounds$salt$key as Django writes it, with a bare salt and
+// padded standard base64, by writing it anew the way go-crypt reads it.
+func parseDjango(_, rest string) (digest, error) {
+	parts := strings.Split(rest, "$")
+	if len(parts) != 3 {
+		return digest{}, errors.New("want rounds, salt and key")
+	}
+	key, err := unpack(base64.StdEncoding, parts[2], "key", minTag, maxTag)
+	if err != nil {
+		return digest{}, err
+	}
+	rest = parts[0] + "$" + passlibAlphabet.EncodeToString([]byte(parts[1])) + "$" + passlibAlphabet.EncodeToString(key)
+	return parsePBKDF2("$pbkdf2-sha256$"+rest, rest)
+}
+
+func checkRounds(s string) error {
+	rounds, err := number(s)
+	if err != nil {
+		return fmt.Errorf("rounds: %w", err)
+	}
+	if rounds < 1 || rounds > maxPBKDF2Rounds {
+		return fmt.Errorf("%d rounds are not within 1 to %d", rounds, maxPBKDF2Rounds)
+	}
+	return nil
+}
+
+func saltAndKey(enc *base64.Encoding, salt, key string, maxKey int) error {
+	if _, err := unpack(enc, salt, "salt", minSalt, maxSalt); err != nil {
+		return err
+	}
+	_, err := unpack(enc, key, "key", minTag, maxKey)
+	return err
+}

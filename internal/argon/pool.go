@@ -1,0 +1,143 @@
+package argon
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// Options bound a [Pool]. A value of 0 or less stands for the default.
+type Options struct {
+	Workers int           // hashes at once; default cores − 1 (GOMAXPROCS), at least 1
+	Queue   int           // callers that may wait; default 64
+	Wait    time.Duration // how long each may wait; default 2 s
+}
+
+// Pool hashes and verifies a bounded number of passwords at once. It is safe
+// for concurrent use, holds no goroutine and needs no closing.
+type Pool struct {
+	params  Params
+	nobody  digest // what Verify works on when there is no stored hash
+	workers int
+	slots   slots
+	hashes  atomic.Uint64
+}
+
+// NewPool returns a pool that hashes new passwords with p. It panics if
+// p.Check fails: parameters from outside are to be checked where they are
+// read, so that the operator sees the hint.
+func NewPool(p Params, o Options) *Pool {
+	if err := p.Check(); err != nil {
+		panic(err)
+	}
+	o = o.withDefaults()
+	return &Pool{
+		params:  p,
+		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
+		workers: o.Workers,
+		slots:   slots{queue: o.Queue, wait: o.Wait, free: o.Workers},
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	if o.Queue <= 0 {
+		o.Queue = 64
+	}
+	if o.Wait <= 0 {
+		o.Wait = 2 * time.Second
+	}
+	return o
+}
+
+// Hash returns the PHC string of password under a fresh random salt. Its
+// errors are ErrBusy and the context's.
+func (p *Pool) Hash(ctx context.Context, password string) (phc string, err error) {
+	d := digest{cost: p.params, salt: make([]byte, saltSize)}
+	rand.Read(d.salt) // never fails: it crashes the process instead
+	err = p.run(ctx, d.cost, func() { d.tag = d.derive(password, tagSize) })
+	if err != nil {
+		return "", err
+	}
+	return d.String(), nil
+}
+
+// Result is what [Pool.Verify] found.
+type Result struct {
+	OK       bool // the password is the one that was hashed
+	Outdated bool // the hash is foreign or of other parameters: once OK, hash again and store
+}
+
+// Verify compares password with a stored hash. It does the work of exactly
+// one hash: with an empty phc it does that of the pool's own parameters and
+// never answers OK, so that an unknown name costs what a known one does.
+//
+// Errors are ErrBusy, the context's, and those of [Known]: a hash that cannot
+// be read is a fault of the installation and says nothing about the password.
+func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error) {
+	d := p.nobody
+	if phc != "" {
+		var err error
+		if d, err = parse(phc); err != nil {
+			return Result{}, err
+		}
+	}
+	var ok bool
+	var fault error
+	if err := p.run(ctx, d.cost, func() { ok, fault = d.match(password) }); err != nil {
+		return Result{}, err
+	}
+	if fault != nil {
+		return Result{}, fmt.Errorf("argon: stored hash: %w", fault)
+	}
+	if phc == "" {
+		return Result{}, nil
+	}
+	return Result{OK: ok, Outdated: d.outdated(p.params)}, nil
+}
+
+// Stats is a snapshot for metrics.
+type Stats struct {
+	Workers int    // slots there are
+	Busy    int    // slots taken
+	Queued  int    // callers waiting
+	Hashes  uint64 // hashes begun, verifications included, since the start
+	Refused uint64 // ErrBusy answered since the start
+}
+
+// Stats returns the pool's state at this moment.
+func (p *Pool) Stats() Stats {
+	free, queued, refused := p.slots.count()
+	return Stats{
+		Workers: p.workers,
+		Busy:    p.workers - free,
+		Queued:  queued,
+		Hashes:  p.hashes.Load(),
+		Refused: refused,
+	}
+}
+
+// run does one hash worth of work of the given cost when its turn comes.
+func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
+	need := p.need(cost)
+	if err := p.slots.take(ctx, need); err != nil {
+		return err
+	}
+	defer p.slots.give(need)
+	p.hashes.Add(1)
+	work()
+	return nil
+}
+
+// need is the number of slots that work of this cost takes: one for each lane
+// and one for each of the pool's m, so that neither cores nor memory exceed
+// what the pool was built for. What exceeds the whole pool takes all of it.
+func (p *Pool) need(cost Params) int {
+	memory := (cost.MemoryKiB + p.params.MemoryKiB - 1) / p.params.MemoryKiB
+	return min(p.workers, max(1, int(cost.Parallelism), int(memory)))
+}

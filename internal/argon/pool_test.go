@@ -1,0 +1,339 @@
+package argon
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHashAndVerify(t *testing.T) {
+	pool := NewPool(cheap, Options{})
+	first, err := pool.Hash(t.Context(), staple)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^\$argon2id\$v=19\$m=1024,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`)
+	if !form.MatchString(first) {
+		t.Errorf("Hash made %q, want the form %s", first, form)
+	}
+	if second, _ := pool.Hash(t.Context(), staple); second == first {
+		t.Error("two hashes of one password are the same: the salt is not random")
+	}
+	for password, want := range map[string]Result{staple: {OK: true}, staple + " ": {}, "": {}} {
+		if got, err := pool.Verify(t.Context(), first, password); err != nil || got != want {
+			t.Errorf("Verify(%q) = %+v, %v, want %+v", password, got, err, want)
+		}
+	}
+}
+
+// TestNobodyCostsOneHash holds the work for an unknown name against that for
+// a known one, in number and in parameters.
+func TestNobodyCostsOneHash(t *testing.T) {
+	pool := NewPool(Default, Options{})
+	phc, err := pool.Hash(t.Context(), staple)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, stored := range map[string]string{"known": phc, "unknown": ""} {
+		before := pool.Stats().Hashes
+		got, err := pool.Verify(t.Context(), stored, staple)
+		if err != nil || got.OK != (stored != "") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if n := pool.Stats().Hashes - before; n != 1 {
+			t.Errorf("%s: %d hashes, want exactly 1", name, n)
+		}
+	}
+	known, err := parse(phc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known.cost != pool.nobody.cost || len(known.salt) != len(pool.nobody.salt) || len(known.tag) != len(pool.nobody.tag) {
+		t.Errorf("an unknown name costs %+v, a known one %+v", pool.nobody.cost, known.cost)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got := Options{Workers: -1}.withDefaults()
+	want := Options{Workers: max(1, runtime.GOMAXPROCS(0)-1), Queue: 64, Wait: 2 * time.Second}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+// hold takes all of the pool's slots, one caller each, until release.
+func hold(t *testing.T, pool *Pool) (release func()) {
+	t.Helper()
+	var begun, ended sync.WaitGroup
+	free := make(chan struct{})
+	for range pool.workers {
+		begun.Add(1)
+		ended.Go(func() {
+			if err := pool.run(t.Context(), pool.params, func() { begun.Done(); <-free }); err != nil {
+				t.Error(err)
+				begun.Done()
+			}
+		})
+	}
+	begun.Wait()
+	return sync.OnceFunc(func() { close(free); ended.Wait() })
+}
+
+func TestFullQueueIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(cheap, Options{Workers: 2})
+		release := hold(t, pool)
+		var served sync.WaitGroup
+		for range 64 {
+			served.Go(func() {
+				if _, err := pool.Hash(t.Context(), staple); err != nil {
+					t.Errorf("one of 64 in the queue: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		asked := time.Now()
+		if _, err := pool.Hash(t.Context(), staple); !errors.Is(err, ErrBusy) {
+			t.Errorf("caller 2 + 64 + 1: %v, want ErrBusy", err)
+		}
+		if waited := time.Since(asked); waited != 0 {
+			t.Errorf("with the queue full ErrBusy took %v, want none", waited)
+		}
+		want := Stats{Workers: 2, Busy: 2, Queued: 64, Hashes: 2, Refused: 1}
+		if diff := cmp.Diff(want, pool.Stats()); diff != "" {
+			t.Errorf("stats while full (-want +got):\n%s", diff)
+		}
+		release()
+		served.Wait()
+		want = Stats{Workers: 2, Hashes: 66, Refused: 1}
+		if diff := cmp.Diff(want, pool.Stats()); diff != "" {
+			t.Errorf("stats after (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestLongWaitIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(cheap, Options{Workers: 1})
+		defer hold(t, pool)()
+		asked := time.Now()
+		if _, err := pool.Verify(t.Context(), "", staple); !errors.Is(err, ErrBusy) {
+			t.Errorf("%v, want ErrBusy", err)
+		}
+		if waited := time.Since(asked); waited != 2*time.Second {
+			t.Errorf("waited %v, want 2s", waited)
+		}
+		want := Stats{Workers: 1, Busy: 1, Hashes: 1, Refused: 1}
+		if diff := cmp.Diff(want, pool.Stats()); diff != "" {
+			t.Errorf("stats (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCancelWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(cheap, Options{Workers: 1})
+		defer hold(t, pool)()
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := make(chan error)
+		go func() {
+			_, err := pool.Hash(ctx, staple)
+			answer <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-answer; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		want := Stats{Workers: 1, Busy: 1, Hashes: 1}
+		if diff := cmp.Diff(want, pool.Stats()); diff != "" {
+			t.Errorf("stats (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCancelledBeforehandDoesNoWork(t *testing.T) {
+	pool := NewPool(cheap, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := pool.Hash(ctx, staple); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	if n := pool.Stats().Hashes; n != 0 {
+		t.Errorf("%d hashes for nobody", n)
+	}
+}
+
+func TestFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(cheap, Options{Workers: 1})
+		release := hold(t, pool)
+		var served []int // appended to in the pool's only slot
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				if err := pool.run(t.Context(), cheap, func() { served = append(served, i) }); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		release()
+		all.Wait()
+		if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, served); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNeed(t *testing.T) {
+	pool := NewPool(Default, Options{Workers: 4})
+	for _, test := range []struct {
+		cost Params
+		want int
+	}{
+		{Default, 1},
+		{foreignCost(0), 1},
+		{Params{1024, 1, 1}, 1},
+		{Params{19457, 1, 1}, 2},
+		{Params{19456, 1, 3}, 3},
+		{Params{65536, 3, 1}, 4},
+		{Params{1 << 20, 4, 1}, 4},
+	} {
+		if got := pool.need(test.cost); got != test.want {
+			t.Errorf("need(%+v) = %d of 4 slots, want %d", test.cost, got, test.want)
+		}
+	}
+}
+
+// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of
+// them, nobody passes it meanwhile, and when it gives up those behind it go.
+func TestHeavyIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewPool(cheap, Options{Workers: 2, Wait: time.Hour})
+		free := make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := pool.run(t.Context(), cheap, func() { <-free }); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+
+		heavy := Params{MemoryKiB: 1 << 20, Time: 1, Parallelism: 1}
+		ctx, giveUp := context.WithCancel(t.Context())
+		all.Go(func() {
+			if err := pool.run(ctx, heavy, func() {}); !errors.Is(err, context.Canceled) {
+				t.Errorf("heavy: %v, want context.Canceled", err)
+			}
+		})
+		synctest.Wait()
+
+		light := make(chan struct{})
+		all.Go(func() {
+			if err := pool.run(t.Context(), cheap, func() { close(light) }); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		select {
+		case <-light:
+			t.Error("a light hash overtook the heavy one")
+		default:
+		}
+
+		giveUp()
+		<-light // hangs, and synctest says so, if nobody lets it through
+		close(free)
+		all.Wait()
+	})
+}
+
+func TestPanicGivesTheSlotBack(t *testing.T) {
+	pool := NewPool(cheap, Options{Workers: 1})
+	func() {
+		defer func() { _ = recover() }()
+		_ = pool.run(t.Context(), cheap, func() { panic("in the middle of a hash") })
+	}()
+	if busy := pool.Stats().Busy; busy != 0 {
+		t.Errorf("%d slots lost to a panic", busy)
+	}
+}
+
+// TestCrowd lets callers give up at every moment and counts the slots after.
+func TestCrowd(t *testing.T) {
+	pool := NewPool(cheap, Options{Workers: 3, Queue: 20, Wait: 3 * time.Millisecond})
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
+			defer cancel()
+			_, err := pool.Verify(ctx, "", staple)
+			if err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if s := pool.Stats(); s.Busy != 0 || s.Queued != 0 {
+		t.Errorf("after everybody left: %+v", s)
+	}
+	if err := pool.run(t.Context(), Params{MemoryKiB: 1 << 20, Time: 1, Parallelism: 1}, func() {}); err != nil {
+		t.Errorf("taking all three slots: %v", err)
+	}
+}
+
+// BenchmarkHash is one hash of the default parameters with the pool to itself.
+func BenchmarkHash(b *testing.B) {
+	pool := NewPool(Default, Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := pool.Hash(b.Context(), staple); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPool is the time between two answers while 16 callers per core
+// keep the queue filled; none of them is refused.
+func BenchmarkPool(b *testing.B) {
+	pool := NewPool(Default, Options{Queue: 1 << 20, Wait: time.Hour})
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := pool.Verify(b.Context(), "", staple); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+// BenchmarkTurn is what the pool itself costs: a slot taken and given.
+func BenchmarkTurn(b *testing.B) {
+	pool := NewPool(Default, Options{Workers: 1})
+	for b.Loop() {
+		if err := pool.run(b.Context(), Default, func() {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkParse is a stored hash read.
+func BenchmarkParse(b *testing.B) {
+	for _, v := range vectors {
+		b.Run(v.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := Known(v.phc); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package argon
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrBusy says that the queue for hashing is full or the wait was too long.
+// Nothing was hashed. Callers answer 503 with Retry-After.
+var ErrBusy = errors.New("argon: too many passwords are being hashed already")
+
+// slots is a semaphore whose queue is bounded, timed and strictly first come,
+// first served: a caller that needs many slots is never overtaken, so it
+// cannot starve.
+type slots struct {
+	queue int           // callers that may wait
+	wait  time.Duration // how long each may
+
+	mu      sync.Mutex
+	free    int
+	waiting list.List // of *ticket, oldest first
+	refused uint64    // times ErrBusy was answered
+}
+
+type ticket struct {
+	need  int
+	ready chan struct{} // closed, under the lock, when the slots are the caller's
+}
+
+// take returns nil once need slots are the caller's, who then owes a give.
+// Otherwise it answers ErrBusy or the context's error. need must not exceed
+// the number of slots there are.
+func (s *slots) take(ctx context.Context, need int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	place, err := s.join(need)
+	if place == nil {
+		return err
+	}
+	timer := time.NewTimer(s.wait)
+	defer timer.Stop()
+	select {
+	case <-place.Value.(*ticket).ready:
+		return nil
+	case <-ctx.Done():
+		return s.leave(place, ctx.Err())
+	case <-timer.C:
+		return s.leave(place, ErrBusy)
+	}
+}
+
+// join takes the slots at once (nil, nil), or a place in the queue, or
+// neither (nil, ErrBusy).
+func (s *slots) join(need int) (*list.Element, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting.Len() == 0 && s.free >= need {
+		s.free -= need
+		return nil, nil
+	}
+	if s.waiting.Len() >= s.queue {
+		s.refused++
+		return nil, ErrBusy
+	}
+	return s.waiting.PushBack(&ticket{need: need, ready: make(chan struct{})}), nil
+}
+
+// leave gives up a place in the queue for the reason given. Slots granted at
+// the same instant go back; and whoever stood behind may fit now.
+func (s *slots) leave(place *list.Element, reason error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := place.Value.(*ticket)
+	select {
+	case <-t.ready:
+		s.free += t.need
+	default:
+		s.waiting.Remove(place)
+	}
+	if errors.Is(reason, ErrBusy) {
+		s.refused++
+	}
+	s.grant()
+	return reason
+}
+
+// give returns slots taken.
+func (s *slots) give(need int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free += need
+	s.grant()
+}
+
+// grant serves the queue from its head as far as the free slots go. The lock
+// must be held.
+func (s *slots) grant() {
+	for place := s.waiting.Front(); place != nil; place = s.waiting.Front() {
+		t := place.Value.(*ticket)
+		if t.need > s.free {
+			return
+		}
+		s.free -= t.need
+		s.waiting.Remove(place)
+		close(t.ready)
+	}
+}
+
+// count returns the slots free, the callers waiting and the refusals so far.
+func (s *slots) count() (free, queued int, refused uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free, s.waiting.Len(), s.refused
+}

@@ -1,0 +1,132 @@
+// Package commonpw answers whether a password is on a list of common ones:
+//
+//	commonpw.Bundled().Contains(password)    // the list inside the binary
+//	list, err := commonpw.Load(file)         // an operator's own
+//
+// Letter case plays no part. Passwords and entries are compared in Unicode
+// normal form C; [Load] brings the entries into it, and the caller the
+// password, as it must do that before hashing anyway.
+//
+// # The bundled list
+//
+// It is the password dictionary of the npm package
+// @zxcvbn-ts/language-common (MIT, see passwords.LICENSE.txt), which gen
+// fetches and distils when one runs go generate: the 17,950 entries of 8 or
+// more code points, 8 being the least that NIST SP 800-63B-4, section 3.1.1.2,
+// lets anyone accept. Only 308 of them have the 12 code points that a password
+// needs by default: with that default the length does the work and the list
+// stops little. An operator who wants more brings a list of long ones.
+//
+// It is embedded as it is read: 168 kB of sorted lines, searched in place. So
+// it costs no start-up time and no heap, and a change of it is a readable
+// diff; compressed it would take 65 kB of the binary, and then both.
+package commonpw
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+//go:generate go run ./gen
+
+//go:embed passwords.txt
+var bundledLines string
+
+var bundled = List{lines: bundledLines}
+
+// MaxSize is the size in bytes up to which Load takes a list. A list of that
+// size stays in memory whole, and takes about five times as much while it is
+// being loaded.
+const MaxSize = 64 << 20
+
+// List is a set of passwords. It never changes and is safe for concurrent use.
+type List struct {
+	lines string // lower-cased, sorted bytewise, each once and with its "\n"
+}
+
+// Bundled returns the list inside the binary.
+func Bundled() *List { return &bundled }
+
+// Load reads an operator's list: UTF-8, one password a line, ended by LF or
+// CRLF. Blank lines and a byte order mark at the start are passed over; all
+// else counts, spaces and "#" included, since passwords may begin with them.
+//
+// Errors, besides those of r: more than MaxSize bytes; invalid UTF-8, with the
+// number of the line; and no password at all, which is a mistake rather than a
+// wish. No error quotes the file.
+func Load(r io.Reader) (*List, error) {
+	var file strings.Builder
+	if _, err := io.Copy(&file, io.LimitReader(r, MaxSize+1)); err != nil {
+		return nil, fmt.Errorf("commonpw: %w", err)
+	}
+	if file.Len() > MaxSize {
+		return nil, fmt.Errorf("commonpw: the list has more than %d MiB: keep the most common passwords of it", MaxSize>>20)
+	}
+	entries, err := parse(file.String())
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("commonpw: the list holds no password: want one a line")
+	}
+	return newList(entries), nil
+}
+
+// parse returns the entries of a file, folded, in the order of the file. They
+// share the file's memory where folding left them as they were.
+func parse(file string) ([]string, error) {
+	file = strings.TrimPrefix(file, "\ufeff")
+	entries := make([]string, 0, strings.Count(file, "\n")+1)
+	number := 0
+	for line := range strings.Lines(file) {
+		number++
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if !utf8.ValidString(line) {
+			return nil, fmt.Errorf("commonpw: line %d is not valid UTF-8: convert the list to UTF-8", number)
+		}
+		if line != "" {
+			entries = append(entries, fold(norm.NFC.String(line)))
+		}
+	}
+	return entries, nil
+}
+
+// newList takes over entries, which must be folded.
+func newList(entries []string) *List {
+	slices.Sort(entries)
+	entries = slices.Compact(entries)
+	return &List{lines: strings.Join(entries, "\n") + "\n"}
+}
+
+// fold is how entries and passwords are compared.
+func fold(password string) string { return strings.ToLower(password) }
+
+// Contains reports whether password, in normal form C, is on the list, letter
+// case aside.
+func (l *List) Contains(password string) bool {
+	want := fold(password)
+	rest := l.lines // whole lines, the one wanted among them if there is one
+	for rest != "" {
+		start := strings.LastIndexByte(rest[:len(rest)/2], '\n') + 1
+		end := start + strings.IndexByte(rest[start:], '\n')
+		switch strings.Compare(want, rest[start:end]) {
+		case 0:
+			return true
+		case -1:
+			rest = rest[:start]
+		default:
+			rest = rest[end+1:]
+		}
+	}
+	return false
+}
+
+// Len returns the number of passwords on the list. It counts them anew.
+func (l *List) Len() int { return strings.Count(l.lines, "\n") }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDistil(t *testing.T) {
+	got, err := distil([]byte(`["Zebra123", "short", "password", "PASSWORD", "e\u0301e\u0301e\u0301e\u0301", "pässwörd", "e\u0301te\u0301te\u0301te\u0301te\u0301"]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("password\npässwörd\nzebra123\nétététété\n", string(got)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+}
+
+func TestDistilRefuses(t *testing.T) {
+	for _, dictionary := range []string{"", "{}", "[1]", "[]", `["short"]`, `["pass\nword"]`} {
+		if got, err := distil([]byte(dictionary)); err == nil {
+			t.Errorf("%s became %q, want an error", dictionary, got)
+		}
+	}
+}
+
+func TestCheckRefusesAnotherTarball(t *testing.T) {
+	if check([]byte("something else")) == nil {
+		t.Error("a tarball with another hash was accepted")
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	tarball := pack(t, map[string]string{"package/a": "A", "package/b": "B"})
+	got, err := unpack(tarball, "package/b", "package/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]byte{[]byte("B"), []byte("A")}, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if _, err := unpack(tarball, "package/c"); err == nil {
+		t.Error("a file that is missing was not missed")
+	}
+}
+
+func pack(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	compressed := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(compressed)
+	for name, content := range files {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}

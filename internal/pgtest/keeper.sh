@@ -1,0 +1,67 @@
+#!/bin/sh
+# The keeper of one PostgreSQL cluster: it makes it, runs it, and when the test
+# binary is gone removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS
+#
+# It reads one command a line (start PORT, stop MODE, pause, resume) and answers
+# each with "ok" or "failed"; before that it prints the cluster's folder, and an
+# answer for its making. Nobody but the test binary holds the other end of its
+# standard input, so the end of that file means that the binary has ended,
+# however it ended. Everything happens here, one thing after another, so that no
+# moment exists at which a death leaves something behind.
+set -u
+bin=$1
+settings=$2
+
+# Not $TMPDIR: a socket's path may have 107 bytes, and when tests run as root
+# that folder may be closed to the user who runs the server.
+home=$(mktemp -d /tmp/pgtest.XXXXXX) || exit 1
+cd "$home" || exit 1
+
+create() {
+	"$bin/initdb" --pgdata=data --username=postgres --auth=trust --encoding=UTF8 \
+		--locale=C.UTF-8 --no-sync --no-instructions &&
+		printf "unix_socket_directories = '%s'\n%s\n" "$home" "$settings" >>data/postgresql.conf
+}
+
+start() { "$bin/pg_ctl" start --wait --timeout=60 --pgdata=data --log=log --options="-p $1"; }
+
+stop() {
+	resume
+	"$bin/pg_ctl" stop --wait --timeout=60 --pgdata=data --mode="$1"
+}
+
+server() { head -n 1 data/postmaster.pid 2>/dev/null; }
+
+# The server and its children. Signals to a process group would miss them: each
+# child makes itself a session of its own.
+family() {
+	server && cat /proc/[0-9]*/stat 2>/dev/null |
+		awk -v parent="$(server)" '$4 == parent { print $1 }'
+}
+
+# A child may end between the looking and the signal, which makes kill fail and
+# harms nothing.
+signal() { family | xargs -r kill -s "$1" || true; }
+
+# The server first, so that it forks no more.
+pause() { kill -s STOP "$(server)" && signal STOP; }
+
+resume() { signal CONT; }
+
+answer() { if "$@" >>log 2>&1 </dev/null; then echo ok; else echo failed; fi; }
+
+finish() {
+	stop immediate || signal KILL
+	cd / && rm -rf "$home"
+} >/dev/null 2>&1
+
+# A listener who is gone must not end us before finish has run.
+trap '' PIPE
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+echo "$home"
+answer create
+while read -r verb argument; do
+	answer "$verb" "$argument"
+done

@@ -1,0 +1,167 @@
+package pgtest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ending names, in the environment, how a child of TestNothingIsLeft is to end.
+const ending = "PGTEST_ENDING"
+
+// endings are the ways a test binary ends. Each makes a cluster, says where it
+// is, and goes. (A test's own timeout is a panic. Ctrl-C is SIGINT, and SIGQUIT
+// is what go test sends to a binary that is stuck.)
+var endings = map[string]func(t *testing.T){
+	"normally":        func(t *testing.T) { ready(t) },
+	"by os.Exit":      func(t *testing.T) { ready(t); os.Exit(3) },
+	"by panic":        func(t *testing.T) { ready(t); panic("as a test may") },
+	"by Ctrl-C":       func(t *testing.T) { ready(t); end(t, syscall.SIGINT) },
+	"by go test":      func(t *testing.T) { ready(t); end(t, syscall.SIGQUIT) },
+	"by kill":         func(t *testing.T) { ready(t); end(t, syscall.SIGKILL) },
+	"with it paused":  func(t *testing.T) { ready(t).Pause(t); end(t, syscall.SIGKILL) },
+	"with it stopped": func(t *testing.T) { ready(t).Stop(t, Fast); end(t, syscall.SIGKILL) },
+	"with it half made": func(t *testing.T) {
+		c := halfMade(t)
+		fmt.Println("\nhome " + c.home)
+		end(t, syscall.SIGKILL)
+	},
+}
+
+// ready makes the shared cluster and tells the parent its folder.
+func ready(t *testing.T) *Cluster {
+	t.Helper()
+	DSN(t)
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("\nhome " + c.home)
+	return c
+}
+
+// halfMade returns at the moment at which initdb starts.
+func halfMade(t *testing.T) *Cluster {
+	t.Helper()
+	bin, err := locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := hire(bin, settings(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := c.hear.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.home = strings.TrimSpace(home)
+	return c
+}
+
+func end(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), signal); err != nil {
+		t.Fatal(err)
+	}
+	select {}
+}
+
+// TestEndingChild is run by TestNothingIsLeft in a process of its own.
+func TestEndingChild(t *testing.T) {
+	finish, ok := endings[os.Getenv(ending)]
+	if !ok {
+		t.Skip("runs only as a child of TestNothingIsLeft")
+	}
+	finish(t)
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	mustHave(t)
+	for name := range endings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			child := exec.Command(os.Args[0], "-test.run=^TestEndingChild$")
+			child.Env = append(os.Environ(), ending+"="+name)
+			home := leavesNothing(t, child)
+			if _, err := os.Stat(home); !os.IsNotExist(err) {
+				t.Errorf("%s is still there (%v)", home, err)
+			}
+		})
+	}
+}
+
+// leavesNothing runs child and waits until it and every process that it started
+// have ended; it returns the cluster's folder. They all inherit the writing end
+// of a pipe, so its end is theirs: nothing has to be searched or waited for by
+// the clock.
+func leavesNothing(t *testing.T, child *exec.Cmd) (home string) {
+	t.Helper()
+	alive, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
+	child.ExtraFiles = []*os.File{held}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held.Close()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if after, ok := strings.CutPrefix(lines.Text(), "home "); ok {
+			home = after
+		}
+	}
+	child.Wait()
+	if home == "" {
+		t.Fatal("the child started no cluster")
+	}
+	alive.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := io.ReadAll(alive); err != nil {
+		t.Fatalf("a process of the cluster in %s outlived the test binary by a minute: %v", home, err)
+	}
+	return home
+}
+
+// TestMissingChild is run by TestMissingPostgres in a process of its own.
+func TestMissingChild(t *testing.T) {
+	if os.Getenv(ending) != "missing" {
+		t.Skip("runs only as a child of TestMissingPostgres")
+	}
+	installed = "/nonexistent/*/bin"
+	t.Setenv("PATH", "/nonexistent")
+	DSN(t)
+	fmt.Println("was given a database")
+}
+
+func TestMissingPostgres(t *testing.T) {
+	for _, c := range []struct{ name, mode, flag, want string }{
+		{"is skipped with the reason", "", "-test.short=false", "--- SKIP: TestMissingChild"},
+		{"is skipped under -short", "", "-test.short=true", "no PostgreSQL under -short"},
+		{"fails when required", "require", "-test.short=false", "--- FAIL: TestMissingChild"},
+		{"fails when required under -short", "require", "-test.short=true", "--- FAIL: TestMissingChild"},
+		{"refuses a value it does not know", "required", "-test.short=false", "the only value it knows is require"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestMissingChild$", "-test.v", c.flag)
+			child.Env = append(os.Environ(), ending+"=missing", "DOORWARD_TEST_POSTGRES="+c.mode)
+			out, _ := child.CombinedOutput()
+			if !strings.Contains(string(out), c.want) {
+				t.Errorf("no %q in:\n%s", c.want, out)
+			}
+			if c.flag == "-test.short=false" && c.mode != "required" && !strings.Contains(string(out), "apt-get install postgresql") {
+				t.Errorf("no advice in:\n%s", out)
+			}
+		})
+	}
+}

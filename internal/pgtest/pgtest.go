@@ -1,0 +1,320 @@
+// Package pgtest gives tests a real PostgreSQL server of their own.
+//
+//	db, err := sql.Open("pgx", pgtest.DSN(t))
+//
+// [DSN] answers with the address of a new, empty database that is dropped when
+// the test ends. All databases of a test binary live in one cluster, made when
+// the first is asked for (about a second) and removed when the binary ends.
+//
+// [Start] makes a cluster for one test alone, to be stopped, started again and
+// frozen under the code being tested.
+//
+// # What it needs
+//
+// The programs initdb and pg_ctl, version 13 or later: those on $PATH, or else
+// the newest where Debian puts them. PostgreSQL refuses to run as root: a test run as root hands the cluster to the user postgres, or else
+// nobody. Without the programs, and under go test -short, tests that come here
+// are skipped and say why. With DOORWARD_TEST_POSTGRES=require in the
+// environment they fail instead, so that a run that is meant to be complete
+// cannot be silently less; make test sets it.
+//
+// # What is left behind
+//
+// Nothing, after a panic, a timeout or SIGKILL of the test binary too. A small
+// shell process, the keeper (keeper.sh), owns the cluster and waits on a pipe
+// from the test binary; when the pipe closes it stops the server and removes
+// the folder, within a second. Only SIGKILL of the keeper itself leaves a
+// folder /tmp/pgtest.* and a server. Pausing needs Linux's /proc.
+//
+// # What is unlike production
+//
+// Unless [Durable] is given, fsync is off: a commit outlives the death of the
+// server's processes, but not that of the machine. Every connection is trusted;
+// only loopback and a socket in the cluster's folder are listened to.
+package pgtest
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Cluster is a running PostgreSQL server with its data. Its methods may be
+// called from several goroutines; a failure ends the test that is handed in.
+type Cluster struct {
+	home string
+	port int
+	next atomic.Int64 // names of databases
+
+	mu     sync.Mutex // one command to the keeper at a time
+	keeper *exec.Cmd
+	tell   io.WriteCloser
+	hear   *bufio.Reader
+}
+
+// Option changes how [Start] sets a cluster up.
+type Option func(settings map[string]string)
+
+// Durable makes commits wait for the disk, as they do in production. Use it to
+// measure; a test of what a killed server remembers does not need it.
+func Durable(settings map[string]string) {
+	settings["fsync"] = "on"
+	settings["full_page_writes"] = "on"
+}
+
+// Mode says how [Cluster.Stop] ends the server; the words are pg_ctl's.
+type Mode string
+
+const (
+	// Fast rolls open transactions back, closes every connection and writes a
+	// checkpoint.
+	Fast Mode = "fast"
+	// Immediate ends every process at once, as a crash does: the next start
+	// recovers from the log.
+	Immediate Mode = "immediate"
+)
+
+var shared = sync.OnceValues(func() (*Cluster, error) { return launch() })
+
+// DSN returns the URL of a new, empty database in the cluster that all tests of
+// this binary share. The user in it is a superuser, the encoding UTF-8 and the
+// collation C.UTF-8. When tb ends, connections still open are cut and the
+// database is dropped.
+//
+// Use it for everything but faults of the server, for which there is [Start].
+func DSN(tb testing.TB) string {
+	tb.Helper()
+	mustHave(tb)
+	c, err := shared()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name, dsn := c.create(tb)
+	tb.Cleanup(func() { c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
+	return dsn
+}
+
+// Start makes a cluster that tb has to itself and that is gone when tb ends.
+func Start(tb testing.TB, options ...Option) *Cluster {
+	tb.Helper()
+	mustHave(tb)
+	c, err := launch(options...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.dismiss)
+	return c
+}
+
+// DSN returns the URL of a new, empty database in c, as the function [DSN] does;
+// the database goes when the cluster goes. The server must be running.
+func (c *Cluster) DSN(tb testing.TB) string {
+	tb.Helper()
+	_, dsn := c.create(tb)
+	return dsn
+}
+
+// Stop ends the server and returns when it has ended. The data stays. A paused
+// server is woken first.
+func (c *Cluster) Stop(tb testing.TB, mode Mode) {
+	tb.Helper()
+	c.must(tb, "stop "+string(mode))
+}
+
+// Start starts a stopped server again, with the same data on the same port, and
+// returns when it takes connections.
+func (c *Cluster) Start(tb testing.TB) {
+	tb.Helper()
+	c.must(tb, "start "+strconv.Itoa(c.port))
+}
+
+// Pause freezes every process of the server: connections are accepted by the
+// kernel and then hear nothing, as when a machine hangs. [Cluster.Resume] undoes
+// it; so do [Cluster.Stop] and the end of the test.
+func (c *Cluster) Pause(tb testing.TB) {
+	tb.Helper()
+	c.must(tb, "pause")
+}
+
+// Resume lets a paused server go on where it was.
+func (c *Cluster) Resume(tb testing.TB) {
+	tb.Helper()
+	c.must(tb, "resume")
+}
+
+func (c *Cluster) create(tb testing.TB) (name, dsn string) {
+	tb.Helper()
+	name = "t" + strconv.FormatInt(c.next.Add(1), 10)
+	c.exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
+	return name, c.url(name)
+}
+
+func (c *Cluster) url(database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+}
+
+// exec has a connection of its own each time: tests come seldom, and an idle
+// connection would not survive the faults that they cause.
+func (c *Cluster) exec(tb testing.TB, query string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.url("postgres"))
+	if err != nil {
+		tb.Fatalf("pgtest: is the server stopped or paused? %v", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, query); err != nil {
+		tb.Fatalf("pgtest: %s: %v", query, err)
+	}
+}
+
+func (c *Cluster) must(tb testing.TB, command string) {
+	tb.Helper()
+	if err := c.order(command); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+//go:embed keeper.sh
+var script string
+
+// launch makes a cluster and starts it on a free port.
+func launch(options ...Option) (*Cluster, error) {
+	bin, err := locate()
+	if err != nil {
+		return nil, err
+	}
+	c, err := hire(bin, settings(options))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.settle(); err != nil {
+		c.dismiss()
+		return nil, err
+	}
+	return c, nil
+}
+
+func settings(options []Option) string {
+	all := map[string]string{
+		"listen_addresses": "'127.0.0.1'",
+		"max_connections":  "200",
+		"fsync":            "off",
+		"full_page_writes": "off",
+	}
+	for _, option := range options {
+		option(all)
+	}
+	var lines strings.Builder
+	for name, value := range all {
+		fmt.Fprintf(&lines, "%s = %s\n", name, value)
+	}
+	return lines.String()
+}
+
+// hire starts the keeper. It is in a session of its own, so that Ctrl-C, which
+// the terminal sends to all of go test, reaches us and not it: it must outlive
+// us to clean up.
+func hire(bin, settings string) (*Cluster, error) {
+	attr, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", script, "pgtest-keeper", bin, settings)
+	cmd.Dir = "/"
+	// Not our environment: PGDATA, PGPORT and the like would steer the server.
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
+	cmd.SysProcAttr = attr
+	tell, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	hear, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("pgtest: keeper: %w", err)
+	}
+	return &Cluster{keeper: cmd, tell: tell, hear: bufio.NewReader(hear)}, nil
+}
+
+// settle waits for the making of the cluster and starts it. Between our look
+// for a free port and the server's use of it another process may take the port,
+// so it tries a few.
+func (c *Cluster) settle() error {
+	home, err := c.hear.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("pgtest: the keeper made no folder in /tmp: %w", err)
+	}
+	c.home = strings.TrimSpace(home)
+	if err := c.answer("initdb"); err != nil {
+		return err
+	}
+	for range 5 {
+		c.port = freePort()
+		if err = c.order("start " + strconv.Itoa(c.port)); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// order gives the keeper a command and waits for the answer. pg_ctl's own time
+// limits, a minute, keep the wait finite.
+func (c *Cluster) order(command string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := fmt.Fprintln(c.tell, command); err != nil {
+		return fmt.Errorf("pgtest: the keeper is gone: %w", err)
+	}
+	return c.answer(command)
+}
+
+func (c *Cluster) answer(command string) error {
+	answer, err := c.hear.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("pgtest: the keeper is gone: %w", err)
+	}
+	if answer != "ok\n" {
+		log, _ := os.ReadFile(filepath.Join(c.home, "log"))
+		return fmt.Errorf("pgtest: %s failed; the end of the server's log:\n%s", command, log[max(0, len(log)-2000):])
+	}
+	return nil
+}
+
+// dismiss lets the keeper clean up, and returns when it has.
+func (c *Cluster) dismiss() {
+	c.tell.Close()
+	c.keeper.Wait()
+}
+
+// freePort picks from below the range the system gives to outgoing connections
+// (32768 and up on Linux), so that none of those sits on the port while the
+// server is stopped.
+func freePort() int {
+	for {
+		port := 10000 + rand.IntN(20000)
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+)
+
+func connect(t *testing.T, dsn string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func do(t *testing.T, conn *pgx.Conn, query string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func ask[T any](t *testing.T, conn *pgx.Conn, query string) (answer T) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), query).Scan(&answer); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return answer
+}
+
+func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
+	one, two := connect(t, DSN(t)), connect(t, DSN(t))
+	do(t, one, "CREATE TABLE mark (n int)")
+	const tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+	if n := ask[int](t, two, tables); n != 0 {
+		t.Errorf("a second database has %d tables of the first", n)
+	}
+}
+
+func TestDatabaseIsDroppedUnderOpenConnections(t *testing.T) {
+	var name string
+	t.Run("user", func(t *testing.T) {
+		conn, err := pgx.Connect(t.Context(), DSN(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = ask[string](t, conn, "SELECT current_database()") // and never closed
+	})
+	outside := connect(t, DSN(t))
+	if n := ask[int](t, outside, "SELECT count(*) FROM pg_database WHERE datname = '"+name+"'"); n != 0 {
+		t.Errorf("database %s is still there after its test", name)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Run("shared", func(t *testing.T) {
+		conn := connect(t, DSN(t))
+		want := map[string]string{
+			"fsync": "off", "server_encoding": "UTF8", "lc_collate": "C.UTF-8", "max_connections": "200",
+		}
+		if diff := cmp.Diff(want, show(t, conn, want)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("durable", func(t *testing.T) {
+		conn := connect(t, Start(t, Durable).DSN(t))
+		want := map[string]string{"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+		if diff := cmp.Diff(want, show(t, conn, want)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func show(t *testing.T, conn *pgx.Conn, names map[string]string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for name := range names {
+		got[name] = ask[string](t, conn, "SHOW "+name)
+	}
+	return got
+}
+
+func TestCommitsOutliveStopAndStart(t *testing.T) {
+	for _, mode := range []Mode{Fast, Immediate} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := Start(t)
+			dsn := c.DSN(t)
+			conn := connect(t, dsn)
+			do(t, conn, "CREATE TABLE mark (n int)")
+			do(t, conn, "INSERT INTO mark VALUES (7)")
+
+			c.Stop(t, mode)
+			if _, err := pgx.Connect(t.Context(), dsn); err == nil {
+				t.Fatal("a stopped server takes connections")
+			}
+			c.Start(t)
+			if n := ask[int](t, connect(t, dsn), "SELECT n FROM mark"); n != 7 {
+				t.Errorf("after the restart n = %d, want 7", n)
+			}
+		})
+	}
+}
+
+func TestPausedServerIsSilentUntilResumed(t *testing.T) {
+	c := Start(t)
+	dsn := c.DSN(t)
+	conn := connect(t, dsn)
+
+	c.Pause(t)
+	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := pgx.Connect(brief, dsn); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a new connection to a paused server: %v, want a deadline exceeded", err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- conn.Ping(t.Context()) }()
+	select {
+	case err := <-answered:
+		t.Errorf("an open connection to a paused server answered: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+
+	c.Resume(t)
+	if err := <-answered; err != nil {
+		t.Errorf("the question asked during the pause was not answered after it: %v", err)
+	}
+}
+
+func TestPausedServerCanBeStopped(t *testing.T) {
+	c := Start(t)
+	c.Pause(t)
+	c.Stop(t, Immediate)
+	c.Start(t)
+	connect(t, c.DSN(t))
+}

@@ -1,0 +1,527 @@
+package doorward_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The laws of ARCHITECTURE.md, read off the source. Not off "go list": what a
+// child process reads is unknown to go test, which would answer "ok (cached)"
+// after a violation.
+
+const module = "github.com/doorward/doorward"
+
+// siblings are the features that may import other features. All others meet in
+// the transaction: each writes its own rows through app/access.
+var siblings = map[string][]string{
+	"invite":   {"credential"},
+	"login":    {"session", "credential", "password", "mfa", "throttle"},
+	"password": {"credential"},
+	"sso":      {"login"},
+}
+
+// upkeepers may write what is nobody's act: attempts, last use, the mail queue.
+var upkeepers = []string{"app/credential", "app/login", "app/mail", "app/password", "app/session", "app/throttle"}
+
+// The two doors that the last two laws watch, by their full names.
+const (
+	writeDoor  = "(*" + module + "/store.DB).Write"
+	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
+)
+
+// floors are the folders at the root that may hold Go.
+var floors = []string{".", "app", "bench", "client", "cmd", "doorwardtest", "e2e", "examples", "internal", "store", "web"}
+
+// ships are the floors that end up in the binary.
+var ships = []string{".", "app", "cmd", "internal", "store", "web"}
+
+// outside are the standard packages through which the words would do I/O.
+var outside = []string{
+	"database/sql", "database/sql/driver", "io/fs", "io/ioutil", "net", "net/http", "net/rpc", "net/smtp",
+	"net/textproto", "os", "os/exec", "os/signal", "os/user", "path/filepath", "syscall",
+}
+
+// law is one rule about what a file may name.
+type law struct {
+	name   string
+	remedy string
+	breaks func(step) bool
+	// plant breaks the law once, on the line that says here.
+	plant file
+}
+
+// step is one thing that a file names: a package that it imports, or one of our
+// functions, in the form "(*path/of/package.Type).Method". Each file also has a
+// step to nowhere, at its package clause.
+type step struct {
+	from    *source
+	line    int
+	imports string
+	calls   string
+}
+
+type file struct{ name, text string }
+
+var laws = []law{
+	{
+		name:   "every folder of Go stands on a floor",
+		remedy: "put the code on a floor of ARCHITECTURE.md, or give the new floor a row there and laws here",
+		breaks: func(s step) bool { return s.imports+s.calls == "" && !slices.Contains(floors, floor(s.from.folder)) },
+		plant:  file{"util/util.go", "package util // here"},
+	},
+	{
+		name:   "the words import the standard library only, and no I/O",
+		remedy: "do the I/O on a higher floor and hand plain values down",
+		breaks: func(s step) bool {
+			return s.from.folder == "." && s.ships() && (!standard(s.imports) || slices.Contains(outside, s.imports))
+		},
+		plant: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
+	},
+	{
+		name:   "internal packages import none of ours",
+		remedy: "hand plain values in; a tool that knows a domain word belongs in app or store",
+		breaks: func(s step) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
+		plant:  file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},
+	},
+	{
+		name:   "internal packages do not import each other",
+		remedy: "let the caller join the two",
+		breaks: func(s step) bool {
+			return s.from.floor("internal") && s.within("internal/*") && !s.within(feature(s.from.folder)+"/*")
+		},
+		plant: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
+	},
+	{
+		name:   "store imports doorward and internal only: it holds rows, no rule",
+		remedy: "move the rule up into the feature in app that asks for the rows",
+		breaks: func(s step) bool { return s.from.floor("store") && s.leaves(".", "internal/*", "store/*") },
+		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
+	},
+	{
+		name:   "app/access imports doorward, store and internal/cedar only",
+		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
+		breaks: func(s step) bool {
+			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/cedar")
+		},
+		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
+	},
+	{
+		name:   "a feature imports doorward, store, app/access, internal and its named siblings only",
+		remedy: "features meet in the transaction: write the rows of both in one access.Do (see siblings in arch_test.go)",
+		breaks: func(s step) bool {
+			return s.from.feature() && s.leaves(append(kin(s.from.folder), ".", "store", "app/access", "internal/*")...)
+		},
+		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
+	},
+	{
+		name:   "app joins the features and knows nothing above",
+		remedy: "hand plain values down; what speaks a protocol belongs in web",
+		breaks: func(s step) bool { return s.from.folder == "app" && s.leaves(".", "store", "app/*", "internal/*") },
+		plant:  file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
+	},
+	{
+		name:   "web asks app, never store",
+		remedy: "add a method to the feature in app and call that",
+		breaks: func(s step) bool { return s.from.floor("web") && s.leaves(".", "app/*", "internal/*", "web/*") },
+		plant:  file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
+	},
+	{
+		name:   "a protocol's folder in web imports no other protocol's",
+		remedy: "what two protocols share belongs in web/front; web.go joins their tables",
+		breaks: func(s step) bool {
+			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", feature(s.from.folder)+"/*")
+		},
+		plant: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
+	},
+	{
+		name:   "database/sql is named in store and internal only",
+		remedy: "add a method to store.Tx or store.DB",
+		breaks: func(s step) bool {
+			sql := s.imports == "database/sql" || strings.HasPrefix(s.imports, "database/sql/")
+			return sql && s.ships() && !s.from.floor("store") && !s.from.floor("internal")
+		},
+		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"database/sql\" // here"},
+	},
+	{
+		name:   "client imports public packages only",
+		remedy: "the client speaks the HTTP API; copy the few words that it needs",
+		breaks: func(s step) bool { return s.from.floor("client") && s.leaves(".", "client/*") },
+		plant:  file{"client/client.go", "package client\n\nimport _ \"" + module + "/internal/secret\" // here"},
+	},
+	{
+		name:   "nothing that ships imports client or doorwardtest",
+		remedy: "move what is needed down to a floor that both can import",
+		breaks: func(s step) bool { return s.ships() && s.within("client/*", "doorwardtest/*") },
+		plant:  file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/client\" // here"},
+	},
+	{
+		name:   "test support (a package named …test) is imported by tests and test support only",
+		remedy: "move what is needed into the package that the test support tests",
+		breaks: func(s step) bool {
+			support := s.ours() && strings.HasSuffix(s.imports, "test")
+			return support && !s.from.test && !strings.HasSuffix(s.from.folder, "test")
+		},
+		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
+	},
+	{
+		name:   "doorwardtest is imported by external tests only",
+		remedy: "doorwardtest imports every floor: put the test into a package named …_test",
+		breaks: func(s step) bool { return s.from.test && !s.from.external && s.within("doorwardtest") },
+		plant:  file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
+	},
+	{
+		name:   "only app/access writes: no other calls (*store.DB).Write",
+		remedy: "write through access.Do, so that the act is decided and recorded",
+		breaks: func(s step) bool {
+			return s.calls == writeDoor && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
+		},
+		plant: file{"app/invite/invite.go", `package invite
+
+import "` + module + `/store"
+
+type Invites struct{ db *store.DB }
+
+func (i Invites) Accept() { i.db.Write(nil) } // here
+`},
+	},
+	{
+		name:   "the upkeep door is open to named packages only",
+		remedy: "an act of somebody goes through access.Do; if this is nobody's act, name the package in upkeepers in arch_test.go",
+		breaks: func(s step) bool {
+			return s.calls == upkeepDoor && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepers, s.from.folder)
+		},
+		plant: file{"app/invite/invite.go", `package invite
+
+import "` + module + `/app/access"
+
+func Accept(door *access.Door) { door.Upkeep(nil) } // here
+`},
+	},
+}
+
+func TestLawsHold(t *testing.T) {
+	for _, breach := range breaches(t, ".") {
+		t.Error(breach)
+	}
+}
+
+// A door that is renamed would be watched no longer, and no test would say so.
+func TestDoorsAreInUse(t *testing.T) {
+	calls := read(t, ".").calls()
+	for _, door := range []string{writeDoor, upkeepDoor} {
+		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
+			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
+		}
+	}
+}
+
+func TestEachLawIsEnforced(t *testing.T) {
+	for _, l := range laws {
+		t.Run(l.name, func(t *testing.T) {
+			root := sketch(t, lawful, l.plant)
+			got := breaches(t, root)
+			if len(got) != 1 {
+				t.Fatalf("one law was broken, %d breaches were found: %q", len(got), got)
+			}
+			for _, want := range []string{place(l.plant) + ": ", l.name, l.remedy} {
+				if !strings.Contains(got[0], want) {
+					t.Errorf("no %q in %q", want, got[0])
+				}
+			}
+		})
+	}
+}
+
+func TestLawfulTreeBreaksNoLaw(t *testing.T) {
+	for _, breach := range breaches(t, sketch(t, lawful, file{})) {
+		t.Error(breach)
+	}
+}
+
+// lawful is a small tree that uses every freedom that the laws leave.
+var lawful = []file{
+	{"doorward.go", "package doorward\n\nimport _ \"net/netip\""},
+	{"internal/secret/secret.go", "package secret\n\nimport _ \"os\""},
+	{"internal/pgtest/pgtest.go", "package pgtest\n\nimport _ \"github.com/jackc/pgx/v5\""},
+	{"store/store.go", `package store
+
+import (
+	_ "database/sql"
+	_ "` + module + `"
+	_ "` + module + `/internal/secret"
+)
+
+type DB struct{}
+
+func (db *DB) Write(fn func()) {}
+`},
+	{"store/store_test.go", "package store\n\nimport _ \"" + module + "/internal/pgtest\""},
+	{"store/storetest/storetest.go", "package storetest\n\nimport _ \"" + module + "/internal/pgtest\""},
+	{"app/app.go", "package app\n\nimport _ \"" + module + "/app/login\""},
+	{"app/access/access.go", `package access
+
+import "` + module + `/store"
+
+type Door struct{ db *store.DB }
+
+func (d *Door) Upkeep(fn func()) { d.db.Write(fn) }
+`},
+	{"app/session/session.go", `package session
+
+import "` + module + `/app/access"
+
+func Touch(door *access.Door) { door.Upkeep(nil) }
+`},
+	{"app/session/session_test.go", "package session_test\n\nimport _ \"" + module + "/doorwardtest\""},
+	{"app/login/login.go", "package login\n\nimport _ \"" + module + "/app/session\""},
+	{"app/sso/sso.go", "package sso\n\nimport _ \"" + module + "/app/login\""},
+	{"web/web.go", "package web\n\nimport _ \"" + module + "/web/api\""},
+	{"web/front/front.go", "package front\n\nimport _ \"" + module + "/internal/secret\""},
+	{"web/api/api.go", "package api\n\nimport (\n\t_ \"" + module + "/app\"\n\t_ \"" + module + "/web/front\"\n)"},
+	{"client/client.go", "package client\n\nimport _ \"" + module + "\""},
+	{"doorwardtest/doorwardtest.go", "package doorwardtest\n\nimport (\n\t_ \"database/sql\"\n\t_ \"" + module + "/web\"\n)"},
+	{"cmd/doorward/main.go", "package main\n\nimport (\n\t_ \"" + module + "/store\"\n\t_ \"" + module + "/web\"\n)"},
+	{"examples/go/main.go", "package main\n\nimport _ \"" + module + "/client\""},
+	{"tools/go.mod", "module tools"},
+	{"tools/lint.go", "package tools\n\nimport _ \"" + module + "/store\""},
+	{"app/testdata/x.go", "this is no Go"},
+}
+
+// breaches returns a line for every breach of a law in the tree at root.
+func breaches(t *testing.T, root string) []string {
+	t.Helper()
+	tree := read(t, root)
+	var out []string
+	for _, s := range append(tree.imports(), tree.calls()...) {
+		for _, l := range laws {
+			if l.breaks(s) {
+				out = append(out, fmt.Sprintf("%s:%d: %s%s breaks the law %q: %s", s.from.name, s.line, s.imports, s.calls, l.name, l.remedy))
+			}
+		}
+	}
+	return out
+}
+
+// sketch writes files, and the plant over or beside them, into a new folder.
+func sketch(t *testing.T, files []file, plant file) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, f := range append(slices.Clone(files), plant) {
+		if f.name == "" {
+			continue
+		}
+		name := filepath.Join(root, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(f.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// place returns the file and line at which a plant says here.
+func place(plant file) string {
+	before, _, _ := strings.Cut(plant.text, "here")
+	return fmt.Sprintf("%s:%d", plant.name, strings.Count(before, "\n")+1)
+}
+
+// tree is the Go source under a root, without nested modules and testdata.
+type tree struct {
+	*token.FileSet
+	folders []string // every folder, with Go in it or not
+	files   []*source
+}
+
+// source is one file.
+type source struct {
+	*ast.File
+	name     string // from the root, with slashes
+	folder   string // "." for the root
+	test     bool   // its name ends in _test.go
+	external bool   // … and its package's name in _test
+}
+
+// aside are folders that hold no source of ours.
+var aside = []string{"artifacts", "bin", "doorward-dev", "node_modules", "testdata"}
+
+func read(t *testing.T, root string) *tree {
+	t.Helper()
+	all := &tree{FileSet: token.NewFileSet()}
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return all.enter(name, filepath.ToSlash(relative))
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		return all.add(name, filepath.ToSlash(relative))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (t *tree) enter(name, relative string) error {
+	base := path.Base(relative)
+	_, err := os.Stat(filepath.Join(name, "go.mod"))
+	nested := relative != "." && err == nil
+	if nested || slices.Contains(aside, base) || base != "." && strings.ContainsAny(base[:1], "._") {
+		return filepath.SkipDir
+	}
+	t.folders = append(t.folders, relative)
+	return nil
+}
+
+func (t *tree) add(name, relative string) error {
+	parsed, err := parser.ParseFile(t.FileSet, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	test := strings.HasSuffix(relative, "_test.go")
+	t.files = append(t.files, &source{
+		File: parsed, name: relative, folder: path.Dir(relative),
+		test: test, external: test && strings.HasSuffix(parsed.Name.Name, "_test"),
+	})
+	return nil
+}
+
+func (t *tree) line(pos token.Pos) int { return t.Position(pos).Line }
+
+// imports returns the steps that the import lines are.
+func (t *tree) imports() (steps []step) {
+	for _, f := range t.files {
+		steps = append(steps, step{from: f, line: t.line(f.Package)})
+		for _, spec := range f.Imports {
+			to, _ := strconv.Unquote(spec.Path.Value)
+			steps = append(steps, step{from: f, line: t.line(spec.Pos()), imports: to})
+		}
+	}
+	return steps
+}
+
+// calls returns the uses of our own functions and methods in files that are
+// no tests. Types are checked against our own source alone: the packages of
+// others are left empty and what follows from that is ignored, which takes
+// milliseconds instead of half a minute, and a value of one of our own types is
+// still known as such unless it came through a stranger's generic.
+func (t *tree) calls() (steps []step) {
+	checker := &ownTypes{tree: t, done: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
+	for _, folder := range t.folders {
+		checker.Import(path.Join(module, folder))
+	}
+	for _, f := range t.files {
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			name, _ := n.(*ast.Ident)
+			if used, ok := checker.uses[name].(*types.Func); ok {
+				steps = append(steps, step{from: f, line: t.line(name.Pos()), calls: used.FullName()})
+			}
+			return true
+		})
+	}
+	return steps
+}
+
+// ownTypes is a types.Importer that knows only the tree.
+type ownTypes struct {
+	*tree
+	done map[string]*types.Package
+	uses map[*ast.Ident]types.Object
+}
+
+// Import never fails: a package of others is an empty one.
+func (o *ownTypes) Import(importPath string) (*types.Package, error) {
+	if p, ok := o.done[importPath]; ok {
+		return p, nil
+	}
+	empty := types.NewPackage(importPath, path.Base(importPath))
+	empty.MarkComplete()
+	o.done[importPath] = empty // against cycles, too
+	var files []*ast.File
+	for _, f := range o.files {
+		if !f.test && path.Join(module, f.folder) == importPath {
+			files = append(files, f.File)
+		}
+	}
+	if len(files) > 0 {
+		lenient := types.Config{Importer: o, Error: func(error) {}}
+		o.done[importPath], _ = lenient.Check(importPath, o.FileSet, files, &types.Info{Uses: o.uses})
+	}
+	return o.done[importPath], nil
+}
+
+// floor returns the first name of a folder.
+func floor(folder string) string {
+	first, _, _ := strings.Cut(folder, "/")
+	return first
+}
+
+// feature returns the first two names of a folder: app/login of app/login/x.
+func feature(folder string) string {
+	names := strings.SplitN(folder, "/", 3)
+	return path.Join(names[:min(2, len(names))]...)
+}
+
+// kin returns the folder's own feature and the siblings it may import.
+func kin(folder string) []string {
+	allowed := []string{feature(folder) + "/*"}
+	for _, name := range siblings[path.Base(feature(folder))] {
+		allowed = append(allowed, "app/"+name)
+	}
+	return allowed
+}
+
+// standard says whether an import path is of the standard library.
+func standard(imports string) bool { return !strings.Contains(floor(imports), ".") }
+
+// floor says whether the file is on that floor and no test.
+func (f *source) floor(name string) bool { return !f.test && floor(f.folder) == name }
+
+// feature says whether the file is of a feature in app and no test.
+func (f *source) feature() bool {
+	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access"
+}
+
+// ships says whether the file ends up in the binary.
+func (s step) ships() bool { return !s.from.test && slices.Contains(ships, floor(s.from.folder)) }
+
+// ours says whether the step is an import of this module.
+func (s step) ours() bool { return s.imports == module || strings.HasPrefix(s.imports, module+"/") }
+
+// within says whether the step is an import of one of our folders; "web/*"
+// means web and everything below.
+func (s step) within(folders ...string) bool {
+	if !s.ours() {
+		return false
+	}
+	to := "." + strings.TrimPrefix(s.imports, module)
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		if above, ok := strings.CutSuffix(folder, "/*"); ok {
+			return to == "./"+above || strings.HasPrefix(to, "./"+above+"/")
+		}
+		return path.Clean(to) == folder
+	})
+}
+
+// leaves says whether the step imports one of our packages outside folders.
+func (s step) leaves(folders ...string) bool { return s.ours() && !s.within(folders...) }

@@ -1,0 +1,46 @@
+# The workshop. Longer recipes live in scripts/, one file each.
+
+FUZZTIME ?= 10s
+VULNDB   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-fast race fuzz bench lint fmt generate verify vuln build
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start Doorward on this machine, with a tenant, an owner and mail in a folder
+	go run ./cmd/doorward dev
+
+test: ## everything: lint, all tests with the race detector on both databases, fuzzing (sets itself up)
+	scripts/test.sh
+
+test-fast: ## the tests that need nothing but Go, on SQLite only, in seconds
+	go test -short ./...
+
+race: ## all tests with the race detector
+	go test -race ./...
+
+fuzz: ## each fuzz target in turn for FUZZTIME (10s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## all benchmarks, with allocations
+	go test -run '^$$' -bench . -benchmem ./...
+
+lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document
+	scripts/lint.sh
+
+fmt: ## format all Go files
+	scripts/tool.sh gofumpt -l -w .
+
+generate: ## remake the generated files (needs npm)
+	go generate ./...
+
+verify: ## prove that generated files, golden files, modules and the OpenAPI document are fresh
+	scripts/verify.sh
+
+vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the Go vulnerability database
+	scripts/vuln.sh $(VULNDB)
+
+build: ## bin/doorward, a static program
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs each fuzz target of the module in turn:
+#
+#   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
+#
+# A failing input is written under testdata/fuzz beside the target: mend the
+# code and commit the input, and every later go test tries it again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-10s}
+
+fuzz() { # FOLDER TARGET
+	local out
+	out=$(mktemp)
+	if go test -run '^$' -fuzz "^$2\$" -fuzztime "$time" "$1" >"$out" 2>&1; then
+		tail -n 1 "$out"
+	elif out_of_time "$out"; then
+		echo "out of time while an input ran, and no input failed (go.dev/issue/75804)"
+	else
+		cat "$out"
+		return 1
+	fi
+}
+
+# Go before 1.27 now and then calls the end of TIME a failure of the target. A
+# true failure names its input or says why the program died.
+out_of_time() {
+	grep -qE '^ +context deadline exceeded$' "$1" &&
+		! grep -qE 'Failing input written|panic:|fuzzing process (hung|terminated)' "$1"
+}
+
+targets=$(grep -rHoE --include='*_test.go' --exclude-dir=testdata --exclude-dir=tools '^func Fuzz[A-Za-z0-9_]*' . |
+	sort | sed -E 's|/[^/]*_test.go:func | |' || true)
+failed=0
+total=0
+while read -r folder target; do
+	[ -n "$target" ] || continue
+	total=$((total + 1))
+	echo "$target in $folder"
+	fuzz "$folder" "$target" || failed=$((failed + 1))
+done <<<"$targets"
+echo "fuzz targets: $((total - failed)) passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Everything that a machine can find wrong without running the tests. Every
+# check runs; the exit code says whether one of them failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	"$@" || {
+		echo "lint: $name failed" >&2
+		failed=1
+	}
+}
+
+formatted() {
+	local files
+	files=$(scripts/tool.sh gofumpt -l .) || return
+	[ -z "$files" ] || {
+		printf '%s\n' "$files" "not formatted: run make fmt" >&2
+		return 1
+	}
+}
+
+for module in . tools; do
+	check "go vet in $module" go -C "$module" vet ./...
+	check "staticcheck in $module" env -C "$module" "$PWD/scripts/tool.sh" staticcheck ./...
+	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff
+	check "go mod verify in $module" go -C "$module" mod verify
+done
+check gofumpt formatted
+check OpenAPI scripts/lint-openapi.sh
+exit "$failed"

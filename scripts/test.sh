@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Everything there is to test, after installing what it needs: make test. A step
+# runs also when one before it has failed; the last line is the summary.
+#
+#   FUZZTIME=5s     for each fuzz target
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Debian packages, each with a command that shows that it is there. The race
+# detector needs a C compiler. nginx (the gateway tests) and chromium (the pages)
+# join the list with those tests.
+needs=(
+	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
+	"gcc:gcc"
+	"libc6-dev:/usr/include/stdio.h"
+)
+
+has() { # COMMAND OR PATH...
+	local thing
+	for thing in "$@"; do
+		compgen -G "$thing" >/dev/null || command -v "$thing" >/dev/null || continue
+		return 0
+	done
+	return 1
+}
+
+missing() {
+	local need
+	for need in "${needs[@]}"; do
+		# Unquoted: the words after the colon are several things, any of which does.
+		# shellcheck disable=SC2086
+		(set -f && has ${need#*:}) || echo "${need%%:*}"
+	done
+}
+
+setup() {
+	local packages
+	packages=$(missing)
+	[ -n "$packages" ] || return 0
+	if [ "$(id -u)" = 0 ] && has apt-get; then
+		export DEBIAN_FRONTEND=noninteractive
+		apt-get update -qq
+		# shellcheck disable=SC2086
+		apt-get install -y -qq --no-install-recommends $packages
+		packages=$(missing)
+		[ -n "$packages" ] || return 0
+	fi
+	echo "make test needs these; on Debian: sudo apt-get install $(tr '\n' ' ' <<<"$packages")" >&2
+	return 1
+}
+
+tests() {
+	# The tests of a part that is missing fail, where they would be skipped.
+	DOORWARD_TEST_POSTGRES=require CGO_ENABLED=1 go test -race ./... && go -C tools test ./...
+}
+
+passed=0
+failures=()
+step() { # NAME COMMAND...
+	local name=$1 began=$SECONDS outcome=passed
+	shift
+	printf '\n=== %s\n' "$name"
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failures+=("$name")
+		outcome=FAILED
+	fi
+	printf -- '--- %s %s in %d s\n' "$name" "$outcome" $((SECONDS - began))
+}
+
+step setup setup
+[ ${#failures[@]} = 0 ] || exit 1
+step lint scripts/lint.sh
+step tests tests
+step fuzzing scripts/fuzz.sh "${FUZZTIME:-5s}"
+
+printf '\n%d s in all' "$SECONDS"
+[ ${#failures[@]} = 0 ] || printf '; failed: %s' "${failures[*]}"
+printf '\nsteps: %d passed, %d failed\n' "$passed" ${#failures[@]}
+[ ${#failures[@]} = 0 ]

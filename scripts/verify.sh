@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Proves that what is made from something else is as fresh as its source. The
+# generated files are made again in a copy, so that this changes nothing here
+# and works with uncommitted changes. Every check runs; the exit code says
+# whether one of them failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+copies=$(mktemp -d)
+trap 'chmod -R u+w "$copies" && rm -rf "$copies"' EXIT
+
+copy() { # FOLDER
+	mkdir "$copies/$1"
+	git ls-files --cached --others --exclude-standard -z |
+		tar --create --null --files-from - --ignore-failed-read --warning=no-failed-read |
+		tar --extract --directory "$copies/$1"
+}
+
+generated() {
+	copy committed
+	copy generated
+	go -C "$copies/generated" generate ./... || return
+	diff --recursive --brief "$copies/committed" "$copies/generated" || {
+		echo "not what their sources say: run make generate" >&2
+		return 1
+	}
+}
+
+failed=0
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	"$@" || {
+		echo "verify: $name failed" >&2
+		failed=1
+	}
+}
+
+for module in . tools; do
+	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff
+	check "go mod verify in $module" go -C "$module" mod verify
+done
+check "generated files" generated
+# Tests of golden files have Golden in their names.
+check "golden files" go test -count=1 -run Golden ./...
+check OpenAPI scripts/lint-openapi.sh
+exit "$failed"

@@ -33,3 +33,7 @@ func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 	}
 	return idle
 }
+
+// DeviceLife is how long a browser that has signed in is known: the longest
+// that browsers keep a cookie (RFC 6265bis, section 5.5).
+const DeviceLife = 400 * 24 * time.Hour

@@ -24,8 +24,6 @@ const (
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
 	deviceHits    = 10
-	// DeviceLife is how long a browser that signed in is known.
-	DeviceLife = 400 * 24 * time.Hour
 )
 
 // attempt names the buckets in which an attempt was counted.
@@ -67,7 +65,7 @@ func (d *Desk) knownDevice(ctx context.Context, tx *store.Tx, by doorward.Caller
 	if by.Device == nil {
 		return false, nil
 	}
-	return tx.DeviceKnown(ctx, by.Device, email, tx.Now.Add(-DeviceLife))
+	return tx.DeviceKnown(ctx, by.Device, email, tx.Now.Add(-doorward.DeviceLife))
 }
 
 func (d *Desk) countIP(ctx context.Context, tx *store.Tx, bucket string) error {
@@ -160,6 +158,6 @@ func (d *Desk) Sweep(ctx context.Context) error {
 		if err := tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory)); err != nil {
 			return err
 		}
-		return tx.DeleteOldDevices(ctx, tx.Now.Add(-DeviceLife))
+		return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife))
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -110,5 +109,5 @@ func (l *Login) known(ctx context.Context, by doorward.Caller, account doorward.
 	if by.Device == nil {
 		return false, nil
 	}
-	return l.db.Read().DeviceKnown(ctx, by.Device, account.Email, l.db.Now().Add(-credential.DeviceLife))
+	return l.db.Read().DeviceKnown(ctx, by.Device, account.Email, l.db.Now().Add(-doorward.DeviceLife))
 }

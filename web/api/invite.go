@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/front"
+)
+
+type inviteInput struct {
+	Email         string     `json:"email" format:"email" example:"ann@acme.example" doc:"Whom to invite"`
+	Role          string     `json:"role" enum:"OWNER,ADMIN,USER,VIEWER" doc:"At most one's own role"`
+	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"7 when absent"`
+	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`
+}
+
+type invitationView struct {
+	ID         string                   `json:"id" example:"inv_3yh4n6rj7wd2c5tpae7kq2m5x7"`
+	Email      string                   `json:"email" format:"email"`
+	Role       doorward.Role            `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Name       string                   `json:"name" doc:"Empty when not given"`
+	Status     doorward.InvitationState `json:"status" enum:"PENDING,ACCEPTED,REVOKED,EXPIRED"`
+	TenantID   string                   `json:"tenantId"`
+	InvitedBy  *string                  `json:"invitedBy" nullable:"true" doc:"Id of the user; null for the operator"`
+	CreatedAt  time.Time                `json:"createdAt"`
+	ExpiresAt  time.Time                `json:"expiresAt"`
+	AcceptedAt *time.Time               `json:"acceptedAt,omitempty"`
+	RevokedAt  *time.Time               `json:"revokedAt,omitempty"`
+	Delivery   doorward.Delivery        `json:"delivery" enum:"queued,sent,failed" doc:"State of the mail"`
+}
+
+func viewInvitation(i doorward.Invitation, now time.Time) invitationView {
+	v := invitationView{
+		ID: i.ID, Email: i.Email, Role: i.Role, Name: i.Name, Status: i.StateAt(now), TenantID: i.TenantID,
+		CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, AcceptedAt: i.AcceptedAt, RevokedAt: i.RevokedAt, Delivery: i.Delivery,
+	}
+	if i.InvitedBy != "" {
+		v.InvitedBy = &i.InvitedBy
+	}
+	return v
+}
+
+var docInvite = front.Doc{
+	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
+	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. Whether the address has an account elsewhere can't be told from the answer.",
+	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember},
+}
+
+func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (invitationView, error) {
+	inv, err := a.app.Invitations.Send(ctx, c.Caller, invite.Offer{
+		Email: in.Email, Role: in.Role, Name: in.Name, Days: (*int64)(in.ExpiresInDays), Locale: in.Locale,
+	})
+	return viewInvitation(inv, inv.CreatedAt), err
+}
+
+// joined is the answer to an accepted invitation: the user in the tenant.
+type joined struct {
+	User userView `json:"user"`
+}
+
+type completeInput struct {
+	Token           string `json:"token" doc:"The code of the invitation mail" example:"3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"`
+	Password        string `json:"password" format:"password" doc:"12 to 128 characters, 1,024 bytes at most"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+}
+
+var gone = []doorward.Code{
+	doorward.CodeInvitationNotFound, doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeInvitationUsed,
+	doorward.CodeTenantFrozen, doorward.CodeTenantClosing,
+}
+
+var docCompleteRegistration = front.Doc{
+	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
+	Description: "Makes the account with its first password and the membership; opens no session. For an address that has an account it is 409 `account_exists` and changes nothing. After a 422 the token stays usable.",
+	Errors:      append([]doorward.Code{doorward.CodeAccountExists}, gone...),
+}
+
+func (a *api) completeRegistration(ctx context.Context, c *front.Call, in completeInput) (joined, error) {
+	user, err := a.app.Invitations.Complete(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
+	return joined{viewUser(user)}, err
+}
+
+type acceptInput struct {
+	Token    string `json:"token" doc:"The code of the invitation mail"`
+	Password string `json:"password,omitempty" format:"password" doc:"Current password of the invited account; not needed with a session of it"`
+}
+
+var docAcceptInvitation = front.Doc{
+	ID: "acceptInvitation", Tag: "Invitations", Summary: "Accept an invitation with an existing account",
+	Description: "With a session of the invited address, or with the current password of that account. Opens no session; a session that accepts stays in its tenant.",
+	Errors: append([]doorward.Code{
+		doorward.CodeUnauthenticated, doorward.CodeInvalidCredentials, doorward.CodeWrongAccount, doorward.CodeTooManyAttempts,
+		doorward.CodeAlreadyMember,
+	}, gone...),
+}
+
+func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInput) (joined, error) {
+	user, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
+	return joined{viewUser(user)}, err
+}

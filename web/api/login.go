@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/web/front"
+)
+
+type loginInput struct {
+	Email    string `json:"email" format:"email" example:"ann@acme.example" doc:"Address of the account"`
+	Password string `json:"password" format:"password" example:"four quiet green llamas"`
+	TenantID string `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the one used last, else the oldest"`
+}
+
+// signedIn is the answer that opens a session.
+type signedIn struct {
+	Token         string    `json:"token" doc:"The session identifier, the value of the cookie JSESSIONID; shown only here" minLength:"43" maxLength:"43"`
+	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends whatever its use"`
+	IdleExpiresAt time.Time `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
+	User          userView  `json:"user"`
+}
+
+var docLogin = front.Doc{
+	ID: "login", Tag: "Sessions", Summary: "Sign in with a password",
+	Description: "Opens a session and sets the cookie `JSESSIONID`. Every cause that lies with the address or the password gets the same 401. The 403 codes come only after a correct password.",
+	Errors: []doorward.Code{
+		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
+		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts,
+	},
+}
+
+func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn, error) {
+	if err := required(field{"/email", in.Email}, field{"/password", in.Password}); err != nil {
+		return signedIn{}, err
+	}
+	res, err := a.app.Login.WithPassword(ctx, c.Caller, in.Email, in.Password, in.TenantID)
+	if err != nil {
+		return signedIn{}, err
+	}
+	if res.Device != nil {
+		c.SetDevice(*res.Device, doorward.DeviceLife)
+	}
+	return a.open(c, res.Opened), nil
+}
+
+// open hands a new session to the client.
+func (a *api) open(c *front.Call, o session.Opened) signedIn {
+	c.SetSession(o.Token)
+	limits := a.app.Sessions.Limits()
+	return signedIn{
+		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),
+		User: viewUser(o.User),
+	}
+}
+
+var docLogout = front.Doc{
+	ID: "logout", Tag: "Sessions", Summary: "Sign out",
+	Description: "Ends the session of the cookie and clears it. Without a session, or with one that is over, it is 204 too. A body is not read.",
+}
+
+func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	if err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R)); err != nil {
+		return front.None{}, err
+	}
+	c.ClearSession()
+	return front.None{}, nil
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+type membershipView struct {
+	TenantID   string              `json:"tenantId"`
+	TenantName string              `json:"tenantName"`
+	Role       doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Status     doorward.UserStatus `json:"status" enum:"active,suspended"`
+	Current    bool                `json:"current" doc:"Whether the session is in this tenant"`
+}
+
+type membershipList struct {
+	Items []membershipView `json:"items"`
+}
+
+var docMemberships = front.Doc{
+	ID: "listMemberships", Tag: "Sessions", Summary: "List the tenants one belongs to",
+	Description: "The oldest membership first.",
+}
+
+func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (membershipList, error) {
+	all, err := a.app.Users.Memberships(ctx, c.Caller)
+	out := membershipList{Items: make([]membershipView, 0, len(all))}
+	for _, m := range all {
+		out.Items = append(out.Items, membershipView{
+			TenantID: m.TenantID, TenantName: m.TenantName, Role: m.Role, Status: m.Status,
+			Current: m.TenantID == c.Caller.User.TenantID,
+		})
+	}
+	return out, err
+}
+
+var docLeaveTenant = front.Doc{
+	ID: "leaveTenant", Tag: "Sessions", Summary: "Leave a tenant",
+	Description: "Ends the own membership with its sessions and the invitations one has sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
+}
+
+func (a *api) leaveTenant(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := c.ID("tenantId", doorward.PrefixTenant)
+	if err != nil {
+		return front.None{}, err
+	}
+	if _, err := a.app.Users.Leave(ctx, c.Caller, id); err != nil {
+		return front.None{}, err
+	}
+	if id == c.Caller.User.TenantID {
+		c.ClearSession()
+	}
+	return front.None{}, nil
+}
+
+type switchInput struct {
+	TenantID string `json:"tenantId" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+}
+
+var docSwitchTenant = front.Doc{
+	ID: "switchTenant", Tag: "Sessions", Summary: "Go on in another tenant",
+	Description: "Opens a session in the other tenant and ends the one of the request.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing},
+}
+
+func (a *api) switchTenant(ctx context.Context, c *front.Call, in switchInput) (signedIn, error) {
+	if err := required(field{"/tenantId", in.TenantID}); err != nil {
+		return signedIn{}, err
+	}
+	opened, err := a.app.Sessions.Switch(ctx, c.Caller, in.TenantID)
+	if err != nil {
+		return signedIn{}, err
+	}
+	return a.open(c, opened), nil
+}

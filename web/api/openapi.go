@@ -1,0 +1,173 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+// problemView documents the body of every error (RFC 9457).
+type problemView struct {
+	Type         string                `json:"type" format:"uri" doc:"Address of the page that describes the code"`
+	Title        string                `json:"title" doc:"The same for every answer with the code"`
+	Status       int                   `json:"status"`
+	Detail       string                `json:"detail" doc:"What happened and what to do"`
+	Instance     string                `json:"instance" doc:"Path of the request"`
+	Code         string                `json:"code" doc:"Stable name of the error"`
+	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
+	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
+	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
+}
+
+const about = `Doorward's HTTP API: invitations, registration, login and sessions.
+
+Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the cookie ` + "`JSESSIONID`" + ` with every later request. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
+
+401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
+
+// Document returns the OpenAPI 3.1 description of the routes, made from the
+// table and the Go types that the handlers take and give.
+func Document(routes []front.Route, baseURL, version string) ([]byte, error) {
+	d := newDocument(baseURL, version)
+	for _, r := range routes {
+		if r.Doc.ID != "" {
+			d.add(r)
+		}
+	}
+	return json.MarshalIndent(d.spec, "", "  ")
+}
+
+type document struct {
+	spec    *huma.OpenAPI
+	schemas huma.Registry
+}
+
+func newDocument(baseURL, version string) document {
+	huma.DefaultArrayNullable = false
+	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	return document{schemas: schemas, spec: &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Doorward", Version: version, Description: about,
+			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: baseURL}},
+		Tags: []*huma.Tag{
+			{Name: "Invitations", Description: "From an administrator's offer to a membership."},
+			{Name: "Sessions", Description: "Signing in, being signed in, signing out."},
+			{Name: "Passwords", Description: "Forgotten and changed passwords."},
+		},
+		Components: &huma.Components{
+			Schemas: schemas,
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The token of a login."},
+			},
+		},
+	}}
+}
+
+// schemaName names a schema after its Go type, without the ending that keeps
+// it apart from the word in the root package.
+func schemaName(t reflect.Type, hint string) string {
+	name := strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+func (d document) add(r front.Route) {
+	op := &huma.Operation{
+		OperationID: r.Doc.ID, Method: r.Method, Path: r.Path, Tags: []string{r.Doc.Tag},
+		Summary: r.Doc.Summary, Description: r.Doc.Description,
+		Security:   security(r.Guard),
+		Parameters: pathParameters(r.Path),
+		Responses:  map[string]*huma.Response{strconv.Itoa(r.Endpoint.Status): d.success(r)},
+		Extensions: map[string]any{"x-action": r.Guard.Name()},
+	}
+	if in := r.Endpoint.In; in != nil {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: d.content("application/json", in)}
+	}
+	d.addErrors(op, append(implied(r), r.Doc.Errors...))
+	d.spec.AddOperation(op)
+}
+
+// security writes an empty requirement for public routes: an empty list would
+// be dropped on encoding.
+func security(g front.Guard) []map[string][]string {
+	session, none := map[string][]string{"session": {}}, map[string][]string{}
+	switch g.Name() {
+	case front.Public().Name():
+		return []map[string][]string{none}
+	case front.Optional().Name():
+		return []map[string][]string{session, none}
+	}
+	return []map[string][]string{session}
+}
+
+func pathParameters(path string) []*huma.Param {
+	var all []*huma.Param
+	for part := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			all = append(all, &huma.Param{
+				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &huma.Schema{Type: "string"},
+			})
+		}
+	}
+	return all
+}
+
+func (d document) content(mediaType string, t reflect.Type) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{mediaType: {Schema: d.schemas.Schema(t, true, "")}}
+}
+
+func (d document) success(r front.Route) *huma.Response {
+	res := &huma.Response{Description: http.StatusText(r.Endpoint.Status)}
+	if r.Endpoint.Out != nil {
+		res.Content = d.content("application/json", r.Endpoint.Out)
+	}
+	if r.Endpoint.SetsSession {
+		res.Headers = map[string]*huma.Header{"Set-Cookie": {
+			Description: "`JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`",
+			Schema:      &huma.Schema{Type: "string"},
+		}}
+	}
+	return res
+}
+
+// implied are the errors that follow from guard and body.
+func implied(r front.Route) []doorward.Code {
+	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
+	if r.Method != http.MethodGet {
+		codes = append(codes, doorward.CodeCrossOrigin)
+	}
+	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
+		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
+	}
+	if r.Endpoint.In != nil {
+		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody, doorward.CodeValidationFailed)
+	}
+	return codes
+}
+
+// addErrors lists the codes by status.
+func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
+	byStatus := map[string][]string{}
+	for _, c := range codes {
+		status := strconv.Itoa(front.Status(c))
+		byStatus[status] = append(byStatus[status], fmt.Sprintf("`%s`", c))
+	}
+	for status, names := range byStatus {
+		slices.Sort(names)
+		op.Responses[status] = &huma.Response{
+			Description: strings.Join(slices.Compact(names), ", "),
+			Content:     d.content("application/problem+json", reflect.TypeFor[problemView]()),
+		}
+	}
+}

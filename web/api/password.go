@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+type forgotInput struct {
+	Email string `json:"email" format:"email" example:"ann@acme.example"`
+}
+
+var docForgotPassword = front.Doc{
+	ID: "forgotPassword", Tag: "Passwords", Summary: "Ask for a mail with a reset link",
+	Description: "202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier ones die. At most 3 mails an hour and address.",
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+}
+
+func (a *api) forgotPassword(ctx context.Context, c *front.Call, in forgotInput) (front.None, error) {
+	return front.None{}, a.app.Passwords.Forgot(ctx, c.Caller, in.Email)
+}
+
+type resetInput struct {
+	Token           string `json:"token" doc:"The code of the mail"`
+	Password        string `json:"password" format:"password" doc:"12 to 128 characters, 1,024 bytes at most"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+}
+
+var docResetPassword = front.Doc{
+	ID: "resetPassword", Tag: "Passwords", Summary: "Set a new password with the code of a mail",
+	Description: "Ends all sessions of the person and opens none. After a 422 the token stays usable.",
+	Errors:      []doorward.Code{doorward.CodeResetNotFound, doorward.CodeResetExpired, doorward.CodeResetUsed},
+}
+
+func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (front.None, error) {
+	return front.None{}, a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
+}
+
+type changeInput struct {
+	CurrentPassword string `json:"currentPassword" format:"password"`
+	Password        string `json:"password" format:"password" doc:"12 to 128 characters, 1,024 bytes at most"`
+	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
+}
+
+var docChangePassword = front.Doc{
+	ID: "changePassword", Tag: "Passwords", Summary: "Change the own password",
+	Description: "Ends all other sessions of the person, in every tenant.",
+	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
+}
+
+func (a *api) changePassword(ctx context.Context, c *front.Call, in changeInput) (front.None, error) {
+	return front.None{}, a.app.Passwords.Change(ctx, c.Caller, in.CurrentPassword, in.Password, in.ConfirmPassword)
+}

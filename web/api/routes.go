@@ -1,0 +1,38 @@
+// Package api is the JSON API under /api/v2. This file is its table of
+// contents; each line's handler stands in the file named after its feature.
+//
+// A handler turns a request into plain values, calls one feature and turns the
+// result into the answer's shape. It decides nothing.
+package api
+
+import (
+	"net/http"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/web/front"
+)
+
+// api has the handlers.
+type api struct{ app *app.App }
+
+// Routes returns the routes of the API over the features of a.
+func Routes(a *app.App) []front.Route {
+	h := &api{a}
+	return []front.Route{
+		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.JSON(http.StatusCreated, h.invite), docInvite),
+		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
+		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
+
+		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).WithSession(), docLogin),
+		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout), docLogout),
+		front.On("GET /api/v2/auth/session", front.SignedIn(), front.JSON(http.StatusOK, h.session), docSession),
+		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
+		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant), docLeaveTenant),
+		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).WithSession(), docSwitchTenant),
+
+		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
+		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),
+		front.On("POST /api/v2/auth/change-password", front.SignedIn(), front.JSON(http.StatusNoContent, h.changePassword), docChangePassword),
+	}
+}

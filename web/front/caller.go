@@ -1,0 +1,156 @@
+package front
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// Guard says whom a route lets in.
+type Guard struct {
+	name   string
+	action doorward.Action
+	admit  func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error)
+}
+
+// Name is "public", "optional", "session" or the action that is needed.
+func (g Guard) Name() string {
+	if g.action != "" {
+		return string(g.action)
+	}
+	return g.name
+}
+
+// Public routes look at no credential.
+func Public() Guard {
+	return Guard{name: "public", admit: func(_ context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+		return s.stranger(r), nil
+	}}
+}
+
+// Optional routes take a session if there is a valid one. That it can't be
+// told whether it is valid stays a fault.
+func Optional() Guard {
+	return Guard{name: "optional", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+		by, err := s.caller(ctx, r)
+		if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
+			return s.stranger(r), nil
+		}
+		return by, err
+	}}
+}
+
+// SignedIn routes need a session, whatever its role.
+func SignedIn() Guard {
+	return Guard{name: "session", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+		by, err := s.caller(ctx, r)
+		if err == nil && by.Kind != doorward.ByUser {
+			err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+		}
+		return by, err
+	}}
+}
+
+// Allowed routes need a session whose role grants the action.
+func Allowed(action doorward.Action) Guard {
+	return Guard{name: "session", action: action, admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+		by, err := SignedIn().admit(ctx, s, r)
+		if err != nil {
+			return by, err
+		}
+		on := doorward.Object{Type: "tenant", ID: by.User.TenantID, TenantID: by.User.TenantID}
+		return by, s.App.Access.Require(ctx, by, action, on)
+	}}
+}
+
+// stranger is the caller as far as the connection tells.
+func (s *Site) stranger(r *http.Request) doorward.Caller {
+	return doorward.Caller{
+		Kind: doorward.Anonymous, IP: s.clientIP(r), UserAgent: userAgent(r),
+		RequestID: infoOf(r).id, Device: device(r),
+	}
+}
+
+// caller finds out who is calling by the one credential of the request.
+func (s *Site) caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
+	by := s.stranger(r)
+	sessions := SessionTokens(r)
+	bearer, hasBearer := bearerOf(r)
+	switch {
+	case len(sessions) == 1 && !hasBearer:
+		return s.App.Sessions.Check(ctx, by, sessions[0])
+	case len(sessions) == 0 && hasBearer:
+		return s.App.Keys.Check(ctx, by, bearer)
+	case len(sessions) > 1:
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has several different session cookies. Send one.")
+	case hasBearer:
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has a session cookie and a bearer key. Send one of them.")
+	}
+	return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+}
+
+// bearerOf returns the bearer credential (RFC 6750, section 2.1); two of them
+// are one that is invalid.
+func bearerOf(r *http.Request) (string, bool) {
+	var bearer []string
+	for _, v := range r.Header.Values("Authorization") {
+		if scheme, key, _ := strings.Cut(v, " "); strings.EqualFold(scheme, "Bearer") {
+			bearer = append(bearer, strings.TrimSpace(key))
+		}
+	}
+	if len(bearer) == 1 {
+		return bearer[0], true
+	}
+	return "", len(bearer) > 0
+}
+
+// The names of the cookies.
+const (
+	SessionCookie = "JSESSIONID"
+	DeviceCookie  = "doorward_device"
+)
+
+// SessionTokens returns the different session identifiers of a request. Values
+// of another form are passed over: a neighbouring Tomcat uses the same name.
+func SessionTokens(r *http.Request) []secret.Token {
+	var all []secret.Token
+	seen := map[secret.Hash]bool{}
+	for _, c := range r.CookiesNamed(SessionCookie) {
+		token, err := secret.Parse(c.Value)
+		if err != nil || c.Quoted || seen[token.Hash()] {
+			continue
+		}
+		seen[token.Hash()] = true
+		all = append(all, token)
+	}
+	return all
+}
+
+func device(r *http.Request) []byte {
+	c, err := r.Cookie(DeviceCookie)
+	if err != nil {
+		return nil
+	}
+	token, err := secret.Parse(c.Value)
+	if err != nil {
+		return nil
+	}
+	hash := token.Hash()
+	return hash[:]
+}
+
+// maxUserAgent is how much of it is kept, in bytes.
+const maxUserAgent = 256
+
+// userAgent makes the header fit to be stored: both databases take valid UTF-8
+// only.
+func userAgent(r *http.Request) string {
+	ua := r.UserAgent()
+	if len(ua) > maxUserAgent {
+		ua = ua[:maxUserAgent]
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(ua, "\x00", ""), "")
+}

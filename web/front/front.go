@@ -1,0 +1,196 @@
+// Package front is what every protocol shares: who is calling and from where,
+// the one JSON adapter, errors as problem+json, cookies, the defence against
+// other origins, and the limits of a request.
+//
+// A protocol declares its routes as a table of Route; Site.Handler serves them.
+// For every request the first of these that applies answers: path 404, method
+// 405, origin 403, credential 401, permission 403, size 413, type 415, form
+// 400, and then the feature itself.
+package front
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+)
+
+// Site serves one installation. Make it with New.
+type Site struct {
+	App     *app.App
+	base    *url.URL
+	proxies []netip.Prefix
+	secure  bool // cookies only over TLS
+	log     *slog.Logger
+}
+
+// New returns a site whose address from outside is base. X-Forwarded-For is
+// believed from the proxies alone.
+func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
+	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
+	return &Site{App: a, base: base, proxies: proxies, secure: !plain, log: log}
+}
+
+// IsLoopback reports whether a host name or address can only be this machine.
+func IsLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
+}
+
+// BaseURL is the address from outside, without a slash at the end.
+func (s *Site) BaseURL() string { return strings.TrimSuffix(s.base.String(), "/") }
+
+// BasePath is the path of BaseURL: empty, or like "/platform".
+func (s *Site) BasePath() string { return strings.TrimSuffix(s.base.Path, "/") }
+
+// Route is one line of a table of routes.
+type Route struct {
+	Method   string
+	Path     string // as http.ServeMux takes it, without a method
+	Guard    Guard
+	Endpoint Endpoint
+	Doc      Doc
+}
+
+// On returns the route of a pattern such as "POST /api/v2/auth/login".
+func On(pattern string, g Guard, e Endpoint, d Doc) Route {
+	method, path, _ := strings.Cut(pattern, " ")
+	return Route{Method: method, Path: path, Guard: g, Endpoint: e, Doc: d}
+}
+
+// Doc describes a route in the reference.
+type Doc struct {
+	ID          string // operationId
+	Tag         string
+	Summary     string
+	Description string
+	Errors      []doorward.Code // besides those that follow from guard and body
+}
+
+// answerWithin bounds the work on a request. Every answer comes within 3 s.
+const answerWithin = 2700 * time.Millisecond
+
+// Handler serves the routes, with and without the base URL's path in front,
+// since a proxy may strip it or not.
+func (s *Site) Handler(routes []Route) http.Handler {
+	methods := map[string]map[string]Route{}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		if methods[r.Path] == nil {
+			methods[r.Path] = map[string]Route{}
+			mux.Handle(r.Path, s.dispatch(methods[r.Path]))
+		}
+		methods[r.Path][r.Method] = r
+	}
+	return s.harden(s.stripBase(s.cleanOnly(mux)))
+}
+
+// dispatch chooses by method, so that a wrong one gets a problem of ours.
+func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route, ok := byMethod[r.Method]
+		if get, has := byMethod[http.MethodGet]; !ok && r.Method == http.MethodHead && has {
+			route, ok = get, true
+		}
+		if !ok {
+			w.Header().Set("Allow", allowed(byMethod))
+			s.Fail(w, r, doorward.Fail(doorward.CodeMethodNotAllowed, ""))
+			return
+		}
+		s.serve(w, r, route)
+	})
+}
+
+// serve runs the steps between routing and the endpoint.
+func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
+	c := &Call{W: w, R: r, site: s}
+	err := s.sameOrigin(r)
+	if err == nil {
+		c.Caller, err = route.Guard.admit(r.Context(), s, r)
+	}
+	if err == nil {
+		err = route.Endpoint.serve(r.Context(), c)
+	}
+	if err != nil {
+		s.Fail(w, r, err)
+	}
+}
+
+// cleanOnly answers 404 where ServeMux would redirect to a cleaned path or
+// answer in plain text.
+func (s *Site) cleanOnly(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
+			s.Fail(w, r, doorward.Fail(doorward.CodeNotFound, ""))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *Site) stripBase(next http.Handler) http.Handler {
+	prefix := s.BasePath()
+	if prefix == "" {
+		return next
+	}
+	stripped := http.StripPrefix(prefix, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, prefix+"/") {
+			stripped.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// harden is the outermost layer: headers, request id, time limit, log line,
+// and an answer even when the code below panics.
+func (s *Site) harden(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+		defer cancel()
+		id := requestID(r)
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.Path}))
+		rec := &recorder{ResponseWriter: w}
+		s.setHeaders(rec.Header(), id)
+		defer s.finish(rec, r, began)
+		next.ServeHTTP(rec, r)
+	})
+}
+
+func (s *Site) setHeaders(h http.Header, id string) {
+	h.Set("X-Request-Id", id)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if s.base.Scheme == "https" {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// finish turns a panic into an answer and writes the log line of a request
+// that changed something or failed.
+func (s *Site) finish(w *recorder, r *http.Request, began time.Time) {
+	if p := recover(); p != nil {
+		s.panicked(w, r, p)
+	}
+	level := slog.LevelDebug
+	if !safe(r.Method) || w.status >= 400 {
+		level = slog.LevelInfo
+	}
+	s.log.LogAttrs(r.Context(), level, "request",
+		slog.String("method", r.Method), slog.String("path", path(r)), slog.Int("status", w.status),
+		slog.Duration("took", time.Since(began)), slog.String("requestId", infoOf(r).id))
+}
+
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
+}

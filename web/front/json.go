@@ -1,0 +1,148 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/strictjson"
+)
+
+// MaxBody is the largest request body, in bytes.
+const MaxBody = 64 << 10
+
+// None is the body of an endpoint that takes or gives none. One that takes
+// none doesn't read what is sent.
+type None struct{}
+
+// Int is an integer of a body. One beyond int64 arrives as its limit, to be
+// refused as out of range.
+type Int = strictjson.Int
+
+// Endpoint is the end of a route. Make it with JSON or Raw.
+type Endpoint struct {
+	Status int          // of a success
+	In     reflect.Type // the body taken, nil for none
+	Out    reflect.Type // the body given, nil for none
+	// SetsSession says that a success hands out a session cookie.
+	SetsSession bool
+	serve       func(ctx context.Context, c *Call) error
+}
+
+// JSON returns the endpoint that decodes a body, calls fn and answers with
+// what it returns.
+func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) (Out, error)) Endpoint {
+	e := Endpoint{Status: status, In: bodyType[In](), Out: bodyType[Out]()}
+	e.serve = func(ctx context.Context, c *Call) error {
+		in, err := decode[In](c)
+		if err != nil {
+			return err
+		}
+		out, err := fn(ctx, c, in)
+		if err != nil {
+			return err
+		}
+		if e.Out == nil {
+			c.W.WriteHeader(status)
+			return nil
+		}
+		c.site.write(c.W, status, "application/json", out)
+		return nil
+	}
+	return e
+}
+
+// WithSession marks an endpoint whose success hands out a session cookie.
+func (e Endpoint) WithSession() Endpoint {
+	e.SetsSession = true
+	return e
+}
+
+// Raw returns an endpoint that answers for itself.
+func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
+	return Endpoint{Status: http.StatusOK, serve: fn}
+}
+
+func bodyType[T any]() reflect.Type {
+	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[None]() {
+		return nil
+	}
+	return t
+}
+
+// decode checks size, then type, then form.
+func decode[In any](c *Call) (In, error) {
+	var in In
+	if bodyType[In]() == nil {
+		return in, nil
+	}
+	body, err := read(c)
+	if err != nil {
+		return in, err
+	}
+	if err := isJSON(c.R.Header, len(body)); err != nil {
+		return in, err
+	}
+	in, err = strictjson.Decode[In](body)
+	return in, malformed(err)
+}
+
+// readWithin bounds how slowly a body may come.
+const readWithin = 2 * time.Second
+
+func read(c *Call) ([]byte, error) {
+	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "")
+	if c.R.ContentLength > MaxBody {
+		return nil, tooLarge
+	}
+	// Not every ResponseWriter has deadlines; the server's own limits remain.
+	_ = http.NewResponseController(c.W).SetReadDeadline(time.Now().Add(readWithin))
+	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, MaxBody))
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		return nil, tooLarge
+	case err != nil:
+		return nil, doorward.Fail(doorward.CodeInvalidBody, "The body did not arrive whole.")
+	}
+	_ = http.NewResponseController(c.W).SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// isJSON lets an empty body without a type pass on to be refused as empty.
+func isJSON(h http.Header, size int) error {
+	types := h.Values("Content-Type")
+	if size == 0 && len(types) == 0 {
+		return nil
+	}
+	if len(types) != 1 || len(h.Values("Content-Encoding")) > 0 {
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	charset, has := params["charset"]
+	if err != nil || media != "application/json" || has && !strings.EqualFold(charset, "utf-8") {
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
+	}
+	return nil
+}
+
+// malformed tells the caller where the form is wrong, never what was sent.
+func malformed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var form *strictjson.Error
+	if !errors.As(err, &form) {
+		return doorward.Fail(doorward.CodeInvalidBody, "")
+	}
+	e := doorward.Fail(doorward.CodeInvalidBody, "%s", form.Error())
+	e.Fields = []doorward.FieldError{{Pointer: form.Pointer, Code: "malformed", Message: form.Reason}}
+	return e
+}

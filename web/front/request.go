@@ -1,0 +1,151 @@
+package front
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+)
+
+// info is what a request is known by.
+type info struct {
+	id   string
+	path string // as sent, before the base path is stripped
+}
+
+type infoKey struct{}
+
+func infoOf(r *http.Request) *info {
+	if i, ok := r.Context().Value(infoKey{}).(*info); ok {
+		return i
+	}
+	return &info{path: r.URL.Path}
+}
+
+func path(r *http.Request) string { return infoOf(r).path }
+
+// requestID keeps an incoming id of 1 to 128 harmless characters.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
+		return doorward.NewID(doorward.PrefixRequest)
+	}
+	return id
+}
+
+func harmless(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+}
+
+// recorder remembers the status.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (s *Site) panicked(w *recorder, r *http.Request, p any) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	err := &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+	if w.status == 0 {
+		s.Fail(w, r, err)
+		return
+	}
+	s.logFailure(r, err)
+}
+
+func allowed[T any](byMethod map[string]T) string {
+	var all []string
+	for m := range byMethod {
+		all = append(all, m)
+		if m == http.MethodGet {
+			all = append(all, http.MethodHead)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// sameOrigin refuses what a browser sends from a page of another origin. It
+// needs no token: browsers say where a request comes from, and callers that
+// are not browsers carry no cookie against their will.
+func (s *Site) sameOrigin(r *http.Request) error {
+	if safe(r.Method) {
+		return nil
+	}
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	switch {
+	case site == "same-origin" || site == "none":
+		return nil
+	case site == "" && (len(r.Header.Values("Origin")) == 0 || sameHost(origin, s.base.Scheme, s.base.Host)):
+		return nil
+	}
+	return doorward.Fail(doorward.CodeCrossOrigin, "")
+}
+
+// sameHost compares an Origin header with scheme and host, letter case and the
+// scheme's own port aside.
+func sameHost(origin, scheme, host string) bool {
+	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	norm := func(h string) string { return strings.TrimSuffix(strings.ToLower(h), port) }
+	rest, ok := strings.CutPrefix(strings.ToLower(origin), scheme+"://")
+	return ok && norm(rest) == norm(host)
+}
+
+// clientIP walks X-Forwarded-For from the right, past the proxies that are
+// trusted, to the first address that isn't: what stands left of it is hearsay.
+func (s *Site) clientIP(r *http.Request) string {
+	addr := hostOnly(r.RemoteAddr)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && s.trusted(addr); i-- {
+		next, err := netip.ParseAddr(hostOnly(strings.TrimSpace(hops[i])))
+		if err != nil {
+			break
+		}
+		addr = next.String()
+	}
+	return addr
+}
+
+func (s *Site) trusted(addr string) bool {
+	ip, err := netip.ParseAddr(addr)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
+}
+
+// hostOnly takes the port off an address, and the brackets of IPv6.
+func hostOnly(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		addr = host
+	}
+	addr = strings.Trim(addr, "[]")
+	if ip, err := netip.ParseAddr(addr); err == nil {
+		return ip.Unmap().WithZone("").String()
+	}
+	return addr
+}

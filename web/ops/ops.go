@@ -1,0 +1,38 @@
+// Package ops answers the machines that run Doorward: is the process alive,
+// can it serve.
+package ops
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+// Routes returns /healthz, which only says that the process answers, and
+// /readyz, which is 503 while requests can't be served: the database is out of
+// reach, its schema is another one, or draining is true.
+func Routes(s *front.Site, draining func() bool) []front.Route {
+	return []front.Route{
+		front.On("GET /healthz", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+			return ok(c)
+		}), front.Doc{}),
+		front.On("GET /readyz", front.Public(), front.Raw(func(ctx context.Context, c *front.Call) error {
+			if draining() {
+				return doorward.Unavailable(fmt.Errorf("ops: draining"))
+			}
+			if err := s.App.Ready(ctx); err != nil {
+				return doorward.Unavailable(err)
+			}
+			return ok(c)
+		}), front.Doc{}),
+	}
+}
+
+func ok(c *front.Call) error {
+	c.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := fmt.Fprintln(c.W, http.StatusText(http.StatusOK))
+	return err
+}

@@ -1,0 +1,137 @@
+package smtptest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/emersion/go-smtp"
+)
+
+// A reaction is how the server misbehaves at a stage.
+type reaction struct {
+	code  int  // answers with this code
+	stall bool // never answers; neither code nor stall: hangs up
+}
+
+// Refuse makes the server answer with a code from 400 to 599 at a stage.
+func (s *Server) Refuse(at Stage, code int) { s.misbehave(at, reaction{code: code}) }
+
+// HangUp makes the server cut the connection at a stage.
+func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
+
+// Stall makes the server fall silent at a stage, until it is stopped.
+func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
+
+// Behave makes the server take everything again, on connections that are not
+// stalled already.
+func (s *Server) Behave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.reactions)
+}
+
+func (s *Server) misbehave(at Stage, r reaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reactions[at] = r
+}
+
+// react does what was asked for at a stage on conn, and returns an error if
+// anything was.
+func (s *Server) react(at Stage, r *run, conn net.Conn) error {
+	s.mu.Lock()
+	wanted, found := s.reactions[at]
+	s.mu.Unlock()
+	switch {
+	case !found:
+		return nil
+	case wanted.code != 0:
+		return &smtp.SMTPError{Code: wanted.code, Message: "refused on request of the test"}
+	case wanted.stall:
+		<-r.stopped
+	}
+	conn.Close()
+	return errors.New("connection cut on request of the test")
+}
+
+// A listener hands out wires, and remembers them: go-smtp's Close forgets the
+// connections and listeners that it has not begun to serve.
+type listener struct {
+	net.Listener
+	server *Server
+	run    *run
+
+	mu    sync.Mutex
+	wires []*wire
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{Conn: conn, server: l.server, run: l.run}
+	l.mu.Lock()
+	l.wires = append(l.wires, w)
+	l.mu.Unlock()
+	return w, nil
+}
+
+// cut closes the port and, once it is closed for new ones, all connections.
+func (l *listener) cut() {
+	_ = l.Listener.Close()
+	<-l.run.served
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.wires {
+		_ = w.Close()
+	}
+}
+
+// A wire is the server's end of a connection. It misbehaves where go-smtp
+// leaves its user no say. Commands and lines of answers come in one piece each:
+// go-smtp flushes every line, and clients that do not pipeline send one.
+type wire struct {
+	net.Conn
+	server *Server
+	run    *run
+	begun  bool // the greeting is out
+}
+
+var (
+	quit         = []byte("QUIT\r\n")
+	eightBitMIME = []byte("250-8BITMIME\r\n")
+)
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if err == nil && bytes.Equal(p[:n], quit) {
+		if err := w.server.react(AtQuit, w.run, w.Conn); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	if w.server.options.SevenBit && bytes.Equal(p, eightBitMIME) {
+		return len(p), nil
+	}
+	if w.begun {
+		return w.Conn.Write(p)
+	}
+	w.begun = true
+	err := w.server.react(AtConnect, w.run, w.Conn)
+	var refusal *smtp.SMTPError
+	if errors.As(err, &refusal) {
+		fmt.Fprintf(w.Conn, "%d %s\r\n", refusal.Code, refusal.Message)
+		w.Conn.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.Conn.Write(p)
+}

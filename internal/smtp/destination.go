@@ -1,0 +1,155 @@
+package smtp
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// How a connection to a mail server becomes TLS.
+type security int
+
+const (
+	tlsWhenOffered security = iota // STARTTLS if the server has it
+	tlsRequired                    // STARTTLS or failure
+	tlsNone                        // never STARTTLS
+	tlsImplicit                    // from the first byte
+)
+
+// A destination is a mail server as the operator wrote it down.
+type destination struct {
+	host, port     string
+	user, password string // both empty: no signing in
+	security       security
+}
+
+func (d destination) addr() string { return net.JoinHostPort(d.host, d.port) }
+
+// String leaves the password out, for whoever prints a destination.
+func (d destination) String() string { return d.addr() }
+
+// GoString does the same for %#v.
+func (d destination) GoString() string { return d.addr() }
+
+// The texts are constant: an error that quotes what it could not understand
+// would quote the password.
+var (
+	errDestination = errors.New("mail destination: write smtp://user:password@host:port or smtps://…; in user and password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25")
+	errTail        = errors.New("mail destination: nothing may follow host:port but ?tls=require or ?tls=none; in user and password write / as %2F, ? as %3F, # as %23")
+	errTLS         = errors.New("mail destination: write one of ?tls=require and ?tls=none, or leave it out to use STARTTLS when the server offers it")
+	errPort        = errors.New("mail destination: the port is a number from 1 to 65535: write host:port")
+	errHalfLogin   = errors.New("mail destination: user and password come together: write smtp://user:password@host:port, or smtp://host:port for neither")
+	errControl     = errors.New("mail destination: user and password must not contain control characters")
+	errSubmissions = errors.New("mail destination: port 465 speaks TLS from the first byte: write smtps://…:465, or smtp://…:587")
+	errPlainPort   = errors.New("mail destination: ports 25 and 587 begin in the clear and change to TLS by STARTTLS: write smtp:// with ?tls=require, or smtps:// with port 465")
+	errNoneSecure  = errors.New("mail destination: smtps:// is TLS, which contradicts ?tls=none: write smtp://…?tls=none, or smtps:// alone")
+	errNoneLogin   = errors.New("mail destination: a password does not cross the network without TLS: leave ?tls=none out, or leave user and password out")
+)
+
+// parseDestination reads smtp://… and smtps://…. No error repeats any of it.
+func parseDestination(s string) (destination, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" {
+		return destination{}, errDestination
+	}
+	if u.Path != "" && u.Path != "/" || u.Fragment != "" {
+		return destination{}, errTail
+	}
+	d := destination{host: u.Hostname(), port: u.Port()}
+	if d.user, d.password, err = login(u.User); err != nil {
+		return destination{}, err
+	}
+	if d.security, err = securityOf(u.Scheme, u.RawQuery); err != nil {
+		return destination{}, err
+	}
+	if d.port == "" {
+		d.port = defaultPort(d)
+	}
+	if err := d.validate(); err != nil {
+		return destination{}, err
+	}
+	return d, nil
+}
+
+func login(u *url.Userinfo) (user, password string, err error) {
+	if u == nil {
+		return "", "", nil
+	}
+	user = u.Username()
+	password, _ = u.Password()
+	if user == "" || password == "" {
+		return "", "", errHalfLogin
+	}
+	if strings.ContainsFunc(user+password, unicode.IsControl) { // NUL separates the fields of AUTH PLAIN
+		return "", "", errControl
+	}
+	return user, password, nil
+}
+
+func securityOf(scheme, query string) (security, error) {
+	implicit := scheme == "smtps"
+	switch query {
+	case "":
+		if implicit {
+			return tlsImplicit, nil
+		}
+		return tlsWhenOffered, nil
+	case "tls=require":
+		if implicit {
+			return tlsImplicit, nil
+		}
+		return tlsRequired, nil
+	case "tls=none":
+		if implicit {
+			return 0, errNoneSecure
+		}
+		return tlsNone, nil
+	}
+	if strings.HasPrefix(query, "tls=") {
+		return 0, errTLS
+	}
+	return 0, errTail
+}
+
+func defaultPort(d destination) string {
+	switch {
+	case d.security == tlsImplicit:
+		return "465"
+	case d.user != "":
+		return "587"
+	}
+	return "25"
+}
+
+// validate finds parts that are well formed but contradict each other. A
+// password for a remote host turns "when offered" into "required" later on, in
+// needsTLS, so that the rule is in one place.
+func (d destination) validate() error {
+	if n, err := strconv.ParseUint(d.port, 10, 16); err != nil || n == 0 {
+		return errPort
+	}
+	switch {
+	case d.port == "465" && d.security != tlsImplicit:
+		return errSubmissions
+	case (d.port == "25" || d.port == "587") && d.security == tlsImplicit:
+		return errPlainPort
+	case d.security == tlsNone && d.user != "" && !d.loopback():
+		return errNoneLogin
+	}
+	return nil
+}
+
+// needsTLS is the rule that a password crosses no network in the clear.
+func (d destination) needsTLS() bool {
+	return d.security == tlsRequired || d.user != "" && !d.loopback()
+}
+
+// loopback judges the name only; RFC 6761 section 6.3 keeps localhost on this
+// machine.
+func (d destination) loopback() bool {
+	ip := net.ParseIP(d.host)
+	return strings.EqualFold(d.host, "localhost") || ip != nil && ip.IsLoopback()
+}

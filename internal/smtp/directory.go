@@ -1,0 +1,139 @@
+package smtp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A directory is the transport that leaves mails as files, for another program
+// to pick up or for a test to read. Lines end with LF, as in a Maildir: grep
+// for a whole line finds it, and every mail parser reads both.
+type directory struct {
+	path string
+	from *mail.Address
+
+	mu   sync.Mutex
+	last int64 // the time in the newest name, nanoseconds since 1970
+}
+
+var (
+	errNoDirectory  = errors.New("mail destination: write file:DIR with the name of a directory, as in file:/var/spool/doorward or file:mails")
+	errDirectoryURL = errors.New("mail destination: the directory follows file: directly and is not a URL: write file:/absolute/directory or file:relative/directory")
+)
+
+func openDirectory(path string, from *mail.Address) (Transport, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return nil, errNoDirectory
+	}
+	if strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///") {
+		return nil, errDirectoryURL // file://mails would be the host "mails" to others
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("mail directory: %w", err)
+	}
+	d := &directory{path: path, from: from}
+	if err := d.create(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// create makes the directory, for its owner only: mails hold links that let
+// people in.
+func (d *directory) create() error {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return fmt.Errorf("mail directory: %w", err)
+	}
+	return nil
+}
+
+func (d *directory) Send(ctx context.Context, m Message) error {
+	l, err := newLetter(d.from, m)
+	if err != nil {
+		return err
+	}
+	raw, err := l.bytes(true)
+	if err != nil {
+		return err
+	}
+	temporary, err := d.write(ctx, bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, filepath.Join(d.path, d.name())); err != nil {
+		return fmt.Errorf("mail directory: %w", errors.Join(err, os.Remove(temporary)))
+	}
+	d.sync()
+	return nil
+}
+
+func (d *directory) Check(ctx context.Context) error {
+	probe, err := d.write(ctx, []byte("Doorward tries whether it can write here.\n"))
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(probe); err != nil {
+		return fmt.Errorf("mail directory: %w", err)
+	}
+	return nil
+}
+
+// write puts content into a new file, safe on the disk, under a name that
+// nobody takes for a mail. A crash can leave such a file (.*.tmp) behind; it is
+// never a mail that was reported as sent. A directory that somebody has removed
+// comes back.
+func (d *directory) write(ctx context.Context, content []byte) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("mail directory: %w", err)
+	}
+	f, err := os.CreateTemp(d.path, ".*.tmp") // mode 0600
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.create(); err != nil {
+			return "", err
+		}
+		f, err = os.CreateTemp(d.path, ".*.tmp")
+	}
+	if err != nil {
+		return "", fmt.Errorf("mail directory: %w", err)
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", fmt.Errorf("mail directory: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return f.Name(), nil
+}
+
+const stamp = "20060102T150405.000000000Z"
+
+// name sorts by time, in this process even when the clock stands or steps back,
+// and carries 128 random bits (rand.Text), so that no other process ever takes
+// the same one and a rename never replaces a mail.
+func (d *directory) name() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = max(time.Now().UnixNano(), d.last+1)
+	return time.Unix(0, d.last).UTC().Format(stamp) + "-" + rand.Text() + ".eml"
+}
+
+// sync makes the new name survive a crash, where the file system can. Some
+// (network and shared folders) refuse, and a mail that is already visible must
+// not be reported as failed: it would be sent again and again.
+func (d *directory) sync() {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return
+	}
+	_ = f.Sync()
+	_ = f.Close()
+}

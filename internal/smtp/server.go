@@ -1,0 +1,250 @@
+package smtp
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/mail"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+)
+
+const (
+	patience = time.Minute // for a whole sending, when ctx sets no deadline
+	farewell = time.Second // for the answer to QUIT, which changes nothing any more
+)
+
+// A server is the transport to a mail server. It drives go-mail's SMTP client
+// itself, because go-mail's own Send reports a mail as failed when the server
+// has accepted it and only then breaks off, which would send it twice, and
+// takes a lost connection for a permanent fault.
+type server struct {
+	destination
+	from     *mail.Address
+	log      *slog.Logger
+	warn     sync.Once
+	hello    string
+	patience time.Duration
+
+	// Tests put their own CA and their own network here.
+	roots *x509.CertPool // nil: the system's
+	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+func openServer(dest string, from *mail.Address, log *slog.Logger) (Transport, error) {
+	d, err := parseDestination(dest)
+	if err != nil {
+		return nil, err
+	}
+	return &server{
+		destination: d,
+		from:        from,
+		log:         log,
+		hello:       helloName(),
+		patience:    patience,
+		dial:        (&net.Dialer{}).DialContext,
+	}, nil
+}
+
+// helloName is what EHLO says. Servers refuse a malformed name, so a host that
+// has one introduces itself as localhost.
+func helloName() string {
+	name, err := os.Hostname()
+	if err != nil || len(name) > 255 || !dotAtom.MatchString(name) {
+		return "localhost"
+	}
+	return name
+}
+
+func (s *server) Send(ctx context.Context, m Message) error {
+	l, err := newLetter(s.from, m)
+	if err != nil {
+		return err
+	}
+	return s.visit(ctx, l.deliver)
+}
+
+func (s *server) Check(ctx context.Context) error {
+	return s.visit(ctx, func(*smtp.Client) error { return nil })
+}
+
+// visit connects, does the errand and leaves. Closing the connection is what
+// ends a visit that outlives ctx: it works at any point, in a TLS handshake
+// too, and then ctx.Err() is already set, which a deadline on the connection
+// would not guarantee.
+func (s *server) visit(ctx context.Context, errand func(*smtp.Client) error) (err error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	defer func() { err = s.explain(ctx, err) }()
+	conn, err := s.dial(ctx, "tcp", s.addr())
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+
+	client, err := s.arrive(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if err := errand(client); err != nil {
+		return err
+	}
+	_ = conn.SetDeadline(time.Now().Add(farewell))
+	_ = client.Quit() // the errand is done whatever the server makes of this
+	return nil
+}
+
+func (s *server) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, s.patience)
+}
+
+// arrive brings a fresh connection to where a mail can be handed over.
+func (s *server) arrive(ctx context.Context, conn net.Conn) (*smtp.Client, error) {
+	if s.security == tlsImplicit {
+		secured := tls.Client(conn, s.tlsConfig())
+		if err := secured.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("beginning TLS: %w", err)
+		}
+		conn = secured
+	}
+	client, err := smtp.NewClient(conn, s.host)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for its greeting: %w", err)
+	}
+	// SMTPUTF8 promises nothing to mails whose addresses are ASCII, and would
+	// bounce them at the first server on the way that does not know it.
+	client.SkipSMTPUTF8(true)
+	if err := client.Hello(s.hello); err != nil {
+		return nil, fmt.Errorf("saying hello: %w", err)
+	}
+	if err := s.secure(client); err != nil {
+		return nil, err
+	}
+	return client, s.signIn(client)
+}
+
+// secure changes to TLS by STARTTLS (RFC 3207) where that is possible, and
+// fails where it is not but must be.
+func (s *server) secure(client *smtp.Client) error {
+	if s.security == tlsImplicit || s.security == tlsNone {
+		return nil
+	}
+	if offered, _ := client.Extension("STARTTLS"); offered {
+		if err := client.StartTLS(s.tlsConfig()); err != nil {
+			return fmt.Errorf("changing to TLS: %w", err)
+		}
+		return nil
+	}
+	if s.needsTLS() {
+		return errors.New("it offers no STARTTLS, and neither a password nor a mail with tls=require is sent in the clear: write smtps:// if it has a TLS port, or enable STARTTLS there")
+	}
+	if !s.loopback() {
+		s.warn.Do(func() {
+			s.log.Warn("mail server offers no STARTTLS: mail crosses the network in the clear", "server", s.addr())
+		})
+	}
+	return nil
+}
+
+func (s *server) tlsConfig() *tls.Config {
+	return &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
+}
+
+// signIn runs after secure, which has made sure that the password may be sent.
+// The last argument of the mechanisms lets go-mail check that once more.
+func (s *server) signIn(client *smtp.Client) error {
+	if s.user == "" {
+		return nil
+	}
+	_, offered := client.Extension("AUTH")
+	mechanisms := strings.Fields(strings.ToUpper(offered))
+	var auth smtp.Auth
+	switch {
+	case slices.Contains(mechanisms, "PLAIN"):
+		auth = smtp.PlainAuth("", s.user, s.password, s.host, s.loopback())
+	case slices.Contains(mechanisms, "LOGIN"):
+		auth = smtp.LoginAuth(s.user, s.password, s.host, s.loopback())
+	default:
+		return fmt.Errorf("it offers neither AUTH PLAIN nor AUTH LOGIN, only %q: leave user and password out if it needs none", offered)
+	}
+	if err := client.Auth(auth); err != nil {
+		return fmt.Errorf("signing in as %q: %w", s.user, err)
+	}
+	return nil
+}
+
+// deliver hands the letter over. An error of the sender is no verdict on the
+// mail (see Permanent); one of the recipient or the content is.
+func (l *letter) deliver(client *smtp.Client) error {
+	eightBit, _ := client.Extension("8BITMIME")
+	raw, err := l.bytes(eightBit)
+	if err != nil {
+		return err
+	}
+	if err := client.Mail("<" + l.from.Address + ">"); err != nil {
+		return fmt.Errorf("sender %s: %w", l.from.Address, err)
+	}
+	if err := client.Rcpt("<" + l.To + ">"); err != nil {
+		return verdict(fmt.Errorf("recipient %s: %w", l.To, err))
+	}
+	w, err := client.Data()
+	if err != nil {
+		return verdict(fmt.Errorf("mail %q: %w", l.ID, err))
+	}
+	// After a failed write nothing may close w: that would send the dot which
+	// makes the part written so far a whole mail.
+	if _, err := w.Write(raw); err != nil {
+		return fmt.Errorf("mail %q: sending the content: %w", l.ID, err)
+	}
+	if err := w.Close(); err != nil {
+		return verdict(fmt.Errorf("mail %q: waiting for the receipt: %w", l.ID, err))
+	}
+	return nil
+}
+
+// verdict makes a 5xx reply permanent, but for the codes of RFC 4954 section 6
+// that ask for (another way of) signing in: some servers say so only at RCPT.
+func verdict(err error) error {
+	var reply *textproto.Error
+	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {
+		return err
+	}
+	switch reply.Code {
+	case 530, 534, 535, 538:
+		return err
+	}
+	return &permanentError{err}
+}
+
+// explain says which server an error is about, that time ran out if it did,
+// and what an operator can do about the faults of configuration known to
+// confuse.
+func (s *server) explain(ctx context.Context, err error) error {
+	var untrusted *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("mail server %s: %w: %w", s.addr(), ctx.Err(), err)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("mail server %s: %w (use the host name in its certificate, and SSL_CERT_FILE for a CA of your own)", s.addr(), err)
+	case errors.As(err, &noTLS):
+		return fmt.Errorf("mail server %s: %w (it does not begin with TLS on this port: write smtp:// for STARTTLS)", s.addr(), err)
+	}
+	return fmt.Errorf("mail server %s: %w", s.addr(), err)
+}

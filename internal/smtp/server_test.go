@@ -1,0 +1,480 @@
+package smtp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/smtp/smtptest"
+)
+
+// to is the transport to a sink, which trusts ca.
+func to(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *server {
+	t.Helper()
+	s := mustOpen(t, sink.URL()+query).(*server)
+	s.roots = ca.Roots
+	return s
+}
+
+// as makes s believe that its server has another name, as if DNS led there.
+func as(s *server, host string) *server {
+	there := s.addr()
+	s.host = host
+	s.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, there)
+	}
+	return s
+}
+
+func TestMailArrives(t *testing.T) {
+	ca := smtptest.NewCA(t)
+	login := smtptest.Options{User: "bob@example.com", Password: "p@ss/wörd:%#?"}
+	for name, tt := range map[string]struct {
+		options smtptest.Options
+		query   string
+		tls     bool
+	}{
+		"in the clear":              {smtptest.Options{}, "", false},
+		"STARTTLS":                  {smtptest.Options{TLS: ca.Server}, "", true},
+		"STARTTLS, required":        {smtptest.Options{TLS: ca.Server}, "?tls=require", true},
+		"STARTTLS, declined":        {smtptest.Options{TLS: ca.Server}, "?tls=none", false},
+		"implicit TLS":              {smtptest.Options{TLS: ca.Server, Implicit: true}, "", true},
+		"login on loopback":         {login, "", false},
+		"login after STARTTLS":      {smtptest.Options{TLS: ca.Server, User: login.User, Password: login.Password}, "", true},
+		"login in implicit TLS":     {smtptest.Options{TLS: ca.Server, Implicit: true, User: login.User, Password: login.Password}, "", true},
+		"LOGIN, the only mechanism": {smtptest.Options{TLS: ca.Server, User: login.User, Password: login.Password, Mechanisms: []string{"LOGIN"}}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sink := smtptest.Start(t, tt.options)
+			s := to(t, sink, tt.query, ca)
+			if err := s.Check(soon(t)); err != nil {
+				t.Fatalf("check: %v", err)
+			}
+			if got := sink.Mails(); len(got) != 0 {
+				t.Fatalf("the check sent %d mails", len(got))
+			}
+			if err := s.Send(soon(t), sample()); err != nil {
+				t.Fatal(err)
+			}
+			want := []smtptest.Mail{{
+				From: "no-reply@doorward.example", To: []string{"ada@example.com"},
+				TLS: tt.tls, User: tt.options.User, EightBit: true,
+			}}
+			got := sink.Mails()
+			if diff := cmp.Diff(want, got, cmp.FilterPath(isRaw, cmp.Ignore())); diff != "" {
+				t.Fatalf("mails (-want +got):\n%s", diff)
+			}
+			if text := got[0].Parse(t).Text; text != sample().Text+"\n" {
+				t.Errorf("text is %q", text)
+			}
+			talk := sink.Transcript()
+			if strings.Count(talk, "QUIT\r\n") != 2 {
+				t.Errorf("not every visit ends with QUIT:\n%s", talk)
+			}
+			if !strings.Contains(talk, "MAIL FROM:<no-reply@doorward.example> BODY=8BITMIME\r\n") {
+				t.Errorf("the mail is not announced as 8BITMIME, and nothing else:\n%s", talk)
+			}
+		})
+	}
+}
+
+func isRaw(p cmp.Path) bool { return p.Last().String() == ".Raw" }
+
+func TestCodeAndLinkArriveUnfolded(t *testing.T) {
+	for name, o := range map[string]smtptest.Options{"8BITMIME": {}, "7 bit": {SevenBit: true}} {
+		sink := smtptest.Start(t, o)
+		m := sample()
+		if o.SevenBit { // where quoted-printable is needed it folds; ASCII needs none
+			m.Text = link + "\n" + code + "\n"
+		}
+		if err := mustOpen(t, sink.URL()).Send(soon(t), m); err != nil {
+			t.Fatal(err)
+		}
+		raw := sink.Mails()[0].Raw
+		for _, line := range []string{link, code} {
+			if !bytes.Contains(raw, []byte("\r\n"+line+"\r\n")) {
+				t.Errorf("%s: %s is not alone on a line of\n%s", name, line, raw)
+			}
+		}
+	}
+}
+
+func TestSevenBitServerGetsASCII(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{SevenBit: true})
+	if err := mustOpen(t, sink.URL()).Send(soon(t), sample()); err != nil {
+		t.Fatal(err)
+	}
+	got := sink.Mails()[0]
+	if got.EightBit {
+		t.Error("the mail was announced as 8BITMIME")
+	}
+	if bytes.ContainsFunc(got.Raw, func(r rune) bool { return r > 0x7f }) {
+		t.Errorf("not ASCII:\n%s", got.Raw)
+	}
+	if text := got.Parse(t).Text; text != sample().Text+"\n" {
+		t.Errorf("text is %q", text)
+	}
+}
+
+func TestUntrustedServerGetsNothing(t *testing.T) {
+	ours, theirs := smtptest.NewCA(t), smtptest.NewCA(t)
+	for _, implicit := range []bool{false, true} {
+		sink := smtptest.Start(t, smtptest.Options{TLS: theirs.Server, Implicit: implicit, User: "bob", Password: "sekret"})
+		for name, s := range map[string]*server{
+			"unknown CA": to(t, sink, "", ours),
+			"other name": as(to(t, sink, "", theirs), "mail.example"),
+		} {
+			err := s.Send(soon(t), sample())
+			var untrusted *tls.CertificateVerificationError
+			if !errors.As(err, &untrusted) || Permanent(err) {
+				t.Errorf("%s, implicit %v: %v, want a temporary error about the certificate", name, implicit, err)
+			} else if !strings.Contains(err.Error(), "SSL_CERT_FILE") {
+				t.Errorf("%s: error says not what to do: %v", name, err)
+			}
+		}
+		if talk := sink.Transcript(); strings.Contains(talk, "AUTH ") || strings.Contains(talk, "MAIL") {
+			t.Errorf("the server was told:\n%s", talk)
+		}
+	}
+}
+
+// The system's roots are read once per process, so this takes another one.
+func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
+	ca := smtptest.NewCA(t)
+	sink := smtptest.Start(t, smtptest.Options{TLS: ca.Server, User: "bob", Password: "sekret"})
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, ca.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	distrusting := helper(t, "check", sink.URL())
+	if out, err := distrusting.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate") {
+		t.Errorf("without SSL_CERT_FILE: %v, %s", err, out)
+	}
+	trusting := helper(t, "check", sink.URL())
+	trusting.Env = append(trusting.Env, "SSL_CERT_FILE="+file)
+	if out, err := trusting.CombinedOutput(); err != nil {
+		t.Errorf("with SSL_CERT_FILE: %v, %s", err, out)
+	}
+}
+
+func TestPasswordStaysHomeWithoutTLS(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+	err := as(to(t, sink, "", smtptest.CA{}), "mail.example").Send(soon(t), sample())
+	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
+		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
+	}
+	if talk := sink.Transcript(); !strings.Contains(talk, "EHLO") || strings.Contains(talk, "\nAUTH") {
+		t.Errorf("want a hello and no AUTH:\n%s", talk)
+	}
+}
+
+// Should secure ever let a connection pass that it must not, go-mail still
+// keeps the password.
+func TestPasswordIsGuardedTwice(t *testing.T) {
+	for _, mechanism := range []string{"PLAIN", "LOGIN"} {
+		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret", Mechanisms: []string{mechanism}})
+		s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
+		s.security = tlsNone // which parsing refuses
+		if err := s.Send(soon(t), sample()); err == nil {
+			t.Errorf("%s: sent", mechanism)
+		}
+		if talk := sink.Transcript(); strings.Contains(talk, "\nAUTH") {
+			t.Errorf("%s: the server was told:\n%s", mechanism, talk)
+		}
+	}
+}
+
+func TestRequiredTLSIsRequired(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	err := to(t, sink, "?tls=require", smtptest.CA{}).Send(soon(t), sample())
+	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
+		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
+	}
+	if got := sink.Mails(); len(got) != 0 {
+		t.Errorf("%d mails arrived", len(got))
+	}
+}
+
+func TestClearTextIsWarnedOfOnce(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	var lines bytes.Buffer
+	s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
+	s.log = slog.New(slog.NewTextHandler(&lines, nil))
+	for range 2 {
+		if err := s.Send(soon(t), sample()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Count(lines.String(), "level=WARN"); got != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", got, lines.String())
+	}
+}
+
+func TestTLSToAPlainPortIsExplained(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	err := mustOpen(t, strings.Replace(sink.URL(), "smtp:", "smtps:", 1)).Check(soon(t))
+	if err == nil || !strings.Contains(err.Error(), "write smtp://") {
+		t.Errorf("got %v, want the hint to write smtp://", err)
+	}
+}
+
+func TestRefusalsArePermanentOrNot(t *testing.T) {
+	const temporary, permanent = false, true
+	for _, tt := range []struct {
+		at   smtptest.Stage
+		code int
+		want bool
+	}{
+		{smtptest.AtConnect, 421, temporary},
+		{smtptest.AtConnect, 554, temporary},
+		{smtptest.AtHello, 450, temporary},
+		{smtptest.AtHello, 550, temporary},
+		{smtptest.AtLogin, 454, temporary},
+		{smtptest.AtLogin, 535, temporary},
+		{smtptest.AtSender, 451, temporary},
+		{smtptest.AtSender, 550, temporary},
+		{smtptest.AtRecipient, 421, temporary},
+		{smtptest.AtRecipient, 450, temporary},
+		{smtptest.AtRecipient, 499, temporary},
+		{smtptest.AtRecipient, 530, temporary},
+		{smtptest.AtRecipient, 535, temporary},
+		{smtptest.AtRecipient, 500, permanent},
+		{smtptest.AtRecipient, 550, permanent},
+		{smtptest.AtRecipient, 599, permanent},
+		{smtptest.AtContent, 451, temporary},
+		{smtptest.AtContent, 552, permanent},
+		{smtptest.AtContent, 554, permanent},
+	} {
+		t.Run(fmt.Sprint(tt.at, tt.code), func(t *testing.T) {
+			sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+			s := mustOpen(t, sink.URL())
+			sink.Refuse(tt.at, tt.code)
+			err := s.Send(soon(t), sample())
+			if err == nil {
+				t.Fatal("sent")
+			}
+			if got := Permanent(err); got != tt.want {
+				t.Errorf("permanent is %v, want %v: %v", got, tt.want, err)
+			}
+			for _, want := range []string{sink.Addr(), fmt.Sprint(tt.code)} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error does not name %s: %v", want, err)
+				}
+			}
+			if mails := sink.Mails(); len(mails) != 0 {
+				t.Errorf("%d mails arrived", len(mails))
+			}
+			sink.Behave()
+			if err := s.Send(soon(t), sample()); err != nil {
+				t.Errorf("the next attempt: %v", err)
+			}
+		})
+	}
+}
+
+func TestWrongPasswordIsTheOperatorsFault(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+	s := mustOpen(t, strings.Replace(sink.URL(), "sekret", "hunter2", 1))
+	for name, err := range map[string]error{"send": s.Send(soon(t), sample()), "check": s.Check(soon(t))} {
+		switch {
+		case err == nil:
+			t.Errorf("%s: passed", name)
+		case Permanent(err):
+			t.Errorf("%s: permanent: %v", name, err)
+		case !strings.Contains(err.Error(), `signing in as "bob": 535`):
+			t.Errorf("%s: error does not say what failed: %v", name, err)
+		case strings.Contains(err.Error(), "hunter2"):
+			t.Errorf("%s: error repeats the password: %v", name, err)
+		}
+	}
+}
+
+func TestMissingPasswordIsTheOperatorsFault(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(soon(t), sample()); err == nil || Permanent(err) {
+		t.Errorf("got %v, want a temporary error", err)
+	}
+}
+
+func TestServerWithoutLoginIsExplained(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	err := mustOpen(t, "smtp://bob:sekret@"+sink.Addr()).Check(soon(t))
+	if err == nil || !strings.Contains(err.Error(), "leave user and password out") {
+		t.Errorf("got %v, want the hint to leave user and password out", err)
+	}
+}
+
+var stagesBeforeAcceptance = []smtptest.Stage{
+	smtptest.AtConnect, smtptest.AtHello, smtptest.AtLogin,
+	smtptest.AtSender, smtptest.AtRecipient, smtptest.AtContent,
+}
+
+func TestSilentServerHoldsNobodyUp(t *testing.T) {
+	ca := smtptest.NewCA(t)
+	for _, at := range stagesBeforeAcceptance {
+		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+		sink.Stall(at)
+		testSilence(t, fmt.Sprint("stage ", at), to(t, sink, "", ca))
+	}
+	sink := smtptest.Start(t, smtptest.Options{TLS: ca.Server, Implicit: true})
+	sink.Stall(smtptest.AtConnect)
+	testSilence(t, "TLS handshake", to(t, sink, "", ca))
+}
+
+func testSilence(t *testing.T, name string, s *server) {
+	t.Helper()
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || Permanent(err) {
+		t.Errorf("%s: %v, want a temporary error by deadline", name, err)
+	}
+	s.patience = 100 * time.Millisecond
+	if err := s.Send(context.Background(), sample()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%s, context without deadline: %v, want an error by deadline", name, err)
+	}
+}
+
+func TestCancellingEndsASending(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	sink.Stall(smtptest.AtConnect)
+	s := mustOpen(t, sink.URL()).(*server)
+	ctx, cancel := context.WithCancel(soon(t))
+	dial := s.dial
+	s.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		defer cancel() // once connected
+		return dial(ctx, network, addr)
+	}
+	if err := s.Send(ctx, sample()); !errors.Is(err, context.Canceled) || Permanent(err) {
+		t.Errorf("got %v, want a temporary error by cancellation", err)
+	}
+}
+
+func TestCutConnectionIsTemporary(t *testing.T) {
+	for _, at := range stagesBeforeAcceptance {
+		testCut(t, at, sample())
+	}
+	large := sample()
+	large.Text = strings.Repeat("a line among very many\n", 400_000) // more than buffers hold
+	testCut(t, smtptest.AtContent, large)
+}
+
+func testCut(t *testing.T, at smtptest.Stage, m Message) {
+	t.Helper()
+	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+	sink.HangUp(at)
+	s := mustOpen(t, sink.URL())
+	if err := s.Send(soon(t), m); err == nil || Permanent(err) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stage %d: %v, want a temporary error at once", at, err)
+	}
+	if got := sink.Mails(); len(got) != 0 {
+		t.Errorf("stage %d: %d mails arrived", at, len(got))
+	}
+	sink.Behave()
+	if err := s.Send(soon(t), sample()); err != nil {
+		t.Errorf("stage %d: the next attempt: %v", at, err)
+	}
+}
+
+// closing tells when a connection has been closed.
+type closing struct {
+	net.Conn
+	closed chan<- struct{}
+	once   sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+func TestEveryConnectionIsClosed(t *testing.T) {
+	for _, at := range stagesBeforeAcceptance {
+		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
+		sink.Refuse(at, 450)
+		s, closed := mustOpen(t, sink.URL()).(*server), make(chan struct{})
+		dial := s.dial
+		s.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return &closing{Conn: conn, closed: closed}, err
+		}
+		if err := s.Send(soon(t), sample()); err == nil {
+			t.Errorf("stage %d: sent", at)
+		}
+		select {
+		case <-closed:
+		default:
+			t.Errorf("stage %d: the connection is left open", at)
+		}
+	}
+}
+
+// A mail that the server has taken is sent, whatever happens to the good-bye:
+// an error here would send it a second time.
+func TestAcceptedIsSent(t *testing.T) {
+	for name, misbehave := range map[string]func(*smtptest.Server){
+		"hangs up":     func(s *smtptest.Server) { s.HangUp(smtptest.AtQuit) },
+		"falls silent": func(s *smtptest.Server) { s.Stall(smtptest.AtQuit) },
+	} {
+		sink := smtptest.Start(t, smtptest.Options{})
+		misbehave(sink)
+		begun := time.Now()
+		if err := mustOpen(t, sink.URL()).Send(soon(t), sample()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(begun); took > farewell+10*time.Second { // the context has 30
+			t.Errorf("%s: the good-bye took %v", name, took)
+		}
+		if got := len(sink.Mails()); got != 1 {
+			t.Errorf("%s: %d mails, want 1", name, got)
+		}
+	}
+}
+
+func TestServerComesBack(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	s := mustOpen(t, sink.URL())
+	sink.Stop()
+	if err := s.Send(soon(t), sample()); err == nil || Permanent(err) {
+		t.Fatalf("server is down: %v, want a temporary error", err)
+	}
+	sink.Restart(t)
+	if err := s.Send(soon(t), sample()); err != nil {
+		t.Fatalf("server is back: %v", err)
+	}
+	sink.Wait(t, "ada@example.com", 1)
+}
+
+func TestManySendAtOnce(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	s, ctx := mustOpen(t, sink.URL()), soon(t)
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			m := sample()
+			m.ID, m.To = fmt.Sprint("evt_", i), fmt.Sprintf("p%d@example.com", i)
+			if err := s.Send(ctx, m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i := range 50 {
+		got := sink.Wait(t, fmt.Sprintf("p%d@example.com", i), 1)
+		want := fmt.Sprintf("<evt_%d@doorward.example>", i)
+		if id := got[0].Parse(t).Header.Get("Message-Id"); len(got) != 1 || id != want {
+			t.Errorf("mail %d: %d mails, ID %s", i, len(got), id)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+// Package smtp carries outgoing mail: to a mail server, into a directory, or
+// into the log.
+//
+// # Destinations
+//
+// [Open] takes the destination as one string:
+//
+//	smtp://user:password@host:port   a mail server, STARTTLS whenever it offers it
+//	smtps://user:password@host:port  a mail server, TLS from the first byte
+//	file:DIR                         one *.eml file per mail in DIR
+//	log:                             one log line per mail, for development only
+//
+// The port defaults to 465 for smtps, to 587 (submission, RFC 6409) for smtp
+// with a user, and to 25 (relay) for smtp without one. User and password are
+// given both or neither, with characters special to URLs percent-encoded.
+//
+// TLS certificates are always verified, against the system's roots; another CA
+// goes into the file or directory that SSL_CERT_FILE or SSL_CERT_DIR name. A
+// password crosses the network under TLS only: without it, the sending fails
+// unless the host is a loopback name. Mail without credentials goes out in the
+// clear, with a warning in the log, when the server offers no STARTTLS; whoever
+// can tamper with the network can make it look so. Two settings change that:
+//
+//	?tls=require  fail when the server offers no STARTTLS
+//	?tls=none     never use STARTTLS; for a relay whose certificate nobody
+//	              can verify; refused together with a password unless the
+//	              host is a loopback name
+//
+// DIR is taken literally, is created for its owner only, and gets files whose
+// names sort by time and never collide, also when several processes write. A
+// file is complete and on the disk before it bears its name; its lines end with
+// LF. What log: writes lets a person in who reads the log, hence development
+// only.
+//
+// # What arrives
+//
+// Every mail is UTF-8 text, with an HTML alternative when there is one, in 8bit
+// encoding: no line is folded, so that a code alone on its line and a long URL
+// are found by grep in the raw mail. Quoted-printable takes over only for a part
+// with a line over 998 bytes (the limit of RFC 5322), and for one with non-ASCII
+// characters when the server does not speak 8BITMIME (RFC 6152). Every mail says
+// "Auto-Submitted: auto-generated" (RFC 3834), so that no vacation notice
+// answers it.
+//
+// # Trying again
+//
+// A failed sending is worth another try, unless [Permanent] says that this mail
+// will never pass. When the connection breaks between the end of the mail and
+// the server's receipt, the mail may have arrived although Send failed: a second
+// attempt under the same Message.ID lets the recipient's system see the double.
+//
+// Every mail makes its own connection, and a Transport may be used by many
+// goroutines at once.
+package smtp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+)
+
+// Message is one mail to one person.
+type Message struct {
+	ID      string // unique and the same in every attempt; becomes the local part of Message-ID; 1 to 128 of [A-Za-z0-9_.-]
+	To      string // a plain ASCII address, no display name
+	Subject string // at most 900 bytes, no control characters
+	Text    string // the plain text; any of LF, CRLF, CR ends a line
+	HTML    string // the same as HTML; empty: no HTML part
+}
+
+// Transport takes mails to where they go. Open makes one.
+type Transport interface {
+	// Send hands over one mail. It returns nil once the mail server has taken
+	// responsibility for it (or the file is in its place). It ends when ctx
+	// does, and after a minute when ctx has no deadline. Permanent tells
+	// whether an error is worth another attempt.
+	Send(ctx context.Context, m Message) error
+
+	// Check tries the destination without sending: for a mail server it
+	// connects, secures the connection, signs in and leaves; for a directory
+	// it writes a file and removes it again; the log always passes.
+	Check(ctx context.Context) error
+}
+
+// Open makes the Transport for a destination as the package comment lists them.
+// From is the sender of all mails, as in "Doorward <no-reply@example.com>". A
+// mail server is not contacted yet; a directory is created. Warnings and the
+// mails of log: go to log, or to slog.Default when it is nil.
+//
+// Errors say what to write instead and never repeat any part of dest, since a
+// mistyped one may hold the password anywhere.
+func Open(dest, from string, log *slog.Logger) (Transport, error) {
+	sender, err := parseSender(from)
+	if err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.Default()
+	}
+	scheme, rest, _ := strings.Cut(dest, ":")
+	switch strings.ToLower(scheme) {
+	case "smtp", "smtps":
+		return openServer(dest, sender, log)
+	case "file":
+		return openDirectory(rest, sender)
+	case "log":
+		return openLog(rest, sender, log)
+	}
+	return nil, errors.New("mail destination: write smtp://user:password@host:port, smtps://user:password@host:port, file:DIR, or log: for development")
+}
+
+// Permanent reports whether err, from Transport.Send, condemns the mail: the
+// server refused its recipient or its content with a 5xx reply (RFC 5321
+// section 4.2.1), or it is malformed. Everything else may pass later, refused
+// credentials and a refused sender included: these are faults of configuration,
+// which an operator mends while the mail waits.
+func Permanent(err error) bool {
+	var p *permanentError
+	return errors.As(err, &p)
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }

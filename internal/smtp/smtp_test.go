@@ -1,0 +1,126 @@
+package smtp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	sender = "Doorward <no-reply@doorward.example>"
+	code   = "q3Jr-1vY_0aXkzEw9PbT7uHsLmN2cDfGiOoRtVxZy45"
+)
+
+// link is longer than any line that quoted-printable leaves whole.
+var link = "https://doorward.example/platform/accept?" + strings.Repeat("tenant=acme&", 40) + "#token=" + code
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// The words are not ASCII, so that 8bit is put to the test, and one line begins
+// with the dot that SMTP must double.
+func sample() Message {
+	return Message{
+		ID:      "evt_0123456789",
+		To:      "ada@example.com",
+		Subject: "Invitation à Café Zürich – bienvenue chez une équipe au nom vraiment très long, 株式会社ドアワード",
+		Text:    "Grüß Gott, 株式会社!\n\n" + link + "\n\n" + code + "\n\n.begins with a dot\nEnde",
+		HTML:    "<p>Grüß Gott</p>\n<a href=\"" + link + "\">" + code + "</a>",
+	}
+}
+
+// soon is a context that ends a test which would hang.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func mustOpen(t *testing.T, dest string) Transport {
+	t.Helper()
+	transport, err := Open(dest, sender, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transport
+}
+
+// helperEnv names the job of a copy of the test binary that a test runs as
+// another process.
+const helperEnv = "DOORWARD_SMTP_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(helperEnv) {
+	case "":
+		os.Exit(m.Run())
+	case "write":
+		os.Exit(helperWrite(os.Args[1]))
+	case "check":
+		os.Exit(helperCheck(os.Args[1]))
+	}
+	os.Exit(2)
+}
+
+// helper is the test binary as another process: it does the job on dest.
+func helper(t *testing.T, job, dest string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(soon(t), self, dest)
+	cmd.Env = append(os.Environ(), helperEnv+"="+job)
+	return cmd
+}
+
+const helperMails = 100
+
+// helperWrite waits for its input to close, so that all writers start at once,
+// and sends mails from several goroutines.
+func helperWrite(dest string) int {
+	transport, err := Open(dest, sender, quiet)
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Println("ready")
+	_, _ = io.ReadAll(os.Stdin)
+	var group sync.WaitGroup
+	errs := make([]error, helperMails)
+	for i := range helperMails {
+		group.Go(func() {
+			m := sample()
+			m.ID = fmt.Sprintf("evt_%d_%d", os.Getpid(), i)
+			errs[i] = transport.Send(context.Background(), m)
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func helperCheck(dest string) int {
+	transport, err := Open(dest, sender, quiet)
+	if err != nil {
+		return fail(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := transport.Check(ctx); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}

@@ -16,8 +16,8 @@ type Error struct {
 	Detail string
 	// Fields are the single faults of a request that has several.
 	Fields []FieldError
-	// Extra are further members of the answer, such as "invitationId".
-	Extra map[string]string
+	// InvitationID names the invitation that stands in the way of another.
+	InvitationID string
 	// RetryAfter tells when another try makes sense, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
@@ -37,6 +37,7 @@ type FieldError struct {
 // Kind is the kind of the error's code.
 func (e *Error) Kind() Kind { return e.Code.Problem().Kind }
 
+// Error is everything, for the log; it is not what the caller is told.
 func (e *Error) Error() string {
 	text := string(e.Code)
 	if e.Detail != "" {
@@ -51,6 +52,7 @@ func (e *Error) Error() string {
 	return text
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Fail returns an error with the code and an optional sentence for the caller.

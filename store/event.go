@@ -31,6 +31,7 @@ func eventColumns(e *doorward.Event) []any {
 // jsonColumn scans JSON text.
 type jsonColumn[T any] struct{ to *T }
 
+// Scan is for database/sql.
 func (j jsonColumn[T]) Scan(v any) error {
 	var text string
 	if err := (textOrNone{&text}).Scan(v); err != nil {

@@ -16,6 +16,7 @@ func invitationColumns(i *doorward.Invitation) []any {
 // textOrQueued scans the state of an invitation's newest mail.
 type textOrQueued doorward.Delivery
 
+// Scan is for database/sql.
 func (d *textOrQueued) Scan(v any) error {
 	s := string(doorward.DeliveryQueued)
 	if v == nil {

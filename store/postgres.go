@@ -25,7 +25,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	return &DB{
-		engine: engine{"postgres", postgresTransient, postgresMigrations},
+		engine: engine{"postgres", postgresTransient, postgresMigrations, `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`},
 		write:  db, read: db,
 		close: func() error { err := db.Close(); pool.Close(); return err },
 	}, nil

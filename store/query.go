@@ -81,6 +81,7 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 // instant scans a stored instant.
 type instant time.Time
 
+// Scan is for database/sql.
 func (i *instant) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
@@ -93,6 +94,7 @@ func (i *instant) Scan(v any) error {
 // maybe scans an instant that may be absent.
 type maybe struct{ to **time.Time }
 
+// Scan is for database/sql.
 func (m maybe) Scan(v any) error {
 	if v == nil {
 		*m.to = nil
@@ -117,6 +119,7 @@ func nullable(s string) any {
 
 type textOrNone struct{ to *string }
 
+// Scan is for database/sql.
 func (t textOrNone) Scan(v any) error {
 	var s sql.NullString
 	err := s.Scan(v)

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ type engine struct {
 	name       string
 	transient  func(error) bool // the transaction may be run again
 	migrations func(*DB) (migrator, error)
+	clock      string // query for the engine's own clock, in microseconds
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
@@ -63,6 +65,25 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	}
 	db.now, db.wake = now, make(chan struct{}, 1)
 	return db, nil
+}
+
+// OpenExisting is Open for looking only: it makes no SQLite file.
+func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
+	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fault(err)
+		}
+	}
+	return Open(ctx, dsn, now)
+}
+
+// ClockDrift is how far this process's clock is ahead of the database's.
+func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
+	var theirs instant
+	if err := db.read.QueryRowContext(ctx, db.engine.clock).Scan(&theirs); err != nil {
+		return 0, fault(err)
+	}
+	return db.Now().Sub(time.Time(theirs)), nil
 }
 
 // scheme is the part of a DSN that is no secret.

@@ -3,14 +3,16 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/doorward/doorward/web/api"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/pages"
 )
 
-// Handler returns everything that Doorward answers on its main address.
-func Handler(s *front.Site, version string) (http.Handler, error) {
+// Handler returns everything that Doorward answers on its main address, with
+// the extra routes given.
+func Handler(s *front.Site, version string, extra []front.Route) (http.Handler, error) {
 	routes := api.Routes(s.App)
 	doc, err := api.Document(routes, s.BaseURL(), version)
 	if err != nil {
@@ -20,5 +22,10 @@ func Handler(s *front.Site, version string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Handler(append(routes, own...)), nil
+	return s.Handler(slices.Concat(routes, own, extra)), nil
+}
+
+// Document returns the OpenAPI description without a server.
+func Document(baseURL, version string) ([]byte, error) {
+	return api.Document(api.Routes(nil), baseURL, version)
 }

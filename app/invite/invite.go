@@ -73,7 +73,7 @@ func free(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 
 func alreadyPending(id string) error {
 	fail := doorward.Fail(doorward.CodeInvitationPending, "")
-	fail.Extra = map[string]string{"invitationId": id}
+	fail.InvitationID = id
 	return fail
 }
 

@@ -15,19 +15,6 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// problemView documents the body of every error (RFC 9457).
-type problemView struct {
-	Type         string                `json:"type" format:"uri" doc:"Address of the page that describes the code"`
-	Title        string                `json:"title" doc:"The same for every answer with the code"`
-	Status       int                   `json:"status"`
-	Detail       string                `json:"detail" doc:"What happened and what to do"`
-	Instance     string                `json:"instance" doc:"Path of the request"`
-	Code         string                `json:"code" doc:"Stable name of the error"`
-	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
-	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
-	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
-}
-
 const about = `Doorward's HTTP API: invitations, registration, login and sessions.
 
 Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the cookie ` + "`JSESSIONID`" + ` with every later request. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
@@ -167,7 +154,7 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 		slices.Sort(names)
 		op.Responses[status] = &huma.Response{
 			Description: strings.Join(slices.Compact(names), ", "),
-			Content:     d.content("application/problem+json", reflect.TypeFor[problemView]()),
+			Content:     d.content("application/problem+json", reflect.TypeFor[front.Problem]()),
 		}
 	}
 }

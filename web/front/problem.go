@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,20 +63,27 @@ func asError(err error) *doorward.Error {
 	return &doorward.Error{Code: doorward.CodeInternal, Err: err}
 }
 
-func (s *Site) problem(r *http.Request, e *doorward.Error) map[string]any {
+// Problem is the body of every error (RFC 9457).
+type Problem struct {
+	Type         string                `json:"type" format:"uri" doc:"Address of the page that describes the code"`
+	Title        string                `json:"title" doc:"The same for every answer with the code"`
+	Status       int                   `json:"status"`
+	Detail       string                `json:"detail" doc:"What happened and what to do"`
+	Instance     string                `json:"instance" doc:"Path of the request"`
+	Code         doorward.Code         `json:"code" doc:"Stable name of the error"`
+	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
+	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
+	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
+}
+
+func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	about := e.Code.Problem()
-	p := map[string]any{
-		"type": s.BaseURL() + ProblemPath(e.Code), "title": about.Title, "status": Status(e.Code),
-		"detail": e.Detail, "instance": path(r), "code": e.Code, "requestId": infoOf(r).id,
+	p := Problem{
+		Type: s.BaseURL() + ProblemPath(about.Code), Title: about.Title, Status: Status(e.Code), Detail: e.Detail,
+		Instance: path(r), Code: about.Code, RequestID: infoOf(r).id, Errors: e.Fields, InvitationID: e.InvitationID,
 	}
-	if e.Detail == "" {
-		p["detail"] = about.Help
-	}
-	if len(e.Fields) > 0 {
-		p["errors"] = e.Fields
-	}
-	for name, value := range e.Extra {
-		p[name] = value
+	if p.Detail == "" {
+		p.Detail = about.Help
 	}
 	return p
 }
@@ -90,15 +98,18 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 		slog.String("requestId", infoOf(r).id), slog.Any("err", e.Err))
 }
 
-// write sends v as JSON.
+// write sends v as JSON, made for people to read in a terminal too: letters
+// stay as they are.
 func (s *Site) write(w http.ResponseWriter, status int, contentType string, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	encode := json.NewEncoder(&body)
+	encode.SetEscapeHTML(false)
+	if err := encode.Encode(v); err != nil {
 		s.log.Error("answer not encoded", "err", err)
-		status, body = http.StatusInternalServerError, nil
+		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(body.Bytes()) // a client that is gone needs no answer
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web/dev"
+	"github.com/doorward/doorward/web/front"
+)
+
+const (
+	devFolder = "doorward-dev"
+	// devPassword is no secret: it is printed, and dev listens on loopback only.
+	devPassword = "open sesame 9042"
+)
+
+func devCommand() *cobra.Command {
+	s := newSettings()
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Try it: a server on this machine with a tenant and four people",
+		Long: `Dev serves on loopback with SQLite in ./` + devFolder + `/, makes the tenant "Acme"
+with one person per role, and shows mail at /dev/mail instead of sending it.
+Delete the folder to begin anew.`,
+		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := s.nodeConfig(cmd)
+			if err != nil {
+				return err
+			}
+			return runDev(cmd, cfg)
+		},
+	}
+	s.register(cmd.Flags())
+	for _, name := range []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"} {
+		_ = cmd.Flags().MarkHidden(name)
+	}
+	return cmd
+}
+
+func runDev(cmd *cobra.Command, cfg node.Config) error {
+	for _, fixed := range []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"} {
+		if cmd.Flags().Changed(fixed) {
+			return badUse("dev chooses --%s itself. Use \"doorward serve\" to choose it.", fixed)
+		}
+	}
+	if host, _, _ := net.SplitHostPort(cfg.Listen); !front.IsLoopback(host) {
+		return badConfig("dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" for %s.", cfg.Listen)
+	}
+	mailbox := &dev.Mailbox{}
+	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, mailbox.Routes(), 0
+	if err := seed(cmd.Context(), cfg, mailbox); err != nil {
+		return err
+	}
+	mailbox.Log = cfg.Log
+	cfg.Database = "sqlite:" + filepath.Join(devFolder, "doorward.db")
+	return serve(cmd.Context(), cfg, func(n *node.Node) error { return welcome(cmd, n) })
+}
+
+func welcome(cmd *cobra.Command, n *node.Node) error {
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "\nDoorward %s is ready at %s\n\n  Tenant Acme, password of all four: %s\n", version(), n.URL(), devPassword)
+	for _, role := range doorward.Roles {
+		fmt.Fprintf(out, "    %-7s %s\n", role, demoAddress(role))
+	}
+	_, err := fmt.Fprintf(out, "\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
+	return err
+}
+
+func demoAddress(role doorward.Role) string {
+	return strings.ToLower(string(role)) + "@acme.example"
+}
+
+// seed makes the demo database beside its place and moves it there when it is
+// whole, so that an interrupted first start leaves nothing half made.
+func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
+	final := filepath.Join(devFolder, "doorward.db")
+	if _, err := os.Stat(final); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(devFolder, 0o700); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(devFolder, "seed-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	draft := filepath.Join(folder, "doorward.db")
+	cfg.Database = "sqlite:" + draft
+	cfg.Log = slog.New(slog.DiscardHandler)
+	n, err := node.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(populate(ctx, n, mailbox), n.Close()); err != nil {
+		return err
+	}
+	mailbox.Clear()
+	return os.Rename(draft, final)
+}
+
+// populate walks the way that people do: invited, registered by the code of
+// the mail.
+func populate(ctx context.Context, n *node.Node, mailbox *dev.Mailbox) error {
+	created, err := n.App.Tenants.Create(ctx, doorward.OperatorAtTerminal(), "Acme", demoAddress(doorward.RoleOwner))
+	if err != nil {
+		return err
+	}
+	owner, err := n.App.Invitations.Complete(ctx, doorward.OperatorAtTerminal(), created.Token.Reveal(), devPassword, devPassword)
+	if err != nil {
+		return err
+	}
+	opened, err := n.App.Login.WithPassword(ctx, doorward.Caller{Kind: doorward.Anonymous, IP: "127.0.0.1"}, owner.Email, devPassword, "")
+	if err != nil {
+		return err
+	}
+	by := doorward.Caller{}.As(opened.User)
+	by.Session = opened.Session
+	for _, role := range []doorward.Role{doorward.RoleAdmin, doorward.RoleUser, doorward.RoleViewer} {
+		if err := enrol(ctx, n, mailbox, by, role); err != nil {
+			return err
+		}
+	}
+	return n.App.Sessions.End(ctx, by, []secret.Token{opened.Token})
+}
+
+func enrol(ctx context.Context, n *node.Node, mailbox *dev.Mailbox, by doorward.Caller, role doorward.Role) error {
+	address := demoAddress(role)
+	if _, err := n.App.Invitations.Send(ctx, by, invite.Offer{Email: address, Role: string(role)}); err != nil {
+		return err
+	}
+	deadline, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := n.App.Mail.Deliver(deadline); err != nil {
+		return err
+	}
+	mails := mailbox.Mails(address)
+	if len(mails) == 0 {
+		return fmt.Errorf("dev: no mail to %s", address)
+	}
+	_, err := n.App.Invitations.Complete(ctx, doorward.Caller{Kind: doorward.Anonymous}, code.FindString(mails[0].Text), devPassword, devPassword)
+	return err
+}
+
+// code is the code of a mail, alone on its line.
+var code = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)

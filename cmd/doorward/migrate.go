@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web"
+)
+
+func migrateCommand() *cobra.Command {
+	return act(newSettings(), &cobra.Command{
+		Use: "migrate", Short: "Bring the database's schema up to date",
+		Long: `Migrate applies what the schema lacks, under a lock: beside another node that
+does the same it waits. It only goes forward.`,
+		Example: "  doorward migrate --database postgres://doorward@db/doorward", Args: noArgs,
+	}, func(cmd *cobra.Command, _ *node.Node, _ []string) error {
+		fmt.Fprintln(cmd.OutOrStdout(), "The schema is up to date.")
+		return nil
+	})
+}
+
+func configCommand() *cobra.Command {
+	s := newSettings()
+	check := &cobra.Command{
+		Use: "check", Short: "Check the settings without starting anything",
+		Example: "  doorward config check --config /etc/doorward.yaml", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := s.nodeConfig(cmd); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "The configuration is valid.")
+			return nil
+		},
+	}
+	s.register(check.Flags())
+	return group("config", "Work on the configuration", check)
+}
+
+func openAPICommand() *cobra.Command {
+	var baseURL string
+	cmd := &cobra.Command{
+		Use: "openapi", Short: "Print the OpenAPI document",
+		Example: "  doorward openapi > openapi.json", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			doc, err := web.Document(baseURL, version())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), string(doc))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&baseURL, "base-url", "http://localhost:8080", "address of the server in the document")
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  doorward version", Args: noArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "doorward", version()) },
+	}
+}
+
+// release is set by the linker for releases.
+var release string
+
+// version is the release, else what the Go tool recorded of the source.
+func version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}

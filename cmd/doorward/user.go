@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/node"
+)
+
+func userCommand() *cobra.Command {
+	return group("user", "List people, suspend and resume them, change their roles",
+		userListCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand())
+}
+
+func userListCommand() *cobra.Command {
+	var tenant string
+	cmd := act(quiet(), &cobra.Command{
+		Use: "list", Short: "List people and their roles",
+		Example: "  doorward user list\n  doorward user list --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: noArgs,
+	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		all, err := n.App.Users.All(cmd.Context(), tenant)
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "EMAIL\tROLE\tSTATUS\tTENANT\tTENANT ID\tUSER ID")
+		for _, u := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Status, u.TenantName, u.TenantID, u.ID)
+		}
+		return firstError(err, w.Flush())
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to list")
+	return cmd
+}
+
+// onMembership is a command about one person in one tenant.
+func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, u doorward.User) error) *cobra.Command {
+	var tenant string
+	cmd.Args = oneArg("EMAIL or user id")
+	cmd = act(quiet(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		found, err := n.App.Users.Find(cmd.Context(), args[0], tenant)
+		if err != nil {
+			return err
+		}
+		if len(found) > 1 {
+			return badUse("%s is in several tenants. Name one:%s", args[0], tenantFlags(found))
+		}
+		return do(cmd, n, found[0])
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant, for people who are in several")
+	return cmd
+}
+
+func tenantFlags(found []doorward.User) string {
+	var b strings.Builder
+	for _, u := range found {
+		fmt.Fprintf(&b, "\n  --tenant %s  (%s, %s)", u.TenantID, u.TenantName, u.Role)
+	}
+	return b.String()
+}
+
+func userSuspendCommand() *cobra.Command {
+	return onMembership(&cobra.Command{
+		Use: "suspend EMAIL", Short: "Keep somebody out of a tenant, and end the sessions there",
+		Example: "  doorward user suspend ann@acme.example",
+	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		ended, err := n.App.Users.Suspend(cmd.Context(), doorward.OperatorAtTerminal(), u)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is suspended in %s. Sessions ended: %d. Invitations revoked: %d.\n",
+			u.Email, u.TenantName, ended.Sessions, ended.Invitations)
+		return nil
+	})
+}
+
+func userResumeCommand() *cobra.Command {
+	return onMembership(&cobra.Command{
+		Use: "resume EMAIL", Short: "Let a suspended person in again",
+		Example: "  doorward user resume ann@acme.example",
+	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		if err := n.App.Users.Resume(cmd.Context(), doorward.OperatorAtTerminal(), u); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is active in %s.\n", u.Email, u.TenantName)
+		return nil
+	})
+}
+
+func userSetRoleCommand() *cobra.Command {
+	var role string
+	cmd := onMembership(&cobra.Command{
+		Use: "set-role EMAIL --role ROLE", Short: "Give somebody another role",
+		Example: "  doorward user set-role ann@acme.example --role ADMIN",
+	}, func(cmd *cobra.Command, n *node.Node, u doorward.User) error {
+		if err := n.App.Users.SetRole(cmd.Context(), doorward.OperatorAtTerminal(), u, doorward.Role(role)); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is now %s in %s.\n", u.Email, role, u.TenantName)
+		return nil
+	})
+	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER or VIEWER")
+	return needs(cmd, "role")
+}

@@ -1,0 +1,322 @@
+// Package doorwardtest starts a real Doorward inside somebody's test.
+//
+//	func TestMyService(t *testing.T) {
+//		door := doorwardtest.Start(t)
+//		acme := door.Tenant("Acme")
+//		ann := acme.Join("ann@acme.example", "USER")
+//		req.AddCookie(&http.Cookie{Name: "JSESSIONID", Value: ann.Login()})
+//	}
+//
+// It is the server of production, listening on a free port of loopback, with
+// SQLite in a folder of the test's own, cheap password hashes, no limits on
+// logins, a mailbox in memory in place of a mail server, and a clock that the
+// test can move. What a test can do to it beyond HTTP is what an operator can
+// do at the command line.
+package doorwardtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web/dev"
+)
+
+// Password is the one that Join gives everybody. It passes the rules.
+const Password = "four quiet green llamas"
+
+// Option changes how the server is started.
+type Option func(*node.Config)
+
+// Database uses another database, "sqlite:PATH" or "postgres://…", for example
+// so that several servers are nodes on one.
+func Database(dsn string) Option { return func(c *node.Config) { c.Database = dsn } }
+
+// BaseURL sets the address as seen from outside; without it, it is the one
+// that the server listens on.
+func BaseURL(address string) Option {
+	return func(c *node.Config) {
+		u, err := url.Parse(address)
+		if err != nil {
+			panic("doorwardtest: " + err.Error())
+		}
+		c.BaseURL = u
+	}
+}
+
+// SessionLimits sets the limits of sessions; the default is that of the
+// product.
+func SessionLimits(l doorward.SessionLimits) Option {
+	return func(c *node.Config) { c.Sessions = l }
+}
+
+// LoginLimits switches the limits on failed logins on, as they are in
+// production, with the numbers per address and per client address.
+func LoginLimits(perAccount, perIP int) Option {
+	return func(c *node.Config) { c.Attempts = credential.Limits{PerAccount: perAccount, PerIP: perIP} }
+}
+
+// TrustLoopback makes the server believe X-Forwarded-For, so that a test can
+// play several clients.
+func TrustLoopback() Option {
+	return func(c *node.Config) {
+		c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+}
+
+// Mail sends mail for real, to a destination as of --smtp.
+func Mail(destination string) Option {
+	return func(c *node.Config) {
+		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", c.Log)
+		if err != nil {
+			panic("doorwardtest: " + err.Error())
+		}
+		c.Transport = t
+	}
+}
+
+// Log writes the server's log to w; without it there is none.
+func Log(w io.Writer) Option {
+	return func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(w, nil)) }
+}
+
+// Server is a running Doorward.
+type Server struct {
+	URL  string     // its address, without a slash at the end
+	Node *node.Node // its inside
+
+	tb      testing.TB
+	mailbox *dev.Mailbox
+	clock   *clock
+	stop    func()
+}
+
+// clock is the real one, moved.
+type clock struct {
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.offset)
+}
+
+// Start starts a server that ends with the test.
+func Start(tb testing.TB, options ...Option) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
+	cfg := node.Config{
+		Database: "sqlite:" + filepath.Join(tb.TempDir(), "doorward.db"), Migrate: true,
+		Listen: "localhost:0", Transport: s.mailbox,
+		Sessions:          doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
+		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
+		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		Clock: s.clock.now, Log: slog.New(slog.DiscardHandler), Version: "test",
+	}
+	for _, set := range options {
+		set(&cfg)
+	}
+	s.run(cfg)
+	return s
+}
+
+func (s *Server) run(cfg node.Config) {
+	s.tb.Helper()
+	n, err := node.Start(context.Background(), cfg)
+	if err != nil {
+		s.tb.Fatalf("doorwardtest: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	s.Node, s.URL = n, "http://"+n.Address()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.tb.Errorf("doorwardtest: the server ended with: %v", err)
+		}
+	})
+	s.tb.Cleanup(s.stop)
+}
+
+// Stop ends the server before the test does, as SIGTERM would.
+func (s *Server) Stop() { s.stop() }
+
+// Advance moves the server's clock. It stays in the past of nothing: sessions
+// and invitations expire as they would by waiting.
+func (s *Server) Advance(d time.Duration) {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.offset += d
+}
+
+// Client returns an HTTP client with cookies of its own, as a browser has, that
+// follows no redirects.
+func (s *Server) Client() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return &http.Client{
+		Jar: jar, Timeout: 10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Code delivers mail that is due and returns the code in the newest one to the
+// address. It fails the test when there is none.
+func (s *Server) Code(to string) string {
+	s.tb.Helper()
+	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {
+		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if mails := s.mailbox.Mails(to); len(mails) > 0 {
+			return codeLine.FindString(mails[0].Text)
+		}
+		<-time.After(5 * time.Millisecond) // the server's own worker may be sending it
+	}
+	s.tb.Fatalf("doorwardtest: no mail to %s", to)
+	return ""
+}
+
+// Mails returns the mails sent to an address so far, or all for the empty one,
+// the newest first.
+func (s *Server) Mails(to string) []smtp.Message { return s.mailbox.Mails(to) }
+
+// codeLine is the code of a mail, alone on its line.
+var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
+
+// Tenant is a tenant with an OWNER.
+type Tenant struct {
+	ID    string
+	Name  string
+	Owner *Person
+
+	server *Server
+}
+
+// Tenant makes a tenant; its OWNER is owner@NAME.example, in lower case.
+func (s *Server) Tenant(name string) *Tenant {
+	s.tb.Helper()
+	host := nonHost.ReplaceAllString(name, "-")
+	created, err := s.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), name, "owner@"+host+".example")
+	if err != nil {
+		s.tb.Fatalf("doorwardtest: tenant: %v", err)
+	}
+	t := &Tenant{ID: created.Tenant.ID, Name: name, server: s}
+	t.Owner = t.complete(created.Invitation.Email, created.Token.Reveal())
+	return t
+}
+
+var nonHost = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// Person is somebody with an account.
+type Person struct {
+	ID    string
+	Email string
+
+	server *Server
+	token  string
+}
+
+// Join invites a new person with the role, completes the registration with
+// Password, and returns the person.
+func (t *Tenant) Join(email, role string) *Person {
+	t.server.tb.Helper()
+	status, body := t.Owner.Post("/api/v2/auth/invite", map[string]any{"email": email, "role": role})
+	if status != http.StatusCreated {
+		t.server.tb.Fatalf("doorwardtest: invite %s: %d %s", email, status, body)
+	}
+	return t.complete(email, t.server.Code(email))
+}
+
+func (t *Tenant) complete(email, code string) *Person {
+	t.server.tb.Helper()
+	p := &Person{Email: email, server: t.server}
+	status, body := p.Post("/api/v2/auth/complete-registration", map[string]any{"token": code, "password": Password, "confirmPassword": Password})
+	var answer struct{ User struct{ ID string } }
+	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil {
+		t.server.tb.Fatalf("doorwardtest: complete registration of %s: %d %s", email, status, body)
+	}
+	p.ID = answer.User.ID
+	p.Login()
+	return p
+}
+
+// Login signs the person in anew and returns the session's identifier, which
+// Post and Get send from then on.
+func (p *Person) Login() string {
+	p.server.tb.Helper()
+	p.token = ""
+	status, body := p.Post("/api/v2/auth/login", map[string]any{"email": p.Email, "password": Password})
+	var answer struct{ Token string }
+	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil {
+		p.server.tb.Fatalf("doorwardtest: login of %s: %d %s", p.Email, status, body)
+	}
+	p.token = answer.Token
+	return p.token
+}
+
+// Token is the identifier of the session that the person last opened.
+func (p *Person) Token() string { return p.token }
+
+// Post sends body as JSON with the person's session and returns the answer.
+func (p *Person) Post(path string, body any) (status int, answer []byte) {
+	p.server.tb.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		p.server.tb.Fatal(err)
+	}
+	return p.Do(http.MethodPost, path, text)
+}
+
+// Get asks with the person's session and returns the answer.
+func (p *Person) Get(path string) (status int, answer []byte) {
+	p.server.tb.Helper()
+	return p.Do(http.MethodGet, path, nil)
+}
+
+// Do sends a request with the person's session; a body is sent as JSON.
+func (p *Person) Do(method, path string, body []byte) (status int, answer []byte) {
+	p.server.tb.Helper()
+	req, err := http.NewRequest(method, p.server.URL+path, bytes.NewReader(body))
+	if err != nil {
+		p.server.tb.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if p.token != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+p.token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.server.tb.Fatalf("doorwardtest: %v", err)
+	}
+	defer res.Body.Close()
+	answer, err = io.ReadAll(res.Body)
+	if err != nil {
+		p.server.tb.Fatalf("doorwardtest: %v", err)
+	}
+	return res.StatusCode, answer
+}

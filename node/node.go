@@ -1,0 +1,163 @@
+// Package node is one running Doorward: the database, the features over it,
+// the addresses it listens on, and the upkeep. The command and the test kit
+// both start it from here.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/web"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ops"
+)
+
+// Config is all that a node is told. Every field is needed unless it says
+// otherwise.
+type Config struct {
+	Database string // sqlite:PATH or postgres://…
+	Migrate  bool   // bring the schema up to date, or refuse another one
+
+	Listen      string   // host:port; port 0 takes a free one
+	AdminListen string   // likewise; empty: health is on the main address
+	BaseURL     *url.URL // as seen from outside; nil: http:// and Listen
+	Proxies     []netip.Prefix
+
+	Transport smtp.Transport
+	Sessions  doorward.SessionLimits
+	Attempts  credential.Limits
+
+	PasswordMinLength int
+	CommonPasswords   *commonpw.List
+	Hash              argon.Params
+
+	// Announce is how long a draining node goes on taking connections, each
+	// answer asking the client to reconnect, and /readyz saying no.
+	Announce time.Duration
+
+	Clock   doorward.Clock
+	Log     *slog.Logger
+	Version string
+	// Extra routes, for development; may be nil.
+	Extra []front.Route
+}
+
+// Node is one running Doorward.
+type Node struct {
+	App *app.App
+	DB  *store.DB
+
+	cfg      Config
+	main     *listener
+	admin    *listener // nil without AdminListen
+	draining atomic.Bool
+}
+
+// Open opens the database and builds the features, without listening: what a
+// command needs beside a running server. Close it when done.
+func Open(ctx context.Context, cfg Config) (*Node, error) {
+	db, err := store.Open(ctx, cfg.Database, cfg.Clock)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(ctx, db, cfg.Migrate); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	n := &Node{DB: db, cfg: cfg}
+	if n.cfg.BaseURL == nil {
+		n.cfg.BaseURL = &url.URL{Scheme: "http", Host: cfg.Listen}
+	}
+	n.App = app.New(db, n.settings())
+	return n, nil
+}
+
+func prepare(ctx context.Context, db *store.DB, migrate bool) error {
+	if migrate {
+		return db.Migrate(ctx)
+	}
+	return db.CheckSchema(ctx)
+}
+
+func (n *Node) settings() app.Settings {
+	return app.Settings{
+		BaseURL: n.site().BaseURL(), Sessions: n.cfg.Sessions, Attempts: n.cfg.Attempts,
+		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
+		Transport: n.cfg.Transport, Log: n.cfg.Log,
+	}
+}
+
+func (n *Node) site() *front.Site {
+	return front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
+}
+
+// Close gives the database back. After Run it has been done.
+func (n *Node) Close() error { return n.DB.Close() }
+
+// Start opens the database, listens on the configured addresses and accepts
+// connections; it answers them once Run is called.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	main, err := listen(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Listen = main.address(cfg.Listen)
+	n, err := Open(ctx, cfg)
+	if err != nil {
+		return nil, errors.Join(err, main.Close())
+	}
+	n.main = main
+	if err := n.build(); err != nil {
+		return nil, errors.Join(err, main.Close(), n.Close())
+	}
+	return n, nil
+}
+
+// build makes the handlers of both addresses.
+func (n *Node) build() error {
+	health := ops.Routes(n.site(), n.draining.Load)
+	if n.cfg.AdminListen != "" {
+		admin, err := listen(n.cfg.AdminListen)
+		if err != nil {
+			return err
+		}
+		n.admin = admin
+		n.admin.handler = n.site().Handler(health)
+		health = nil
+	}
+	handler, err := web.Handler(n.site(), n.cfg.Version, append(health, n.cfg.Extra...))
+	if err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	n.main.handler = n.closing(handler)
+	return nil
+}
+
+// URL is the address of the node from outside.
+func (n *Node) URL() string { return n.site().BaseURL() }
+
+// Address is where the node listens, host:port.
+func (n *Node) Address() string { return n.cfg.Listen }
+
+// closing asks clients to come back on a new connection while the node drains.
+func (n *Node) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}

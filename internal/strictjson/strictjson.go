@@ -1,0 +1,359 @@
+// Package strictjson decodes the JSON body of a request, or says precisely why
+// it will not.
+//
+//	in, err := strictjson.Decode[loginRequest](body)
+//	if err != nil {
+//		bad := err.(*strictjson.Error) // Pointer "/email", Reason "send a string here"
+//	}
+//
+// A body can mean one thing to the gateway in front of us and another to us as
+// soon as there is a choice: the first or the last of two equal names, a name in
+// another case, a string cut at a NUL. Attacks live in that gap, so there is no
+// choice here. Refused are
+//
+//   - an empty body, one that is no object, anything after the object
+//   - a byte order mark, invalid UTF-8, unpaired surrogates
+//   - NUL, raw or as \u0000, in any string or name
+//   - a name twice in one object, however it is escaped
+//   - a name that the Go struct does not have in exactly this spelling; so a name
+//     in another case is unknown as well
+//   - null, wherever it stands: leave the member out instead
+//   - a value of another type than the field's; for integers also 7.0 and 1e1
+//   - more than 32 levels of objects and arrays
+//
+// Which members are needed, and which values make sense, is for the caller to
+// say: an absent member leaves the zero value, or nil in a pointer field.
+//
+// # Errors never tell what was sent
+//
+// People paste passwords in the wrong place. An [Error] repeats no value, and of
+// the names only those of the target type: the name of an unknown member, or a
+// key of a map, is cut off the pointer, which then leads to what holds it.
+//
+// # Cost
+//
+// The body is read twice, once for its form and once into the type. Both are
+// linear in its length; the size is for the caller to limit before.
+//
+// # Limits
+//
+// Tags by which github.com/go-json-experiment/json loosens its rules
+// (case:ignore, a fallback for unknown members) loosen them here, so keep them
+// out of requests.
+package strictjson
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"errors"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how many objects and arrays may lie in each other.
+const maxDepth = 32
+
+// Error says what is wrong with a body. It is safe to show to the sender and to
+// log, since it holds nothing that was sent.
+type Error struct {
+	// Pointer is an RFC 6901 JSON pointer to the culprit or to the nearest thing
+	// around it that the target type names. It is empty for the whole body.
+	Pointer string
+	// Reason tells the sender what to do, as a clause without a full stop.
+	Reason string
+}
+
+// Error returns the pointer and the reason.
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return "JSON body: " + e.Reason
+	}
+	return "JSON body at " + e.Pointer + ": " + e.Reason
+}
+
+// Int is an integer that may be too large for its place without being malformed.
+// What lies beyond int64 becomes the nearest int64, so that the caller's check
+// of the range refuses it as any other number out of range. (A plain int field
+// makes it an error of form.)
+type Int int64
+
+// UnmarshalJSON takes a JSON integer of any length.
+func (i *Int) UnmarshalJSON(b []byte) error {
+	n, err := strconv.ParseInt(string(b), 10, 64) // saturates
+	// The digits are looked at as well, because ParseInt stops reading, and says
+	// that the range was left, before it comes to a fraction.
+	onlyDigits := len(bytes.Trim(b, "-0123456789")) == 0
+	if !onlyDigits || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return errNotInteger
+	}
+	*i = Int(n)
+	return nil
+}
+
+var errNotInteger = errors.New("strictjson: not an integer")
+
+// Decode reads data, which must be one JSON object by the rules in the package
+// comment, into a new T. Every error is an [*Error], beside which T is zero.
+// data is neither changed nor kept.
+func Decode[T any](data []byte) (T, error) {
+	var value, zero T
+	d := decoders.Get().(*decoder)
+	err := d.decode(data, &value)
+	if err != nil {
+		err.Pointer = d.cutUnknown(reflect.TypeFor[T](), err.Pointer)
+	}
+	d.release()
+	if err != nil {
+		return zero, err
+	}
+	return value, nil
+}
+
+// decoder reads one body. After an error the embedded decoder still stands where
+// that arose.
+type decoder struct {
+	jsontext.Decoder
+	data []byte
+	body bytes.Buffer
+}
+
+// decoders are reused because one weighs some 5 KB, many times a usual body.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// release gives d back without the body in it. It is not deferred: a decoder
+// abandoned by a panic in a type's own method is in no state to be used again.
+func (d *decoder) release() {
+	d.data = nil
+	d.rewind()
+	decoders.Put(d)
+}
+
+// rewind puts d before the beginning of its data.
+func (d *decoder) rewind() {
+	d.body = *bytes.NewBuffer(d.data)
+	d.Reset(&d.body)
+}
+
+// decode reads data into what pointer points to.
+func (d *decoder) decode(data []byte, pointer any) *Error {
+	d.data = data
+	d.rewind()
+	if err := d.checkForm(); err != nil {
+		return err
+	}
+	d.rewind()
+	return d.fill(pointer)
+}
+
+// checkForm checks all that does not depend on the type decoded into.
+// jsontext refuses duplicate names, invalid UTF-8 and unpaired surrogates by
+// itself.
+func (d *decoder) checkForm() *Error {
+	if reason := wrongBytes(d.data); reason != "" {
+		return &Error{Reason: reason}
+	}
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return &Error{Reason: "send a JSON object: the body has to begin with {"}
+	}
+	if err := d.checkTokens(); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return &Error{Reason: "send nothing after the JSON object"}
+	}
+	return nil
+}
+
+// wrongBytes returns what is wrong with data before it is even looked at as
+// JSON, or "".
+func wrongBytes(data []byte) string {
+	switch {
+	case len(bytes.Trim(data, " \t\r\n")) == 0:
+		return "send a JSON object: the body is empty"
+	case bytes.HasPrefix(data, []byte("\ufeff")):
+		return "leave out the byte order mark at the beginning"
+	case bytes.IndexByte(data, 0) >= 0:
+		return noNUL
+	case !utf8.Valid(data):
+		return "send valid UTF-8"
+	}
+	return ""
+}
+
+const noNUL = "leave out the NUL character"
+
+// checkTokens reads the top-level object to its end.
+func (d *decoder) checkTokens() *Error {
+	nul := int64(indexEscapedNUL(d.data))
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			return malformed(err)
+		}
+		switch {
+		case token.Kind() == jsontext.KindNull:
+			return d.here("leave this out or give it a value: null is not accepted")
+		case nul >= 0 && d.InputOffset() > nul:
+			return d.here(noNUL)
+		case d.StackDepth() > maxDepth:
+			return d.here("nest at most " + strconv.Itoa(maxDepth) + " objects and arrays in each other")
+		case d.StackDepth() == 0:
+			return nil
+		}
+	}
+}
+
+// here returns an error about the token read last.
+func (d *decoder) here(reason string) *Error {
+	return &Error{Pointer: string(d.StackPointer()), Reason: reason}
+}
+
+// indexEscapedNUL returns where the first \u0000 stands in data, or -1. A
+// backslash before it that is not escaped itself makes it plain text. The
+// backslashes counted for one place are never counted for another, so the time
+// is linear.
+func indexEscapedNUL(data []byte) int {
+	escape := []byte(`\u0000`)
+	for from := 0; ; {
+		i := bytes.Index(data[from:], escape)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		before := data[from:i]
+		if (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 0 {
+			return i
+		}
+		from = i + len(escape)
+	}
+}
+
+// malformed turns an error of jsontext, whose text quotes the input, into ours.
+func malformed(err error) *Error {
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case !ok || errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Reason: "complete the JSON: it ends too early"}
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return &Error{Pointer: string(syntax.JSONPointer), Reason: "send each name only once: one stands here twice"}
+	}
+	offset := strconv.FormatInt(syntax.ByteOffset, 10)
+	return &Error{
+		Pointer: string(syntax.JSONPointer),
+		Reason:  "correct the JSON after byte " + offset + ": look for quotes, commas, brackets, escapes, unpaired surrogates",
+	}
+}
+
+// fill decodes the checked body into what pointer points to. The decoder is used
+// rather than json.Unmarshal so that cutUnknown can ask it where it stands.
+func (d *decoder) fill(pointer any) *Error {
+	err := json.UnmarshalDecode(&d.Decoder, pointer, rejectUnknown)
+	if err == nil {
+		return nil
+	}
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case !ok: // a name twice, which only shows once fields are matched
+		return malformed(err)
+	case errors.Is(err, json.ErrUnknownName):
+		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: unknownName}
+	}
+	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
+}
+
+const unknownName = "leave out the unknown name in here, or correct its spelling (upper and lower case count)"
+
+var rejectUnknown = json.RejectUnknownMembers(true)
+
+// mismatch says what to send instead of what did not fit.
+func mismatch(err *json.SemanticError) string {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return "send a number closer to zero"
+	case err.GoType == nil:
+		return "send the documented type here"
+	}
+	return "send " + wanted(err.GoType) + " here"
+}
+
+// wanted names the JSON that t is decoded from.
+func wanted(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string of the documented form"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "an integer, without fraction or exponent,"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "an integer that is not negative, without fraction or exponent,"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a base64 string"
+		}
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "the documented type"
+}
+
+// cutUnknown returns as much of pointer as leads through fields of t and elements
+// of arrays. The rest would repeat names that were made up by the sender.
+func (d *decoder) cutUnknown(t reflect.Type, pointer string) string {
+	var known jsontext.Pointer
+	level := 0
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		level++
+		if level > d.StackDepth() {
+			break
+		}
+		// Where t has an array and the body an object, a token that looks like
+		// an index is a name: {"list": {"4711": null}}.
+		container, _ := d.StackIndex(level)
+		if t = member(t, container, token); t == nil {
+			break
+		}
+		known = known.AppendToken(token)
+	}
+	return string(known)
+}
+
+// member returns the type of t's member that token leads to, given that the body
+// has an object or array (container) there, or nil when t does not name it.
+func member(t reflect.Type, container jsontext.Kind, token string) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Slice && container == jsontext.KindBeginArray:
+		return t.Elem()
+	case t.Kind() == reflect.Struct && container == jsontext.KindBeginObject:
+		return fieldType(t, token)
+	}
+	return nil
+}
+
+// fieldType returns the type of the field that is called name in JSON, or nil.
+func fieldType(t reflect.Type, name string) reflect.Type {
+	for _, field := range reflect.VisibleFields(t) {
+		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if cmp.Or(tagged, field.Name) == name {
+			return field.Type
+		}
+	}
+	return nil
+}

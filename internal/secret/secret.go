@@ -1,0 +1,179 @@
+// Package secret holds values that must reach nobody by accident: the 256-bit
+// tokens behind sessions, invitations and keys ([Token]), and passwords or
+// URLs with a password in them ([Text]).
+//
+// Whoever prints, logs or marshals one of these gets "[redacted]". The secret
+// leaves only through a method named Reveal, so that a search for that word
+// lists every place where it does.
+//
+//	token := secret.New()
+//	row.Hash = token.Hash()          // the database keeps this
+//	cookie.Value = token.Reveal()    // the person gets this
+//
+//	token, err := secret.Parse(cookie.Value)
+//	row, err := lookUp(token.Hash())
+//
+// # Why the secret lies behind pointers
+//
+// Package fmt calls no method on an unexported field, nor on a value whose verb
+// it finds wrong (%p of a struct). There it prints a string or an array byte by
+// byte. It follows a pointer to an array, too, but neither a pointer to a string
+// nor a pointer to a pointer: of these it shows the address. Tests pin this down
+// for every verb, and no method could do the same.
+//
+// # What this does not do
+//
+// It does not wipe memory: what Reveal returned, and the buffers that a secret
+// came through, stay readable in the process until they are collected.
+package secret
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Sizes of a token. 256 bits are beyond guessing even where any of billions of
+// live tokens would do (NIST SP 800-63B section 7.1 asks a session secret to have
+// at least 64).
+const (
+	tokenBytes = 32
+	tokenChars = 43 // base64 without padding: ceil(32 * 8 / 6)
+)
+
+// redacted is what everyone sees who did not call Reveal.
+const redacted = "[redacted]"
+
+// ErrMalformed is returned by [Parse]. It never quotes what was parsed: a
+// mistyped token is nearly a token.
+var ErrMalformed = errors.New("secret: malformed token: want exactly 43 base64url characters without padding")
+
+// strict refuses a last character whose two unused bits are not zero. Without
+// that, four strings would stand for one token.
+var strict = base64.RawURLEncoding.Strict()
+
+// Hash is the SHA-256 of a token's 32 random bytes: what is stored, indexed and
+// looked up. It is no secret: nobody finds 256 random bits from their hash, so
+// neither salt nor a slow function is needed, and comparing with == leaks
+// nothing an attacker could steer.
+type Hash [sha256.Size]byte
+
+// Token is 256 random bits. It is opaque, redacts itself and cannot be compared
+// with ==; compare or look up its Hash instead.
+//
+// The zero Token holds no secret. It prints like any other, but Reveal and Hash
+// panic, because a hash of nothing that finds a row would be a skeleton key.
+type Token struct {
+	_    [0]func() // makes == a compile error: it would compare addresses
+	bits **[tokenBytes]byte
+}
+
+// New makes a token from the operating system's random source. It does not
+// fail: since Go 1.24 crypto/rand ends the process rather than return an error.
+func New() Token {
+	bits := new([tokenBytes]byte)
+	_, _ = rand.Read(bits[:])
+	return Token{bits: &bits}
+}
+
+// Parse reads what [Token.Reveal] wrote: exactly 43 characters of base64url
+// (RFC 4648 section 5) without padding, the two unused bits zero. Anything else
+// is [ErrMalformed]. So each token has one spelling:
+// Parse succeeds if and only if Reveal gives the same string again.
+func Parse(s string) (Token, error) {
+	// Kept small enough to be inlined: then bits stays on the stack of a caller
+	// who only hashes the token, and a session check allocates nothing here.
+	bits := new([tokenBytes]byte)
+	if !decode(bits, s) {
+		return Token{}, ErrMalformed
+	}
+	return Token{bits: &bits}, nil
+}
+
+// decode reports whether s is the one spelling of bits. The count matters: the
+// decoder skips line breaks, so 43 characters may yield fewer than 32 bytes.
+func decode(bits *[tokenBytes]byte, s string) bool {
+	if len(s) != tokenChars {
+		return false
+	}
+	var src [tokenChars]byte // []byte(s) would allocate
+	copy(src[:], s)
+	n, err := strict.Decode(bits[:], src[:])
+	return err == nil && n == tokenBytes
+}
+
+// Reveal returns the token as 43 base64url characters. This is the secret
+// itself: it belongs into a cookie, a mail or an answer, never into a log, a
+// URL's path or query, or a database.
+func (t Token) Reveal() string {
+	return base64.RawURLEncoding.EncodeToString((*t.bits)[:])
+}
+
+// Hash returns the SHA-256 of the 32 bytes (not of their base64 spelling).
+func (t Token) Hash() Hash { return sha256.Sum256((*t.bits)[:]) }
+
+// String returns "[redacted]".
+func (Token) String() string { return redacted }
+
+// Format writes "[redacted]" for every verb and flag.
+func (Token) Format(f fmt.State, _ rune) { writeRedacted(f) }
+
+// LogValue makes slog record "[redacted]".
+func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalJSON returns the JSON string "[redacted]".
+func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalText returns "[redacted]".
+func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Text is a secret that people chose: a password, or a URL with one in it. It
+// redacts itself like [Token]. The zero Text is the empty string.
+//
+// It can be a field of what JSON or YAML is decoded into, and so keep a password
+// covered from the first byte on.
+type Text struct {
+	_    [0]func() // makes == a compile error: it would compare addresses
+	text *string
+}
+
+// NewText covers s. The caller's own copy stays as readable as it was.
+func NewText(s string) Text { return Text{text: &s} }
+
+// Reveal returns the secret, "" for the zero Text.
+func (t Text) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+// UnmarshalText takes any bytes as the secret and returns no error.
+func (t *Text) UnmarshalText(b []byte) error {
+	*t = NewText(string(b))
+	return nil
+}
+
+// String returns "[redacted]", for the empty Text too: whether there is a
+// password is nobody's business either.
+func (Text) String() string { return redacted }
+
+// Format writes "[redacted]" for every verb and flag.
+func (Text) Format(f fmt.State, _ rune) { writeRedacted(f) }
+
+// LogValue makes slog record "[redacted]".
+func (Text) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalJSON returns the JSON string "[redacted]".
+func (Text) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalText returns "[redacted]".
+func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// writeRedacted has no error to return: fmt.Formatter has none, and a failing
+// writer is reported by the Fprintf around it.
+func writeRedacted(f fmt.State) { _, _ = io.WriteString(f, redacted) }

@@ -1,5 +1,7 @@
 package doorward
 
+import "time"
+
 // CallerKind says what a caller has shown.
 type CallerKind string
 
@@ -27,6 +29,10 @@ type Caller struct {
 	// Device is the hash of the cookie of a browser that says it has signed in
 	// before; nil without one.
 	Device []byte
+
+	// Revoked, when it is not nil, is told how an act that ended something was
+	// made to hold on every node.
+	Revoked func(nodes int, took time.Duration)
 
 	IP        string // the client's address, after trusted proxies
 	UserAgent string

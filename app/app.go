@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -29,6 +30,8 @@ import (
 type Settings struct {
 	BaseURL           string // without a slash at the end
 	Sessions          doorward.SessionLimits
+	SessionsInMemory  int
+	Lease             time.Duration // of the memory of sessions, store.MinLease to store.MaxLease
 	Attempts          credential.Limits
 	PasswordMinLength int
 	Common            *commonpw.List
@@ -48,6 +51,7 @@ type App struct {
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	Mail        *mail.Mail
+	Watch       *store.Watch
 
 	db   *store.DB
 	desk *credential.Desk
@@ -56,10 +60,11 @@ type App struct {
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
-	door := access.New(db)
+	watch := db.Watch(s.Lease)
+	door := access.New(db, watch)
 	desk := credential.New(door, db, argon.NewPool(s.Hash, argon.Options{}), s.Attempts)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
-	sessions := session.New(door, db, s.Sessions)
+	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
 	return &App{
 		Access:      door,
 		Login:       login.New(door, db, desk, sessions),
@@ -70,6 +75,7 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:     tenant.New(door, db),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
+		Watch:       watch,
 		db:          db, desk: desk, log: s.Log,
 	}
 }
@@ -81,12 +87,14 @@ func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
 // sweepEvery: nothing depends on the sweep but the size of tables.
 const sweepEvery = 10 * time.Minute
 
-// Run does the upkeep (delivering mail, deleting what is over) until ctx ends.
+// Run does the upkeep (following changes, writing uses of sessions down,
+// delivering mail, deleting what is over) until ctx ends.
 func (a *App) Run(ctx context.Context) {
-	done := make(chan struct{})
-	go func() { defer close(done); a.Mail.Run(ctx) }()
-	a.sweepUntil(ctx)
-	<-done
+	var work sync.WaitGroup
+	for _, run := range []func(context.Context){a.Watch.Run, a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
+		work.Go(func() { run(ctx) })
+	}
+	work.Wait()
 }
 
 func (a *App) sweepUntil(ctx context.Context) {
@@ -97,9 +105,17 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx)); err != nil {
+			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.forgetChanges(ctx)); err != nil {
 				a.log.Warn("sweep", "err", err)
 			}
 		}
 	}
+}
+
+// changesKept is how long changes are kept for nodes that are cut off; one
+// that comes back later starts with an empty memory.
+const changesKept = 10 * time.Minute
+
+func (a *App) forgetChanges(ctx context.Context) error {
+	return a.Access.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteOldChanges(ctx, tx.Now.Add(-changesKept)) })
 }

@@ -127,7 +127,8 @@ func Start(tb testing.TB, options ...Option) *Server {
 	cfg := node.Config{
 		Database: "sqlite:" + filepath.Join(tb.TempDir(), "doorward.db"), Migrate: true,
 		Listen: "localhost:0", Transport: s.mailbox,
-		Sessions:          doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
+		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
+		SessionsInMemory: 100_000, Lease: time.Second,
 		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Clock: s.clock.now, Log: slog.New(slog.DiscardHandler), Version: "test",

@@ -41,6 +41,9 @@ type Config struct {
 	Sessions  doorward.SessionLimits
 	Attempts  credential.Limits
 
+	SessionsInMemory int           // the database is behind them
+	Lease            time.Duration // of that memory
+
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List
 	Hash              argon.Params
@@ -94,7 +97,7 @@ func prepare(ctx context.Context, db *store.DB, migrate bool) error {
 
 func (n *Node) settings() app.Settings {
 	return app.Settings{
-		BaseURL: n.site().BaseURL(), Sessions: n.cfg.Sessions, Attempts: n.cfg.Attempts,
+		BaseURL: n.site().BaseURL(), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
 		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
 		Transport: n.cfg.Transport, Log: n.cfg.Log,
 	}

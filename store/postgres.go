@@ -25,8 +25,13 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	return &DB{
-		engine: engine{"postgres", postgresTransient, postgresMigrations, `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`},
-		write:  db, read: db,
+		engine: engine{
+			name: "postgres", transient: postgresTransient, migrations: postgresMigrations,
+			clock:  `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
+			listen: func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
+			notify: `SELECT pg_notify('doorward_change', '')`,
+		},
+		write: db, read: db,
 		close: func() error { err := db.Close(); pool.Close(); return err },
 	}, nil
 }
@@ -51,4 +56,23 @@ func tunePostgres(cfg *pgxpool.Config) {
 func postgresTransient(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+}
+
+// listenPostgres holds one connection for notifications.
+func listenPostgres(ctx context.Context, pool *pgxpool.Pool, wake func()) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return fault(err)
+	}
+	own := conn.Hijack()
+	defer own.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
+	if _, err := own.Exec(ctx, `LISTEN doorward_change`); err != nil {
+		return fault(err)
+	}
+	for {
+		if _, err := own.WaitForNotification(ctx); err != nil {
+			return fault(err)
+		}
+		wake()
+	}
 }

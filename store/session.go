@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -42,6 +43,28 @@ func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
 	return one(ctx, r, credentialColumns, sqlSession, id)
 }
 
+const sqlUserSessions = `SELECT token_hash, id, user_id, tenant_id, created_at, last_seen_at, ip, user_agent
+FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id`
+
+// StoredSession is a session with the hash of its token.
+type StoredSession struct {
+	Hash    []byte
+	Session doorward.Session
+}
+
+func storedSessionColumns(c *StoredSession) []any {
+	s := &c.Session
+	return []any{
+		&c.Hash, &s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent,
+	}
+}
+
+// UserSessions returns the sessions of a user in all tenants, the newest first.
+// Some of them may be over.
+func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSession, error) {
+	return list(ctx, r, storedSessionColumns, sqlUserSessions, userID)
+}
+
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
@@ -51,18 +74,46 @@ func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent)
 }
 
-const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE id = $2 AND last_seen_at < $1`
+const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
 
-// TouchSession notes a use. It brings no ended session back: that row is gone.
-func (tx *Tx) TouchSession(ctx context.Context, id string, at time.Time) error {
-	return tx.must(ctx, sqlTouchSession, micros(at), id)
+// Use is a use of a session, to be written down.
+type Use struct {
+	Hash [32]byte
+	At   time.Time
 }
 
-const sqlDeleteSession = `DELETE FROM sessions WHERE id = $1`
+// TouchSessions notes uses. It brings no ended session back: that row is gone.
+func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
+	for _, u := range uses {
+		if err := tx.must(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const sqlDeleteSession = `DELETE FROM sessions WHERE id = $1 RETURNING token_hash`
 
 // DeleteSession ends the session and reports whether it was there.
 func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteSession, id)
+	hash, err := one(ctx, tx.Reader, bytesColumn, sqlDeleteSession, id)
+	if errors.Is(err, ErrNone) {
+		return false, nil
+	}
+	if err == nil {
+		tx.announce(ChangeSession, SessionSubject(hash))
+	}
+	return err == nil, err
+}
+
+func bytesColumn(b *[]byte) []any { return []any{b} }
+
+const sqlDeleteIdleSession = `DELETE FROM sessions WHERE token_hash = $1 AND last_seen_at <= $2`
+
+// DeleteIdleSession ends the session if it hasn't been used after an instant.
+func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time) error {
+	tx.announce(ChangeSession, SessionSubject(hash))
+	return tx.must(ctx, sqlDeleteIdleSession, hash, micros(seen))
 }
 
 const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`
@@ -70,6 +121,7 @@ const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <>
 // DeleteUserSessions ends all sessions of the user but the one named, which
 // may be empty, and returns how many.
 func (tx *Tx) DeleteUserSessions(ctx context.Context, userID, but string) (int64, error) {
+	tx.announce(ChangeUser, userID)
 	return tx.exec(ctx, sqlDeleteUserSessions, userID, but)
 }
 
@@ -77,6 +129,7 @@ const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND u
 
 // DeleteMemberSessions ends the user's sessions in one tenant.
 func (tx *Tx) DeleteMemberSessions(ctx context.Context, tenantID, userID string) (int64, error) {
+	tx.announce(ChangeUser, userID)
 	return tx.exec(ctx, sqlDeleteMemberSessions, tenantID, userID)
 }
 
@@ -84,6 +137,7 @@ const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $1`
 
 // DeleteTenantSessions ends all sessions in the tenant.
 func (tx *Tx) DeleteTenantSessions(ctx context.Context, tenantID string) (int64, error) {
+	tx.announce(ChangeTenant, tenantID)
 	return tx.exec(ctx, sqlDeleteTenantSessions, tenantID)
 }
 
@@ -109,5 +163,9 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
 // DeleteOldestSessions keeps the newest sessions of the user and ends the
 // others. It counts right only under LockAccount.
 func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID string, keep int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldestSessions, userID, keep)
+	n, err := tx.exec(ctx, sqlDeleteOldestSessions, userID, keep)
+	if n > 0 {
+		tx.announce(ChangeUser, userID)
+	}
+	return n, err
 }

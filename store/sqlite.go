@@ -31,8 +31,11 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxOpenConns(8)
 	read.SetMaxIdleConns(8)
 	return &DB{
-		engine: engine{"sqlite", sqliteTransient, sqliteMigrations(path), `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`},
-		write:  write, read: read,
+		engine: engine{
+			name: "sqlite", transient: sqliteTransient, migrations: sqliteMigrations(path),
+			clock: `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
+		},
+		write: write, read: read,
 		close: func() error { return errors.Join(read.Close(), write.Close()) },
 	}, nil
 }

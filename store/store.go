@@ -43,6 +43,10 @@ type engine struct {
 	transient  func(error) bool // the transaction may be run again
 	migrations func(*DB) (migrator, error)
 	clock      string // query for the engine's own clock, in microseconds
+	// listen calls wake for every notification until ctx ends or the connection
+	// breaks; nil where there are none. notify sends one.
+	listen func(ctx context.Context, wake func()) error
+	notify string
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
@@ -116,8 +120,9 @@ func (db *DB) Read() Reader { return Reader{q: db.read} }
 // Tx is a write transaction. Now is its one instant.
 type Tx struct {
 	Reader
-	Now    time.Time
-	queued bool
+	Now     time.Time
+	queued  bool
+	changes []Change
 }
 
 // maxRuns bounds how often a transaction is run that the database aborted for
@@ -126,34 +131,39 @@ const maxRuns = 4
 
 // Write runs fn in a transaction and commits when it returns nil. fn may run
 // more than once and must have no effect but on tx. An error of fn is returned
-// as it is, after rollback. Only app/access may call this.
-func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+// as it is, after rollback. Only app/access may call this. What is returned are
+// the changes for the memory of nodes, to be settled (see Watch).
+func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) ([]Change, error) {
+	var changes []Change
 	var err error
 	for range maxRuns {
-		if err = db.writeOnce(ctx, fn); err == nil || !db.engine.transient(err) {
+		if changes, err = db.writeOnce(ctx, fn); err == nil || !db.engine.transient(err) {
 			break
 		}
 	}
-	return err
+	return changes, err
 }
 
-func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) error {
+func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, error) {
 	t, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
-		return fault(err)
+		return nil, fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
 	if err := fn(tx); err != nil {
-		return err
+		return nil, err
+	}
+	if err := tx.draw(ctx); err != nil {
+		return nil, err
 	}
 	if err := t.Commit(); err != nil {
-		return fault(err)
+		return nil, fault(err)
 	}
 	if tx.queued {
 		db.wakeMail()
 	}
-	return nil
+	return tx.changes, nil
 }
 
 func (db *DB) wakeMail() {

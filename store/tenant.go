@@ -44,5 +44,6 @@ const sqlSetTenantStatus = `UPDATE tenants SET status = $1 WHERE id = $2 AND sta
 
 // SetTenantStatus reports whether the status was another one before.
 func (tx *Tx) SetTenantStatus(ctx context.Context, id string, to doorward.TenantStatus) (bool, error) {
+	tx.announce(ChangeTenant, id)
 	return tx.hit(ctx, sqlSetTenantStatus, to, id)
 }

@@ -117,6 +117,7 @@ const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $
 
 // SetUserStatus reports whether the status was another one before.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
+	tx.announce(ChangeUser, userID)
 	return tx.hit(ctx, sqlSetUserStatus, to, tenantID, userID)
 }
 
@@ -124,6 +125,7 @@ const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AN
 
 // SetUserRole reports whether the role was another one before.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
+	tx.announce(ChangeUser, userID)
 	return tx.hit(ctx, sqlSetUserRole, to, tenantID, userID)
 }
 
@@ -131,6 +133,7 @@ const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND us
 
 // DeleteMembership reports whether the user was in the tenant.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
+	tx.announce(ChangeUser, userID)
 	return tx.hit(ctx, sqlDeleteMembership, tenantID, userID)
 }
 

@@ -25,10 +25,14 @@ import (
 )
 
 // Door writes through one database. Make it with New.
-type Door struct{ db *store.DB }
+type Door struct {
+	db    *store.DB
+	watch *store.Watch
+}
 
-// New returns the door to db.
-func New(db *store.DB) *Door { return &Door{db} }
+// New returns the door to db. What is written there and ends something holds
+// everywhere, by way of the watch, when a method here returns.
+func New(db *store.DB, watch *store.Watch) *Door { return &Door{db, watch} }
 
 // Tx is a transaction opened by Do.
 type Tx struct {
@@ -50,7 +54,7 @@ func (tx *Tx) Changed(field, from, to string) {
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
 	err := Decide(by, act, on)
 	if err == nil {
-		err = d.db.Write(ctx, func(tx *store.Tx) error { return perform(ctx, tx, by, act, on, fn) })
+		err = d.write(ctx, by, func(tx *store.Tx) error { return perform(ctx, tx, by, act, on, fn) })
 	}
 	return d.recordRefusal(ctx, by, act, on, err)
 }
@@ -116,7 +120,7 @@ func (d *Door) recordRefusal(ctx context.Context, by doorward.Caller, act doorwa
 func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	ev := event(by, act, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
-	if err := d.db.Write(ctx, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
+	if err := d.write(ctx, by, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
 		return err
 	}
 	return reason
@@ -124,7 +128,21 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 
 // Upkeep writes without a decision or a record. Not for anybody's act.
 func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
-	return d.db.Write(ctx, fn)
+	return d.write(ctx, doorward.Caller{}, fn)
+}
+
+// write commits and, when that has ended something, returns once no node
+// answers from the memory of it any more.
+func (d *Door) write(ctx context.Context, by doorward.Caller, fn func(*store.Tx) error) error {
+	changes, err := d.db.Write(ctx, fn)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	settled := d.watch.Settle(ctx, changes)
+	if by.Revoked != nil {
+		by.Revoked(settled.Nodes, settled.Took)
+	}
+	return nil
 }
 
 func event(by doorward.Caller, act doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {

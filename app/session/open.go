@@ -15,17 +15,27 @@ import (
 // changed since (password, membership, tenant) is checked again under locks,
 // so that no session outlives what allowed it. Errors are those of a login.
 func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string) (Opened, error) {
+	mark := s.registry.mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		return s.insert(ctx, tx, &opened, account, hash)
 	})
-	return opened, err
+	return opened, s.keep(opened, hash, mark, err)
+}
+
+// keep puts a session that was opened in memory, since it will be used next.
+func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
+	if err == nil {
+		s.registry.put(hash, store.Credential{Session: o.Session, User: o.User}, mark)
+	}
+	return err
 }
 
 // Switch opens a session of the caller in another tenant and ends the one it
 // came with. Without an active membership there it is not_found.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
+	mark := s.registry.mark()
 	opened, hash := s.draft(by, by.User.ID, tenantID)
 	err := s.door.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		account, err := tx.Account(ctx, by.User.ID)
@@ -37,7 +47,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		}
 		return s.endOld(ctx, tx, by.Session)
 	})
-	return opened, err
+	return opened, s.keep(opened, hash, mark, err)
 }
 
 // notMember: for a signed-in person a tenant without an active membership is
@@ -81,7 +91,8 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, o *Opened, account
 	if o.User, err = admit(ctx, tx, o.Session); err != nil {
 		return err
 	}
-	if err := tx.DeleteOverdueUserSessions(ctx, account.ID, tx.Now.Add(-s.limits.Absolute), tx.Now.Add(-s.limits.Idle)); err != nil {
+	created, seen := s.overdue(tx.Tx)
+	if err := tx.DeleteOverdueUserSessions(ctx, account.ID, created, seen); err != nil {
 		return err
 	}
 	if err := tx.InsertSession(ctx, o.Session, hash[:]); err != nil {

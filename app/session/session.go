@@ -2,13 +2,17 @@
 //
 // A session is a row; its token is known to the client alone. Ending a session
 // deletes the row, so nothing that is still on its way can bring it back.
-// Limits are computed from the row at each check, never by a job.
+// Limits are computed at each check, never by a job.
+//
+// Checks are answered from memory (registry.go) for as long as store.Watch says
+// that nothing can have been revoked unheard, and by the database otherwise.
+// The last use of a session is noted in memory and written down at most once a
+// minute (flush.go).
 package session
 
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -18,18 +22,27 @@ import (
 
 // Sessions is the feature. Make it with New.
 type Sessions struct {
-	door   *access.Door
-	db     *store.DB
-	limits doorward.SessionLimits
+	door     *access.Door
+	db       *store.DB
+	watch    *store.Watch
+	limits   doorward.SessionLimits
+	registry *registry
+	dirty    dirty
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB, limits doorward.SessionLimits) *Sessions {
-	return &Sessions{door, db, limits}
+// New returns the feature. At most inMemory sessions are kept in memory; the
+// database is behind them. The memory follows the watch.
+func New(door *access.Door, db *store.DB, watch *store.Watch, limits doorward.SessionLimits, inMemory int) *Sessions {
+	s := &Sessions{door: door, db: db, watch: watch, limits: limits, registry: newRegistry(inMemory)}
+	watch.Follow(s.apply, s.registry.reset)
+	return s
 }
 
 // Limits are the configured limits.
 func (s *Sessions) Limits() doorward.SessionLimits { return s.limits }
+
+// InMemory counts the sessions in memory.
+func (s *Sessions) InMemory() int { return s.registry.len() }
 
 // Opened is a new session; Token is the only copy of its secret.
 type Opened struct {
@@ -38,45 +51,15 @@ type Opened struct {
 	User    doorward.User
 }
 
-// touchEvery is how exactly the last use is noted. Idle limits are promised to
-// the second.
-const touchEvery = time.Second
-
-// Check returns the caller behind a token, made of by, and notes the use. A
-// session that is over, for whatever reason, is unauthenticated.
-func (s *Sessions) Check(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, error) {
-	hash := token.Hash()
-	cred, err := s.db.Read().SessionByToken(ctx, hash[:])
-	if errors.Is(err, store.ErrNone) {
-		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+// apply is told what has changed, here or on another node.
+func (s *Sessions) apply(changes []store.Change) {
+	for _, c := range changes {
+		if c.Kind == store.ChangeFlush {
+			s.flushAsked(c.Subject)
+			continue
+		}
+		s.registry.forget(c)
 	}
-	if err != nil {
-		return by, err
-	}
-	now := s.db.Now()
-	if !s.alive(cred, now) {
-		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
-	}
-	if err := s.touch(ctx, &cred.Session, now); err != nil {
-		return by, err
-	}
-	by = by.As(cred.User)
-	by.Session = cred.Session
-	return by, nil
-}
-
-func (s *Sessions) alive(c store.Credential, now time.Time) bool {
-	return c.User.Status == doorward.UserActive &&
-		c.User.TenantStatus == doorward.TenantActive &&
-		now.Before(c.Session.IdleExpiresAt(s.limits))
-}
-
-func (s *Sessions) touch(ctx context.Context, session *doorward.Session, now time.Time) error {
-	if now.Sub(session.LastSeenAt) < touchEvery {
-		return nil
-	}
-	session.LastSeenAt = now
-	return s.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSession(ctx, session.ID, now) })
 }
 
 // End ends the sessions of all tokens in one transaction. A token without a
@@ -117,13 +100,4 @@ var errEnded = errors.New("session: ended already")
 
 func object(s doorward.Session) doorward.Object {
 	return doorward.Object{Type: "session", ID: s.ID, TenantID: s.TenantID}
-}
-
-// Sweep deletes the rows of sessions that are over. Nothing depends on it but
-// the size of the table.
-func (s *Sessions) Sweep(ctx context.Context) error {
-	return s.door.Upkeep(ctx, func(tx *store.Tx) error {
-		_, err := tx.DeleteOverdueSessions(ctx, tx.Now.Add(-s.limits.Absolute), tx.Now.Add(-s.limits.Idle))
-		return err
-	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -33,6 +34,8 @@ type settings struct {
 
 	sessionIdle, sessionAbsolute time.Duration
 	sessionLimit                 int
+	lease                        time.Duration
+	inMemory                     int
 	minLength                    int
 	passwordList                 string
 	memoryKiB, hashTime          uint32
@@ -66,6 +69,8 @@ func (s *settings) policy(f *pflag.FlagSet) {
 	f.DurationVar(&s.sessionIdle, "session-idle", time.Hour, "a session ends when unused for this long")
 	f.DurationVar(&s.sessionAbsolute, "session-absolute", 24*time.Hour, "a session ends after this long whatever its use")
 	f.IntVar(&s.sessionLimit, "session-limit", 10, "sessions per user; beyond it the oldest ends (0: no limit)")
+	f.DurationVar(&s.lease, "revocation-lease", time.Second, "how long a node may answer from memory without hearing from the database, 1s to 2s")
+	f.IntVar(&s.inMemory, "sessions-in-memory", 1_000_000, "most sessions kept in memory; the database is behind them")
 	f.IntVar(&s.minLength, "password-min-length", 12, "shortest password, in characters")
 	f.StringVar(&s.passwordList, "password-list", "", "`file` of refused passwords, one a line (default the bundled list)")
 	f.Uint32Var(&s.memoryKiB, "password-memory-kib", argon.Default.MemoryKiB, "memory of one Argon2id hash, in KiB")
@@ -215,6 +220,10 @@ func (s *settings) checkSessions(*node.Config) error {
 		return badConfig("--session-idle and --session-absolute are 1s at least.")
 	case s.sessionIdle > s.sessionAbsolute:
 		return badConfig("--session-idle %v is longer than --session-absolute %v, so it would never count. Make it shorter.", s.sessionIdle, s.sessionAbsolute)
+	case s.lease < store.MinLease || s.lease > store.MaxLease:
+		return badConfig("--revocation-lease is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", store.MinLease, store.MaxLease)
+	case s.inMemory < 1000:
+		return badConfig("--sessions-in-memory is 1000 at least.")
 	case s.sessionLimit < 0 || s.limitAccount < 0 || s.limitIP < 0:
 		return badConfig("--session-limit, --limit-login-account and --limit-login-ip may not be negative; 0 switches a limit off.")
 	}

@@ -20,9 +20,9 @@ type sessionView struct {
 	UserAgent     string    `json:"userAgent"`
 }
 
-func viewSession(s doorward.Session, l doorward.SessionLimits) sessionView {
+func viewSession(s doorward.Session, current bool, l doorward.SessionLimits) sessionView {
 	return sessionView{
-		ID: s.ID, Current: true, TenantID: s.TenantID, CreatedAt: s.CreatedAt, LastSeenAt: s.LastSeenAt,
+		ID: s.ID, Current: current, TenantID: s.TenantID, CreatedAt: s.CreatedAt, LastSeenAt: s.LastSeenAt,
 		ExpiresAt: s.ExpiresAt(l), IdleExpiresAt: s.IdleExpiresAt(l), IP: s.IP, UserAgent: s.UserAgent,
 	}
 }
@@ -57,6 +57,54 @@ var docSession = front.Doc{
 	Description: "Counts as a use of the session.",
 }
 
-func (a *api) session(_ context.Context, c *front.Call, _ front.None) (current, error) {
-	return current{viewSession(c.Caller.Session, a.app.Sessions.Limits()), viewUser(c.Caller.User)}, nil
+func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current, error) {
+	cred, err := a.app.Sessions.Describe(ctx, front.SessionTokens(c.R)[0])
+	return current{viewSession(cred.Session, true, a.app.Sessions.Limits()), viewUser(cred.User)}, err
+}
+
+type sessionList struct {
+	Items []sessionView `json:"items"`
+}
+
+var docSessions = front.Doc{
+	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
+	Description: "Those in all own tenants, the newest first; `current` is the one of the request.",
+}
+
+func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
+	all, err := a.app.Sessions.Own(ctx, c.Caller)
+	out := sessionList{Items: make([]sessionView, 0, len(all))}
+	for _, s := range all {
+		out.Items = append(out.Items, viewSession(s, s.ID == c.Caller.Session.ID, a.app.Sessions.Limits()))
+	}
+	return out, err
+}
+
+var docEndSession = front.Doc{
+	ID: "endSession", Tag: "Sessions", Summary: "End one of one's own sessions",
+	Description: "Ending the session of the request clears the cookie.",
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := c.ID("id", doorward.PrefixSession)
+	if err != nil {
+		return front.None{}, err
+	}
+	if err := a.app.Sessions.EndOwn(ctx, c.Caller, id); err != nil {
+		return front.None{}, err
+	}
+	if id == c.Caller.Session.ID {
+		c.ClearSession()
+	}
+	return front.None{}, nil
+}
+
+var docEndOtherSessions = front.Doc{
+	ID: "endOtherSessions", Tag: "Sessions", Summary: "End all one's own sessions but this one",
+	Description: "In every tenant.",
+}
+
+func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	return front.None{}, a.app.Sessions.EndOthers(ctx, c.Caller)
 }

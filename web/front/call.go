@@ -21,6 +21,12 @@ type Call struct {
 // Site is the site that the request came to.
 func (c *Call) Site() *Site { return c.site }
 
+// revoked tells the client how a revocation was made to hold everywhere.
+func (c *Call) revoked(nodes int, took time.Duration) {
+	c.W.Header().Set("X-Revocation-Nodes", strconv.Itoa(nodes))
+	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', 3, 64))
+}
+
 // ID returns the id in the path under the name, or not_found when it can't be
 // one with the prefix.
 func (c *Call) ID(name, prefix string) (string, error) {

@@ -81,7 +81,7 @@ func (s *Site) caller(ctx context.Context, r *http.Request) (doorward.Caller, er
 	bearer, hasBearer := bearerOf(r)
 	switch {
 	case len(sessions) == 1 && !hasBearer:
-		return s.App.Sessions.Check(ctx, by, sessions[0])
+		return s.withSession(ctx, by, sessions[0])
 	case len(sessions) == 0 && hasBearer:
 		return s.App.Keys.Check(ctx, by, bearer)
 	case len(sessions) > 1:
@@ -90,6 +90,16 @@ func (s *Site) caller(ctx context.Context, r *http.Request) (doorward.Caller, er
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has a session cookie and a bearer key. Send one of them.")
 	}
 	return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+}
+
+func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, error) {
+	id, err := s.App.Sessions.Check(ctx, token)
+	if err != nil {
+		return by, err
+	}
+	by = by.As(*id.User)
+	by.Session = doorward.Session{ID: id.SessionID, UserID: id.User.ID, TenantID: id.User.TenantID}
+	return by, nil
 }
 
 // bearerOf returns the bearer credential (RFC 6750, section 2.1); two of them

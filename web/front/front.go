@@ -113,6 +113,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.admit(r.Context(), s, r)
+		c.Caller.Revoked = c.revoked
 	}
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)

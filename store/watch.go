@@ -1,0 +1,322 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// Watch keeps the memory of this process true to the database: the revocation
+// lease. docs/lease.md has the argument and the model; the rules are
+//
+//  1. Whatever can end or change what a session may do writes a row to changes
+//     in the same transaction (Tx.announce).
+//  2. Each node follows changes, woken by a notification where there are such,
+//     and by polling at a quarter of the lease anyway.
+//  3. Memory is good until the instant before the last successful poll was
+//     sent, plus the lease, by this process's monotonic clock (Fresh).
+//  4. A revoking call answers when every node has applied its change, or when
+//     the longest lease has passed since its commit (Settle).
+//  5. A value loaded while a change arrives must not be kept over it; that is
+//     for the memory to do, which hears of every change (Follow).
+type Watch struct {
+	db    *DB
+	id    string
+	lease time.Duration
+	epoch time.Time // monotonic origin of freshUntil
+	apply func([]Change)
+	reset func()
+	wake  chan struct{}
+
+	freshUntil atomic.Int64 // since epoch, nanoseconds
+
+	mu       sync.Mutex // one poll at a time
+	running  bool
+	position int64
+	beaten   time.Time
+	seen     map[string]sighting
+}
+
+// sighting is when the beat of another node was last seen to change.
+type sighting struct {
+	beat int64
+	at   time.Time
+}
+
+// Watch returns the watch of this process. Until Run its memory is never
+// fresh, and Settle waits for the nodes that run.
+func (db *DB) Watch(lease time.Duration) *Watch {
+	return &Watch{
+		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
+		apply: func([]Change) {}, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+	}
+}
+
+// Follow names what hears of changes: apply of each batch, from any goroutine
+// and some of them twice, and reset when some were missed, so that all memory
+// has to go. Both must return before the change counts as applied. To be called
+// before Run.
+func (w *Watch) Follow(apply func([]Change), reset func()) { w.apply, w.reset = apply, reset }
+
+// Fresh reports whether memory may be answered from. It costs one reading of
+// the clock.
+func (w *Watch) Fresh() bool { return int64(time.Since(w.epoch)) < w.freshUntil.Load() }
+
+// Age is how long ago the last successful poll was sent, for metrics.
+func (w *Watch) Age() time.Duration {
+	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease
+}
+
+// Run follows changes until ctx ends, then gives the lease back. It is called
+// once.
+func (w *Watch) Run(ctx context.Context) {
+	var listening sync.WaitGroup
+	if w.db.engine.listen != nil {
+		listening.Go(func() { w.listen(ctx) })
+	}
+	tick := time.NewTicker(w.lease / 4)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		w.poll(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-w.wake:
+		}
+	}
+	listening.Wait()
+	w.leave(context.WithoutCancel(ctx))
+}
+
+// listen only wakes the poll; nothing rests on a notification arriving.
+func (w *Watch) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		_ = w.db.engine.listen(ctx, w.poke) // a broken connection shows in the polls
+		select {
+		case <-ctx.Done():
+		case <-time.After(w.lease):
+		}
+	}
+}
+
+func (w *Watch) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leave ends the lease before its row goes, so that nobody waits for it and
+// nothing is answered from memory without it.
+func (w *Watch) leave(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.freshUntil.Store(0)
+	w.running = false
+	ctx, cancel := context.WithTimeout(ctx, w.lease)
+	defer cancel()
+	_, _ = w.db.Write(ctx, func(tx *Tx) error { return tx.deletePeer(ctx, w.id) }) // else the others bury it
+}
+
+// poll renews the lease: it makes sure that revokers wait for this node, then
+// reads and applies what has changed. On a fault nothing is renewed.
+func (w *Watch) poll(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, max(w.lease, 500*time.Millisecond))
+	defer cancel()
+	sent := time.Now() // before everything: rule 3
+	if err := w.register(ctx, sent); err != nil {
+		return
+	}
+	from := w.position
+	if err := w.catchUp(ctx); err != nil {
+		return
+	}
+	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease))
+	if w.position != from {
+		_ = w.acknowledge(ctx) // else the revoker waits for its lease
+	}
+}
+
+// register has this node's row committed before changes are read: a revoker
+// that committed before the row was there is seen by the read, and one that
+// commits later sees the row and waits.
+func (w *Watch) register(ctx context.Context, now time.Time) error {
+	if !w.running {
+		return w.enter(ctx)
+	}
+	if now.Sub(w.beaten) < w.lease {
+		return nil
+	}
+	if err := w.acknowledge(ctx); err != nil {
+		return err
+	}
+	w.beaten = now
+	return w.buryTheDead(ctx)
+}
+
+// enter starts from the newest change, at first and when the node was taken
+// for dead. Memory is reset after the position was read: what was loaded before
+// may rest on changes that this node will never hear of.
+func (w *Watch) enter(ctx context.Context) error {
+	position := int64(0)
+	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
+		if position, err = tx.position(ctx); err != nil {
+			return err
+		}
+		if err := tx.deletePeer(ctx, w.id); err != nil {
+			return err
+		}
+		return tx.insertPeer(ctx, w.id, w.lease, position)
+	})
+	if err == nil {
+		w.reset()
+		w.position, w.running, w.beaten = position, true, time.Now()
+	}
+	return err
+}
+
+// acknowledge tells revokers how far this node has come, and that it lives. A
+// node whose row is gone was taken for dead.
+func (w *Watch) acknowledge(ctx context.Context) error {
+	there := false
+	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
+		there, err = tx.beat(ctx, w.id, w.position)
+		return err
+	})
+	if err == nil && !there {
+		w.freshUntil.Store(0)
+		return w.enter(ctx)
+	}
+	return err
+}
+
+// batchOfChanges is read at once.
+const batchOfChanges = 500
+
+func (w *Watch) catchUp(ctx context.Context) error {
+	for {
+		changes, err := w.db.Read().changesAfter(ctx, w.position, batchOfChanges)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			return w.notBehind(ctx)
+		}
+		if changes[0].Seq != w.position+1 {
+			w.reset() // some are forgotten already
+		}
+		w.apply(changes)
+		w.position = changes[len(changes)-1].Seq
+		if len(changes) < batchOfChanges {
+			return nil
+		}
+	}
+}
+
+// notBehind notices that all changes after the position have been forgotten,
+// or that the database has been set back to an older state. Both are rare, so
+// it looks once per lease.
+func (w *Watch) notBehind(ctx context.Context) error {
+	if time.Since(w.beaten) < w.lease/2 {
+		return nil
+	}
+	newest, err := w.db.Read().position(ctx)
+	if err != nil || newest == w.position {
+		return err
+	}
+	if more, err := w.db.Read().changesAfter(ctx, w.position, 1); err != nil || len(more) > 0 {
+		return err // committed just now: the next poll has it
+	}
+	w.reset()
+	w.position = newest
+	return nil
+}
+
+// dead is after how many leases without a beat a node's row is removed. Its
+// memory has been stale for long by then.
+const dead = 3
+
+// buryTheDead removes the rows of nodes that were killed, so that revoking
+// calls stop waiting for them. Only beats are compared, never clocks.
+func (w *Watch) buryTheDead(ctx context.Context) error {
+	peers, err := w.db.Read().peers(ctx)
+	if err != nil {
+		return err
+	}
+	now, seen := time.Now(), make(map[string]sighting, len(peers))
+	for _, p := range peers {
+		s, known := w.seen[p.id]
+		if !known || s.beat != p.beat {
+			s = sighting{p.beat, now}
+		}
+		seen[p.id] = s
+		if p.id == w.id || now.Sub(s.at) < dead*max(w.lease, time.Duration(p.lease)*time.Microsecond) {
+			continue
+		}
+		if _, err := w.db.Write(ctx, func(tx *Tx) error { return tx.buryPeer(ctx, p.id, p.beat) }); err != nil {
+			return err
+		}
+	}
+	w.seen = seen
+	return nil
+}
+
+// Settled says how a revocation was made to hold everywhere.
+type Settled struct {
+	Nodes int           // that have applied it, this one included
+	Took  time.Duration // since the commit
+}
+
+// Settle returns when no memory anywhere still holds what the changes, just
+// committed, have ended: applied here, and by every other node, or the longest
+// lease has passed. That is so even when the database can't be asked any more.
+func (w *Watch) Settle(ctx context.Context, changes []Change) Settled {
+	began := time.Now()
+	w.apply(changes)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxLease)
+	defer cancel()
+	if w.db.engine.notify != "" {
+		_, _ = w.db.write.ExecContext(ctx, w.db.engine.notify) // polling finds it too
+	}
+	last := changes[len(changes)-1].Seq
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		applied, waiting := w.progress(ctx, last)
+		if waiting <= time.Since(began) {
+			return Settled{applied, time.Since(began)}
+		}
+		time.Sleep(min(pause, waiting-time.Since(began)))
+	}
+}
+
+// progress counts the nodes that have applied the change, and returns the
+// longest lease of those that haven't: the longest there is when the database
+// doesn't say.
+func (w *Watch) progress(ctx context.Context, seq int64) (applied int, longest time.Duration) {
+	applied = 1
+	peers, err := w.db.Read().peers(ctx)
+	if err != nil {
+		return applied, MaxLease
+	}
+	for _, p := range peers {
+		switch {
+		case p.id == w.id:
+		case p.applied >= seq:
+			applied++
+		default:
+			longest = max(longest, time.Duration(p.lease)*time.Microsecond)
+		}
+	}
+	return applied, longest
+}
+
+// The bounds of the lease. A revoking call may have to wait for a whole one,
+// and every request is answered within 3 s.
+const (
+	MinLease = time.Second
+	MaxLease = 2 * time.Second
+)

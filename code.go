@@ -53,6 +53,8 @@ const (
 	CodeTenantClosing       Code = "tenant_closing"
 	CodeLastOwner           Code = "last_owner"
 
+	CodeUnknownAction Code = "unknown_action"
+
 	CodeResetNotFound Code = "reset_not_found"
 	CodeResetExpired  Code = "reset_expired"
 	CodeResetUsed     Code = "reset_used"
@@ -95,6 +97,8 @@ var problems = []Problem{
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
+
+	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the code of the mail whole, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/pages"
 )
@@ -13,7 +14,7 @@ import (
 // Handler returns everything that Doorward answers on its main address, with
 // the extra routes given.
 func Handler(s *front.Site, version string, extra []front.Route) (http.Handler, error) {
-	routes := api.Routes(s.App)
+	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
 	doc, err := api.Document(routes, s.BaseURL(), version)
 	if err != nil {
 		return nil, err
@@ -22,10 +23,10 @@ func Handler(s *front.Site, version string, extra []front.Route) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	return s.Handler(slices.Concat(routes, own, extra)), nil
+	return edge.Check(s, s.Handler(slices.Concat(routes, own, extra))), nil
 }
 
 // Document returns the OpenAPI description without a server.
 func Document(baseURL, version string) ([]byte, error) {
-	return api.Document(api.Routes(nil), baseURL, version)
+	return api.Document(append(api.Routes(nil), edge.Routes(nil)...), baseURL, version)
 }

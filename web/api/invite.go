@@ -58,7 +58,7 @@ func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (invita
 
 // joined is the answer to an accepted invitation: the user in the tenant.
 type joined struct {
-	User userView `json:"user"`
+	User front.User `json:"user"`
 }
 
 type completeInput struct {
@@ -80,7 +80,7 @@ var docCompleteRegistration = front.Doc{
 
 func (a *api) completeRegistration(ctx context.Context, c *front.Call, in completeInput) (joined, error) {
 	user, err := a.app.Invitations.Complete(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
-	return joined{viewUser(user)}, err
+	return joined{front.ViewUser(user)}, err
 }
 
 type acceptInput struct {
@@ -99,5 +99,5 @@ var docAcceptInvitation = front.Doc{
 
 func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInput) (joined, error) {
 	user, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
-	return joined{viewUser(user)}, err
+	return joined{front.ViewUser(user)}, err
 }

@@ -17,10 +17,10 @@ type loginInput struct {
 
 // signedIn is the answer that opens a session.
 type signedIn struct {
-	Token         string    `json:"token" doc:"The session identifier, the value of the cookie JSESSIONID; shown only here" minLength:"43" maxLength:"43"`
-	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends whatever its use"`
-	IdleExpiresAt time.Time `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
-	User          userView  `json:"user"`
+	Token         string     `json:"token" doc:"The session identifier, the value of the cookie JSESSIONID; shown only here" minLength:"43" maxLength:"43"`
+	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends whatever its use"`
+	IdleExpiresAt time.Time  `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
+	User          front.User `json:"user"`
 }
 
 var docLogin = front.Doc{
@@ -52,7 +52,7 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	limits := a.app.Sessions.Limits()
 	return signedIn{
 		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),
-		User: viewUser(o.User),
+		User: front.ViewUser(o.User),
 	}
 }
 

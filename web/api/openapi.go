@@ -52,11 +52,13 @@ func newDocument(baseURL, version string) document {
 			{Name: "Invitations", Description: "From an administrator's offer to a membership."},
 			{Name: "Sessions", Description: "Signing in, being signed in, signing out."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
+			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
 		Components: &huma.Components{
 			Schemas: schemas,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The token of a login."},
+				"session":  {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The token of a login."},
+				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
 			},
 		},
 	}}
@@ -94,6 +96,8 @@ func security(g front.Guard) []map[string][]string {
 		return []map[string][]string{none}
 	case front.Optional().Name():
 		return []map[string][]string{session, none}
+	case front.OperatorOnly().Name():
+		return []map[string][]string{{"operator": {}}}
 	}
 	return []map[string][]string{session}
 }

@@ -2,54 +2,14 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
 )
 
-type sessionView struct {
-	ID            string    `json:"id" example:"ses_2kq7m5x3yh4n6rj7wd2c5tpae7"`
-	Current       bool      `json:"current" doc:"Whether this is the session of the request"`
-	TenantID      string    `json:"tenantId"`
-	CreatedAt     time.Time `json:"createdAt"`
-	LastSeenAt    time.Time `json:"lastSeenAt"`
-	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends whatever its use"`
-	IdleExpiresAt time.Time `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
-	IP            string    `json:"ip"`
-	UserAgent     string    `json:"userAgent"`
-}
-
-func viewSession(s doorward.Session, current bool, l doorward.SessionLimits) sessionView {
-	return sessionView{
-		ID: s.ID, Current: current, TenantID: s.TenantID, CreatedAt: s.CreatedAt, LastSeenAt: s.LastSeenAt,
-		ExpiresAt: s.ExpiresAt(l), IdleExpiresAt: s.IdleExpiresAt(l), IP: s.IP, UserAgent: s.UserAgent,
-	}
-}
-
-type userView struct {
-	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Email       string              `json:"email" format:"email"`
-	Name        string              `json:"name" doc:"Empty when not given"`
-	Role        doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
-	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
-	TenantID    string              `json:"tenantId"`
-	TenantName  string              `json:"tenantName"`
-	Permissions []doorward.Action   `json:"permissions" doc:"What the role grants, sorted"`
-	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
-	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
-}
-
-func viewUser(u doorward.User) userView {
-	return userView{
-		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, TenantID: u.TenantID, TenantName: u.TenantName,
-		Permissions: u.Role.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
-	}
-}
-
 type current struct {
-	Session sessionView `json:"session"`
-	User    userView    `json:"user"`
+	Session front.Session `json:"session"`
+	User    front.User    `json:"user"`
 }
 
 var docSession = front.Doc{
@@ -59,11 +19,11 @@ var docSession = front.Doc{
 
 func (a *api) session(ctx context.Context, c *front.Call, _ front.None) (current, error) {
 	cred, err := a.app.Sessions.Describe(ctx, front.SessionTokens(c.R)[0])
-	return current{viewSession(cred.Session, true, a.app.Sessions.Limits()), viewUser(cred.User)}, err
+	return current{front.ViewSession(cred.Session, true, a.app.Sessions.Limits()), front.ViewUser(cred.User)}, err
 }
 
 type sessionList struct {
-	Items []sessionView `json:"items"`
+	Items []front.Session `json:"items"`
 }
 
 var docSessions = front.Doc{
@@ -73,9 +33,9 @@ var docSessions = front.Doc{
 
 func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
 	all, err := a.app.Sessions.Own(ctx, c.Caller)
-	out := sessionList{Items: make([]sessionView, 0, len(all))}
+	out := sessionList{Items: make([]front.Session, 0, len(all))}
 	for _, s := range all {
-		out.Items = append(out.Items, viewSession(s, s.ID == c.Caller.Session.ID, a.app.Sessions.Limits()))
+		out.Items = append(out.Items, front.ViewSession(s, s.ID == c.Caller.Session.ID, a.app.Sessions.Limits()))
 	}
 	return out, err
 }

@@ -35,7 +35,7 @@ func Public() Guard {
 // told whether it is valid stays a fault.
 func Optional() Guard {
 	return Guard{name: "optional", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := s.caller(ctx, r)
+		by, err := s.Caller(ctx, r)
 		if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
 			return s.stranger(r), nil
 		}
@@ -46,9 +46,20 @@ func Optional() Guard {
 // SignedIn routes need a session, whatever its role.
 func SignedIn() Guard {
 	return Guard{name: "session", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := s.caller(ctx, r)
+		by, err := s.Caller(ctx, r)
 		if err == nil && by.Kind != doorward.ByUser {
 			err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+		}
+		return by, err
+	}}
+}
+
+// OperatorOnly routes need an operator key.
+func OperatorOnly() Guard {
+	return Guard{name: "operator", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+		by, err := s.Caller(ctx, r)
+		if err == nil && by.Kind != doorward.Operator {
+			err = doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 		}
 		return by, err
 	}}
@@ -74,8 +85,9 @@ func (s *Site) stranger(r *http.Request) doorward.Caller {
 	}
 }
 
-// caller finds out who is calling by the one credential of the request.
-func (s *Site) caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
+// Caller finds out who is calling by the one credential of the request. Errors:
+// unauthenticated, unavailable.
+func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
 	by := s.stranger(r)
 	sessions := SessionTokens(r)
 	bearer, hasBearer := bearerOf(r)
@@ -128,15 +140,48 @@ const (
 func SessionTokens(r *http.Request) []secret.Token {
 	var all []secret.Token
 	seen := map[secret.Hash]bool{}
-	for _, c := range r.CookiesNamed(SessionCookie) {
-		token, err := secret.Parse(c.Value)
-		if err != nil || c.Quoted || seen[token.Hash()] {
-			continue
+	for _, line := range r.Header["Cookie"] {
+		for token, rest, ok := nextSession(line); ok; token, rest, ok = nextSession(rest) {
+			if !seen[token.Hash()] {
+				seen[token.Hash()] = true
+				all = append(all, token)
+			}
 		}
-		seen[token.Hash()] = true
-		all = append(all, token)
 	}
 	return all
+}
+
+// nextSession returns the first session identifier of a Cookie header (RFC
+// 6265, section 4.2.1) and what stands behind it. It doesn't allocate. A value
+// in quotes isn't of the form.
+func nextSession(line string) (token secret.Token, rest string, ok bool) {
+	for line != "" {
+		var pair string
+		pair, line, _ = strings.Cut(line, ";")
+		value, is := strings.CutPrefix(strings.Trim(pair, " \t"), SessionCookie+"=")
+		if !is {
+			continue
+		}
+		if token, err := secret.Parse(value); err == nil {
+			return token, line, true
+		}
+	}
+	return token, "", false
+}
+
+// OneCredential reports whether the request has exactly one credential and
+// that is the session returned: the common case, told without allocating.
+func OneCredential(r *http.Request) (secret.Token, bool) {
+	lines := r.Header["Cookie"]
+	if len(lines) != 1 || len(r.Header["Authorization"]) > 0 {
+		return secret.Token{}, false
+	}
+	token, rest, ok := nextSession(lines[0])
+	if !ok {
+		return secret.Token{}, false
+	}
+	_, _, more := nextSession(rest)
+	return token, !more
 }
 
 func device(r *http.Request) []byte {

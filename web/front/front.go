@@ -26,6 +26,7 @@ type Site struct {
 	App     *app.App
 	base    *url.URL
 	proxies []netip.Prefix
+	headers map[string][]string
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
 }
@@ -34,7 +35,7 @@ type Site struct {
 // believed from the proxies alone.
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
-	return &Site{App: a, base: base, proxies: proxies, secure: !plain, log: log}
+	return &Site{App: a, base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log}
 }
 
 // IsLoopback reports whether a host name or address can only be this machine.
@@ -167,14 +168,34 @@ func (s *Site) harden(next http.Handler) http.Handler {
 }
 
 func (s *Site) setHeaders(h http.Header, id string) {
-	h.Set("X-Request-Id", id)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	if s.base.Scheme == "https" {
-		h.Set("Strict-Transport-Security", "max-age=31536000")
+	h["X-Request-Id"] = []string{id}
+	for name, value := range s.headers {
+		h[name] = value
 	}
+}
+
+// SetHeaders sets the headers that every answer carries, for handlers outside
+// the pipeline; the request id included.
+func (s *Site) SetHeaders(h http.Header, r *http.Request) { s.setHeaders(h, requestID(r)) }
+
+// headersOf are those of every answer, made once and shared: nothing may write
+// to the values.
+func headersOf(base *url.URL) map[string][]string {
+	h := map[string][]string{
+		"Cache-Control":           {"no-store"},
+		"X-Content-Type-Options":  {"nosniff"},
+		"Referrer-Policy":         {"no-referrer"},
+		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+	}
+	if base.Scheme == "https" {
+		h["Strict-Transport-Security"] = []string{"max-age=31536000"}
+	}
+	return h
+}
+
+// Refuse answers with a problem outside of Handler, as Handler would.
+func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, err) })).ServeHTTP(w, r)
 }
 
 // finish turns a panic into an answer and writes the log line of a request
@@ -184,7 +205,7 @@ func (s *Site) finish(w *recorder, r *http.Request, began time.Time) {
 		s.panicked(w, r, p)
 	}
 	level := slog.LevelDebug
-	if !safe(r.Method) || w.status >= 400 {
+	if !Safe(r.Method) || w.status >= 400 {
 		level = slog.LevelInfo
 	}
 	s.log.LogAttrs(r.Context(), level, "request",
@@ -192,6 +213,7 @@ func (s *Site) finish(w *recorder, r *http.Request, began time.Time) {
 		slog.Duration("took", time.Since(began)), slog.String("requestId", infoOf(r).id))
 }
 
-func safe(method string) bool {
+// Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).
+func Safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
 }

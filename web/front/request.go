@@ -93,14 +93,20 @@ func allowed[T any](byMethod map[string]T) string {
 // needs no token: browsers say where a request comes from, and callers that
 // are not browsers carry no cookie against their will.
 func (s *Site) sameOrigin(r *http.Request) error {
-	if safe(r.Method) {
+	if Safe(r.Method) {
 		return nil
 	}
-	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	return s.FromSameOrigin(r.Header)
+}
+
+// FromSameOrigin returns cross_origin when the headers are those of a request
+// that a browser sent from a page of another origin.
+func (s *Site) FromSameOrigin(h http.Header) error {
+	site, origin := h.Get("Sec-Fetch-Site"), h.Get("Origin")
 	switch {
 	case site == "same-origin" || site == "none":
 		return nil
-	case site == "" && (len(r.Header.Values("Origin")) == 0 || sameHost(origin, s.base.Scheme, s.base.Host)):
+	case site == "" && (len(h.Values("Origin")) == 0 || sameHost(origin, s.base.Scheme, s.base.Host)):
 		return nil
 	}
 	return doorward.Fail(doorward.CodeCrossOrigin, "")

@@ -1,0 +1,136 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/front"
+)
+
+// Routes returns what services ask by JSON.
+func Routes(a *app.App) []front.Route {
+	i := &introspection{a}
+	return []front.Route{
+		front.On("POST /api/v2/access/introspect", front.OperatorOnly(), front.JSON(http.StatusOK, i.serve), docIntrospect),
+	}
+}
+
+type introspection struct{ app *app.App }
+
+type question struct {
+	Credential string `json:"credential" doc:"The token of a session"`
+	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether the role grants it"`
+}
+
+type introspectInput struct {
+	Credential string     `json:"credential,omitempty" doc:"The token of a session"`
+	Action     string     `json:"action,omitempty" example:"message.send" doc:"Asks whether the role grants it"`
+	Items      []question `json:"items,omitempty" maxItems:"100" doc:"Several questions at once, in place of one"`
+}
+
+type answer struct {
+	Active  bool           `json:"active"`
+	User    *front.User    `json:"user,omitempty"`
+	Session *front.Session `json:"session,omitempty"`
+	Allowed *bool          `json:"allowed,omitempty" doc:"Present when an action was asked for"`
+}
+
+// answers is one answer, or with Items several.
+type answers struct {
+	Active  *bool          `json:"active,omitempty"`
+	User    *front.User    `json:"user,omitempty"`
+	Session *front.Session `json:"session,omitempty"`
+	Allowed *bool          `json:"allowed,omitempty" doc:"Present when an action was asked for"`
+	Items   []answer       `json:"items,omitempty" doc:"In the order of the questions, when several were asked"`
+}
+
+var docIntrospect = front.Doc{
+	ID: "introspect", Tag: "Access", Summary: "Ask what a credential is worth",
+	Description: "For services that hold a credential instead of standing behind a gateway. A credential that is no good is `{\"active\": false}` alone. A batch has 1 to 100 questions.",
+}
+
+// maxQuestions in one batch.
+const maxQuestions = 100
+
+func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectInput) (answers, error) {
+	batch := in.Items != nil
+	questions := in.Items
+	if !batch {
+		questions = []question{{in.Credential, in.Action}}
+	}
+	if err := check(in, questions); err != nil {
+		return answers{}, err
+	}
+	all := make([]answer, 0, len(questions))
+	for _, q := range questions {
+		a, err := i.answer(ctx, q)
+		if err != nil {
+			return answers{}, err
+		}
+		all = append(all, a)
+	}
+	if batch {
+		return answers{Items: all}, nil
+	}
+	a := all[0]
+	return answers{Active: &a.Active, User: a.User, Session: a.Session, Allowed: a.Allowed}, nil
+}
+
+func check(in introspectInput, questions []question) error {
+	if in.Items != nil && (in.Credential != "" || in.Action != "") {
+		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
+	}
+	if len(questions) < 1 || len(questions) > maxQuestions {
+		return doorward.Invalid("/items", "out_of_range", "Ask 1 to 100 questions at once.")
+	}
+	var faults []doorward.FieldError
+	for n, q := range questions {
+		at := ""
+		if in.Items != nil {
+			at = "/items/" + strconv.Itoa(n)
+		}
+		if q.Credential == "" {
+			faults = append(faults, doorward.FieldError{Pointer: at + "/credential", Code: "required", Message: "Send the credential to ask about."})
+		}
+		if q.Action != "" && !doorward.Action(q.Action).IsPermission() {
+			faults = append(faults, doorward.FieldError{Pointer: at + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
+		}
+	}
+	if len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
+func (i *introspection) answer(ctx context.Context, q question) (answer, error) {
+	token, err := secret.Parse(q.Credential)
+	if err != nil {
+		return answer{}, nil //nolint:nilerr // of another form: no credential
+	}
+	if _, err := i.app.Sessions.Check(ctx, token); err != nil {
+		return inactive(err)
+	}
+	cred, err := i.app.Sessions.Describe(ctx, token)
+	if err != nil {
+		return inactive(err)
+	}
+	user, session := front.ViewUser(cred.User), front.ViewSession(cred.Session, true, i.app.Sessions.Limits())
+	a := answer{Active: true, User: &user, Session: &session}
+	if q.Action != "" {
+		allowed := cred.User.Role.May(doorward.Action(q.Action))
+		a.Allowed = &allowed
+	}
+	return a, nil
+}
+
+// inactive keeps a fault one.
+func inactive(err error) (answer, error) {
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
+		return answer{}, nil
+	}
+	return answer{}, err
+}

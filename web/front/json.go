@@ -124,11 +124,11 @@ func read(c *Call) ([]byte, error) {
 
 // isJSON lets an empty body without a type pass on to be refused as empty.
 func isJSON(h http.Header, size int) error {
-	types := h.Values("Content-Type")
-	if size == 0 && len(types) == 0 {
+	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
+	if size == 0 && len(types) == 0 && !encoded {
 		return nil
 	}
-	if len(types) != 1 || len(h.Values("Content-Encoding")) > 0 {
+	if len(types) != 1 || encoded {
 		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
 	}
 	media, params, err := mime.ParseMediaType(types[0])

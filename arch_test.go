@@ -41,10 +41,10 @@ const (
 )
 
 // floors are the folders at the root that may hold Go.
-var floors = []string{".", "app", "bench", "client", "cmd", "doorwardtest", "e2e", "examples", "internal", "store", "web"}
+var floors = []string{".", "app", "bench", "client", "cmd", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
 // ships are the floors that end up in the binary.
-var ships = []string{".", "app", "cmd", "internal", "store", "web"}
+var ships = []string{".", "app", "cmd", "internal", "node", "store", "web"}
 
 // outside are the standard packages through which the words would do I/O.
 var outside = []string{
@@ -291,7 +291,8 @@ func Touch(door *access.Door) { door.Upkeep(nil) }
 	{"web/api/api.go", "package api\n\nimport (\n\t_ \"" + module + "/app\"\n\t_ \"" + module + "/web/front\"\n)"},
 	{"client/client.go", "package client\n\nimport _ \"" + module + "\""},
 	{"doorwardtest/doorwardtest.go", "package doorwardtest\n\nimport (\n\t_ \"database/sql\"\n\t_ \"" + module + "/web\"\n)"},
-	{"cmd/doorward/main.go", "package main\n\nimport (\n\t_ \"" + module + "/store\"\n\t_ \"" + module + "/web\"\n)"},
+	{"node/node.go", "package node\n\nimport (\n\t_ \"" + module + "/store\"\n\t_ \"" + module + "/web\"\n)"},
+	{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/node\""},
 	{"examples/go/main.go", "package main\n\nimport _ \"" + module + "/client\""},
 	{"tools/go.mod", "module tools"},
 	{"tools/lint.go", "package tools\n\nimport _ \"" + module + "/store\""},
@@ -306,7 +307,7 @@ func breaches(t *testing.T, root string) []string {
 	for _, s := range append(tree.imports(), tree.calls()...) {
 		for _, l := range laws {
 			if l.breaks(s) {
-				out = append(out, fmt.Sprintf("%s:%d: %s%s breaks the law %q: %s", s.from.name, s.line, s.imports, s.calls, l.name, l.remedy))
+				out = append(out, fmt.Sprintf("%s:%d: %s breaks the law %q: %s", s.from.name, s.line, s, l.name, l.remedy))
 			}
 		}
 	}
@@ -468,6 +469,17 @@ func (o *ownTypes) Import(importPath string) (*types.Package, error) {
 		o.done[importPath], _ = lenient.Check(importPath, o.FileSet, files, &types.Info{Uses: o.uses})
 	}
 	return o.done[importPath], nil
+}
+
+func (s step) String() string {
+	switch {
+	case s.imports != "":
+		return "importing " + s.imports
+	case s.calls != "":
+		return "using " + s.calls
+	default:
+		return "package " + s.from.Name.Name
+	}
 }
 
 // floor returns the first name of a folder.

@@ -19,7 +19,10 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		return s.insert(ctx, tx, &opened, account, hash)
+		if err := opened.admit(ctx, tx, account); err != nil {
+			return err
+		}
+		return s.insert(ctx, tx, opened.Session, hash)
 	})
 	return opened, s.keep(opened, hash, mark, err)
 }
@@ -42,10 +45,13 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err != nil {
 			return err
 		}
-		if err := s.insert(ctx, tx, &opened, account, hash); err != nil {
+		if err := opened.admit(ctx, tx, account); err != nil {
 			return notMember(err)
 		}
-		return s.endOld(ctx, tx, by.Session)
+		if err := endOld(ctx, tx, by.Session); err != nil {
+			return err
+		}
+		return s.insert(ctx, tx, opened.Session, hash)
 	})
 	return opened, s.keep(opened, hash, mark, err)
 }
@@ -59,7 +65,9 @@ func notMember(err error) error {
 	return err
 }
 
-func (s *Sessions) endOld(ctx context.Context, tx *access.Tx, old doorward.Session) error {
+// endOld comes before the insertion, so that somebody who has as many sessions
+// as the limit allows loses none but the old one.
+func endOld(ctx context.Context, tx *access.Tx, old doorward.Session) error {
 	ended, err := tx.DeleteSession(ctx, old.ID)
 	if err == nil && !ended {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
@@ -77,10 +85,11 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 	}}, token.Hash()
 }
 
-// insert writes the session. The order of locks, account then membership, is
-// that of every act that ends sessions.
-func (s *Sessions) insert(ctx context.Context, tx *access.Tx, o *Opened, account doorward.Account, hash secret.Hash) error {
-	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
+// admit makes the user of the session the member of its tenant, if the account
+// still has the password and the membership and the tenant are active. The
+// order of locks, account then membership, is that of every act that ends
+// sessions.
+func (o *Opened) admit(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
 	if err != nil {
 		return err
@@ -88,22 +97,14 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, o *Opened, account
 	if !same {
 		return doorward.Fail(doorward.CodeInvalidCredentials, "")
 	}
-	if o.User, err = admit(ctx, tx, o.Session); err != nil {
-		return err
-	}
-	created, seen := s.overdue(tx.Tx)
-	if err := tx.DeleteOverdueUserSessions(ctx, account.ID, created, seen); err != nil {
-		return err
-	}
-	if err := tx.InsertSession(ctx, o.Session, hash[:]); err != nil {
-		return err
-	}
-	return s.endOldest(ctx, tx, account.ID)
+	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
+	o.User, err = membership(ctx, tx, o.Session)
+	return err
 }
 
-// admit returns the user as a member of the session's tenant if both are
+// membership returns the user as a member of the session's tenant if both are
 // active.
-func admit(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
+func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (doorward.User, error) {
 	active, err := tx.RecordLogin(ctx, session.TenantID, session.UserID)
 	if err != nil {
 		return doorward.User{}, err
@@ -119,6 +120,18 @@ func admit(ctx context.Context, tx *access.Tx, session doorward.Session) (doorwa
 		user.Status = doorward.UserSuspended
 	}
 	return user, Usable(user)
+}
+
+// insert writes the session and keeps the number of sessions within the limit.
+func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.Session, hash secret.Hash) error {
+	created, seen := s.overdue(tx.Tx)
+	if err := tx.DeleteOverdueUserSessions(ctx, session.UserID, created, seen); err != nil {
+		return err
+	}
+	if err := tx.InsertSession(ctx, session, hash[:]); err != nil {
+		return err
+	}
+	return s.endOldest(ctx, tx, session.UserID)
 }
 
 // Usable returns nil when a session may be opened in the membership, else why

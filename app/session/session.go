@@ -62,8 +62,9 @@ func (s *Sessions) apply(changes []store.Change) {
 	}
 }
 
-// End ends the sessions of all tokens in one transaction. A token without a
-// session is passed over: logging out twice is no mistake.
+// End ends the sessions of all tokens, each in a transaction of its own, so
+// that after an error some may have ended. A token without a session is passed
+// over: logging out twice is no mistake.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) error {
 	for _, token := range tokens {
 		if err := s.end(ctx, by, token); err != nil {

@@ -40,8 +40,8 @@ family() {
 }
 
 # A child may end between the looking and the signal, which makes kill fail and
-# harms nothing.
-signal() { family | xargs -r kill -s "$1" || true; }
+# harms nothing. (The kill of the shell: a small system has no other.)
+signal() { family | while read -r pid; do kill -s "$1" "$pid" || true; done; }
 
 # The server first, so that it forks no more.
 pause() { kill -s STOP "$(server)" && signal STOP; }

@@ -45,7 +45,7 @@ func newDocument(baseURL, version string) document {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Doorward", Version: version, Description: about,
-			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			License: &huma.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"},
 		},
 		Servers: []*huma.Server{{URL: baseURL}},
 		Tags: []*huma.Tag{
@@ -56,12 +56,45 @@ func newDocument(baseURL, version string) document {
 		},
 		Components: &huma.Components{
 			Schemas: schemas,
+			Headers: headers,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"session":  {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The token of a login."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
 			},
 		},
 	}}
+}
+
+// headers are those that more than one answer has.
+var headers = map[string]*huma.Header{
+	"X-Request-Id": {
+		Description: "Names this request in the log. One that was sent is kept if it has 1 to 128 letters, digits, dots, hyphens or underscores.",
+		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9._-]{1,128}$"},
+	},
+	"WWW-Authenticate": {
+		Description: "How to authenticate (RFC 9110, section 11.6.1)",
+		Required:    true, Schema: &huma.Schema{Type: "string", Enum: []any{`Bearer realm="doorward"`}},
+	},
+	"Retry-After": {
+		Description: "Seconds after which another try makes sense",
+		Required:    true, Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)},
+	},
+}
+
+// headersOf are the headers of all answers with the status.
+func headersOf(status int) map[string]*huma.Header {
+	all := map[string]*huma.Header{"X-Request-Id": refer("X-Request-Id")}
+	switch status {
+	case http.StatusUnauthorized:
+		all["WWW-Authenticate"] = refer("WWW-Authenticate")
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		all["Retry-After"] = refer("Retry-After")
+	}
+	return all
+}
+
+func refer(header string) *huma.Header {
+	return &huma.Header{Ref: "#/components/headers/" + header}
 }
 
 // schemaName names a schema after its Go type, without the ending that keeps
@@ -108,6 +141,7 @@ func pathParameters(path string) []*huma.Param {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			all = append(all, &huma.Param{
 				Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: &huma.Schema{Type: "string"},
+				Description: "Id of the object",
 			})
 		}
 	}
@@ -119,15 +153,12 @@ func (d document) content(mediaType string, t reflect.Type) map[string]*huma.Med
 }
 
 func (d document) success(r front.Route) *huma.Response {
-	res := &huma.Response{Description: http.StatusText(r.Endpoint.Status)}
+	res := &huma.Response{Description: http.StatusText(r.Endpoint.Status), Headers: headersOf(r.Endpoint.Status)}
 	if r.Endpoint.Out != nil {
 		res.Content = d.content("application/json", r.Endpoint.Out)
 	}
-	if r.Endpoint.SetsSession {
-		res.Headers = map[string]*huma.Header{"Set-Cookie": {
-			Description: "`JSESSIONID=<token>; Path=/; HttpOnly; SameSite=Lax; Secure`",
-			Schema:      &huma.Schema{Type: "string"},
-		}}
+	if r.Endpoint.Cookie != "" {
+		res.Headers["Set-Cookie"] = &huma.Header{Description: r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
 	}
 	return res
 }
@@ -149,16 +180,30 @@ func implied(r front.Route) []doorward.Code {
 
 // addErrors lists the codes by status.
 func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
-	byStatus := map[string][]string{}
-	for _, c := range codes {
-		status := strconv.Itoa(front.Status(c))
-		byStatus[status] = append(byStatus[status], fmt.Sprintf("`%s`", c))
+	slices.Sort(codes)
+	byStatus := map[int][]doorward.Code{}
+	for _, c := range slices.Compact(codes) {
+		byStatus[front.Status(c)] = append(byStatus[front.Status(c)], c)
 	}
-	for status, names := range byStatus {
-		slices.Sort(names)
-		op.Responses[status] = &huma.Response{
-			Description: strings.Join(slices.Compact(names), ", "),
-			Content:     d.content("application/problem+json", reflect.TypeFor[front.Problem]()),
-		}
+	for status, codes := range byStatus {
+		op.Responses[strconv.Itoa(status)] = d.failure(status, codes)
+	}
+}
+
+// failure describes the answers with the status: a problem with one of the
+// codes, which stand in the schema for programs and in the description for
+// people.
+func (d document) failure(status int, codes []doorward.Code) *huma.Response {
+	var names []string
+	only := &huma.Schema{}
+	for _, c := range codes {
+		names = append(names, fmt.Sprintf("`%s`", c))
+		only.Enum = append(only.Enum, string(c))
+	}
+	problem := d.schemas.Schema(reflect.TypeFor[front.Problem](), true, "")
+	problem.Properties = map[string]*huma.Schema{"code": only}
+	return &huma.Response{
+		Description: strings.Join(names, ", "), Headers: headersOf(status),
+		Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
 	}
 }

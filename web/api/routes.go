@@ -24,12 +24,12 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
 
-		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).WithSession(), docLogin),
-		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout), docLogout),
+		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).OpensSession(), docLogin),
+		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession(), docLogout),
 		front.On("GET /api/v2/auth/session", front.SignedIn(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
-		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant), docLeaveTenant),
-		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).WithSession(), docSwitchTenant),
+		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),
+		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).OpensSession(), docSwitchTenant),
 
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),

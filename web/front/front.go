@@ -89,7 +89,7 @@ func (s *Site) Handler(routes []Route) http.Handler {
 		}
 		methods[r.Path][r.Method] = r
 	}
-	return s.harden(s.stripBase(s.cleanOnly(mux)))
+	return s.harden(s.findRoute(mux))
 }
 
 // dispatch chooses by method, so that a wrong one gets a problem of ours.
@@ -124,31 +124,40 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 }
 
-// cleanOnly answers 404 where ServeMux would redirect to a cleaned path or
-// answer in plain text.
-func (s *Site) cleanOnly(mux *http.ServeMux) http.Handler {
+// findRoute answers 404 where ServeMux would redirect to a cleaned path or
+// answer in plain text. A path is read without the base URL's path first, then
+// as it came: below a base such as "/api" both readings occur.
+func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
-			s.Fail(w, r, doorward.Fail(doorward.CodeNotFound, ""))
-			return
+		for _, reading := range []*http.Request{s.withoutBase(r), r} {
+			if hasRoute(mux, reading) {
+				mux.ServeHTTP(w, reading)
+				return
+			}
 		}
-		mux.ServeHTTP(w, r)
+		s.Fail(w, r, doorward.Fail(doorward.CodeNotFound, ""))
 	})
 }
 
-func (s *Site) stripBase(next http.Handler) http.Handler {
-	prefix := s.BasePath()
-	if prefix == "" {
-		return next
+func hasRoute(mux *http.ServeMux, r *http.Request) bool {
+	_, pattern := mux.Handler(r)
+	return pattern != "" && !strings.Contains(r.URL.Path, "//") && !strings.Contains(r.URL.Path, "/.")
+}
+
+// withoutBase returns the request with the base URL's path taken off, or r when
+// it isn't in front.
+func (s *Site) withoutBase(r *http.Request) *http.Request {
+	rest, ok := strings.CutPrefix(r.URL.Path, s.BasePath())
+	if s.BasePath() == "" || !ok || !strings.HasPrefix(rest, "/") {
+		return r
 	}
-	stripped := http.StripPrefix(prefix, next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, prefix+"/") {
-			stripped.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	short, address := *r, *r.URL
+	address.Path = rest
+	// Where the base came percent-encoded, RawPath stays too long; net/url then
+	// goes by Path.
+	address.RawPath = strings.TrimPrefix(r.URL.RawPath, s.BasePath())
+	short.URL = &address
+	return &short
 }
 
 // harden is the outermost layer: headers, request id, time limit, log line,
@@ -159,7 +168,7 @@ func (s *Site) harden(next http.Handler) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.Path}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath()}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r, began)

@@ -30,9 +30,8 @@ type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // the body taken, nil for none
 	Out    reflect.Type // the body given, nil for none
-	// SetsSession says that a success hands out a session cookie.
-	SetsSession bool
-	serve       func(ctx context.Context, c *Call) error
+	Cookie string       // what a success does to the session cookie, for the reference; empty for nothing
+	serve  func(ctx context.Context, c *Call) error
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with
@@ -58,9 +57,16 @@ func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) 
 	return e
 }
 
-// WithSession marks an endpoint whose success hands out a session cookie.
-func (e Endpoint) WithSession() Endpoint {
-	e.SetsSession = true
+// OpensSession tells the reference that a success hands out a session cookie.
+func (e Endpoint) OpensSession() Endpoint {
+	e.Cookie = "`" + SessionCookie + "=<token>" + cookieAttributes + "; Secure`"
+	return e
+}
+
+// EndsSession tells the reference that a success takes the session cookie
+// away.
+func (e Endpoint) EndsSession() Endpoint {
+	e.Cookie = "`" + SessionCookie + "=" + cookieAttributes + "; Max-Age=0`"
 	return e
 }
 
@@ -118,11 +124,11 @@ func read(c *Call) ([]byte, error) {
 
 // isJSON lets an empty body without a type pass on to be refused as empty.
 func isJSON(h http.Header, size int) error {
-	types := h.Values("Content-Type")
-	if size == 0 && len(types) == 0 {
+	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
+	if size == 0 && len(types) == 0 && !encoded {
 		return nil
 	}
-	if len(types) != 1 || len(h.Values("Content-Encoding")) > 0 {
+	if len(types) != 1 || encoded {
 		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
 	}
 	media, params, err := mime.ParseMediaType(types[0])

@@ -15,7 +15,7 @@ import (
 // info is what a request is known by.
 type info struct {
 	id   string
-	path string // as sent, before the base path is stripped
+	path string // as sent: percent-encoded, before the base path is stripped
 }
 
 type infoKey struct{}
@@ -24,7 +24,7 @@ func infoOf(r *http.Request) *info {
 	if i, ok := r.Context().Value(infoKey{}).(*info); ok {
 		return i
 	}
-	return &info{path: r.URL.Path}
+	return &info{path: r.URL.EscapedPath()}
 }
 
 func path(r *http.Request) string { return infoOf(r).path }

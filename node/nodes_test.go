@@ -1,0 +1,68 @@
+package node_test
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// check asks a node for access with a session and returns the status.
+func check(t *testing.T, s *doorwardtest.Server, token string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.URL+"/api/v2/access/check?action=message.read", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Cookie", "JSESSIONID="+token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res
+}
+
+func TestRevocationHoldsOnEveryNode(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	var nodes []*doorwardtest.Server
+	for range 3 {
+		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Database(dsn)))
+	}
+	ann := nodes[0].Tenant("Acme").Join("ann@acme.example", "USER")
+	var took []float64
+	for range 30 {
+		token := ann.Login()
+		for i, n := range nodes {
+			for range 2 {
+				if res := check(t, n, token); res.StatusCode != http.StatusOK {
+					t.Fatalf("node %d refuses a live session: %s", i, res.Status)
+				}
+			}
+		}
+		began := time.Now()
+		req, _ := http.NewRequest(http.MethodPost, nodes[1].URL+"/api/v2/auth/logout", nil)
+		req.Header.Set("Cookie", "JSESSIONID="+token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != http.StatusNoContent {
+			t.Fatalf("logout: %v %v", res, err)
+		}
+		_ = began
+		if got := res.Header.Get("X-Revocation-Nodes"); got != "3" {
+			t.Errorf("X-Revocation-Nodes = %q, want 3", got)
+		}
+		ms, _ := strconv.ParseFloat(res.Header.Get("X-Revocation-Ms"), 64)
+		took = append(took, ms)
+		for i, n := range nodes {
+			if res := check(t, n, token); res.StatusCode != http.StatusUnauthorized {
+				t.Fatalf("node %d lets an ended session pass: %s", i, res.Status)
+			}
+		}
+	}
+	slices.Sort(took)
+	t.Logf("revocation across 3 nodes: median %.2f ms, max %.2f ms", took[len(took)/2], took[len(took)-1])
+}

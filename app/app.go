@@ -105,17 +105,9 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.forgetChanges(ctx)); err != nil {
+			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.Watch.Sweep(ctx)); err != nil {
 				a.log.Warn("sweep", "err", err)
 			}
 		}
 	}
-}
-
-// changesKept is how long changes are kept for nodes that are cut off; one
-// that comes back later starts with an empty memory.
-const changesKept = 10 * time.Minute
-
-func (a *App) forgetChanges(ctx context.Context) error {
-	return a.Access.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteOldChanges(ctx, tx.Now.Add(-changesKept)) })
 }

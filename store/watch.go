@@ -266,6 +266,16 @@ func (w *Watch) buryTheDead(ctx context.Context) error {
 	return nil
 }
 
+// changesKept is how long changes are kept for nodes that are cut off; one
+// that comes back later starts with an empty memory.
+const changesKept = 10 * time.Minute
+
+// Sweep deletes changes that no living node can be waiting for.
+func (w *Watch) Sweep(ctx context.Context) error {
+	_, err := w.db.Write(ctx, func(tx *Tx) error { return tx.DeleteOldChanges(ctx, tx.Now.Add(-changesKept)) })
+	return err
+}
+
 // Settled says how a revocation was made to hold everywhere.
 type Settled struct {
 	Nodes int           // that have applied it, this one included

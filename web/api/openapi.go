@@ -38,8 +38,11 @@ type document struct {
 	schemas huma.Registry
 }
 
+// A list of ours is never null. The library keeps this choice in a variable,
+// set once here because servers may start side by side.
+func init() { huma.DefaultArrayNullable = false }
+
 func newDocument(baseURL, version string) document {
-	huma.DefaultArrayNullable = false
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	return document{schemas: schemas, spec: &huma.OpenAPI{
 		OpenAPI: "3.1.0",

@@ -33,7 +33,7 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),
-		front.On("DELETE /api/v2/sessions/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.endSession), docEndSession),
+		front.On("DELETE /api/v2/sessions/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.endSession).EndsSession(), docEndSession),
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),

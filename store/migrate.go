@@ -8,113 +8,148 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/database"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
+// schemaNeeded is the schema that this binary needs: the number of the newest
+// migration.
+var schemaNeeded = func() int64 {
+	files, err := fs.Glob(schemaFiles, "schema/*.sql")
+	if err != nil {
+		panic(err)
+	}
+	newest, err := goose.NumericComponent(files[len(files)-1])
+	if err != nil {
+		panic(err)
+	}
+	return newest
+}()
+
 // ErrSchema is what Migrate and CheckSchema return when the database's schema
 // isn't the one that this binary needs.
 var ErrSchema = errors.New("schema not as needed")
-
-// migrator is goose behind a lock that holds across processes.
-type migrator struct {
-	*goose.Provider
-	locked func(func() error) error
-}
 
 // Migrate brings the schema up to what this binary needs, under a lock: of two
 // nodes that start at once one migrates and the other waits. A schema that is
 // newer than the binary is left alone and is ErrSchema.
 func (db *DB) Migrate(ctx context.Context) error {
-	m, err := db.engine.migrations(db)
-	if err != nil {
-		return fmt.Errorf("store: migrations: %w", err)
-	}
-	return m.locked(func() error {
-		have, want, err := versions(ctx, m)
+	return db.engine.exclusive(ctx, db, func() error {
+		have, err := db.schema(ctx)
 		if err != nil {
 			return err
 		}
-		if have > want {
-			return tooNew(have, want)
+		if have > schemaNeeded {
+			return tooNew(have)
 		}
-		if _, err := m.Up(ctx); err != nil {
-			return fmt.Errorf("store: migrate: %w", err)
-		}
-		return nil
+		return db.up(ctx)
 	})
 }
 
-// CheckSchema returns nil when the schema is the one that this binary needs,
-// else an ErrSchema that says what to do.
-func (db *DB) CheckSchema(ctx context.Context) error {
-	m, err := db.engine.migrations(db)
+// up must hold the lock. Goose knows a lock of its own, but takes it only after
+// it has made its table of versions.
+func (db *DB) up(ctx context.Context) error {
+	files, err := fs.Sub(schemaFiles, "schema")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(db.engine.dialect, db.write, files)
 	if err != nil {
 		return fmt.Errorf("store: migrations: %w", err)
 	}
-	have, want, err := versions(ctx, m)
-	switch {
-	case err != nil:
-		return err
-	case have > want:
-		return tooNew(have, want)
-	case have < want:
-		return fmt.Errorf("store: the database has schema %d, this binary needs %d: run \"doorward migrate\", or \"doorward serve\" without --migrate=false: %w", have, want, ErrSchema)
+	if _, err := p.Up(ctx); err != nil {
+		return fault(fmt.Errorf("migrate: %w", err))
 	}
 	return nil
 }
 
-func tooNew(have, want int64) error {
-	return fmt.Errorf("store: the database has schema %d, newer than the %d this binary knows: run the newer doorward that made it: %w", have, want, ErrSchema)
+// CheckSchema returns nil when the schema is the one that this binary needs,
+// else an ErrSchema that says what to do. It changes nothing.
+func (db *DB) CheckSchema(ctx context.Context) error {
+	have, err := db.schema(ctx)
+	switch {
+	case err != nil:
+		return err
+	case have > schemaNeeded:
+		return tooNew(have)
+	case have < schemaNeeded:
+		return fmt.Errorf("store: the database has schema %d, this binary needs %d: run \"doorward migrate\", or \"doorward serve\" without --migrate=false: %w", have, schemaNeeded, ErrSchema)
+	}
+	return nil
 }
 
-func versions(ctx context.Context, m migrator) (have, want int64, err error) {
-	have, want, err = m.GetVersions(ctx)
+func tooNew(have int64) error {
+	return fmt.Errorf("store: the database has schema %d, newer than the %d this binary knows: run the newer doorward that made it: %w", have, schemaNeeded, ErrSchema)
+}
+
+const sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
+
+// schema is the number of the newest migration in the database, 0 without any.
+// It doesn't ask goose, which would make its table first.
+func (db *DB) schema(ctx context.Context) (int64, error) {
+	tables, err := one(ctx, db.Read(), countColumn, db.engine.versioned)
+	if err != nil || tables == 0 {
+		return 0, err
+	}
+	return one(ctx, db.Read(), func(n *int64) []any { return []any{n} }, sqlSchema)
+}
+
+// exclusivePostgres holds an advisory lock meanwhile, on a connection of its
+// own: a transaction open for so long would be cut by the server.
+func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error) {
+	conn, err := db.write.Conn(ctx)
 	if err != nil {
-		err = fault(err)
+		return fault(err)
 	}
-	return have, want, err
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
+		return fault(fmt.Errorf("lock for migration: %w", err))
+	}
+	defer func() {
+		// Not ctx: a lock kept by a pooled connection would outlive its end.
+		_, unlockErr := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, migrationLock)
+		err = errors.Join(err, fault(unlockErr))
+	}()
+	return do()
 }
 
-func provider(db *DB, dialect database.Dialect, opts ...goose.ProviderOption) (*goose.Provider, error) {
-	files, err := fs.Sub(schemaFiles, "schema")
-	if err != nil {
-		return nil, err
-	}
-	return goose.NewProvider(dialect, db.write, files, opts...)
-}
+// migrationLock is "doorward" in ASCII; advisory locks are numbers.
+const migrationLock int64 = 0x646f6f7277617264
 
-func postgresMigrations(db *DB) (migrator, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60))
-	if err != nil {
-		return migrator{}, err
-	}
-	p, err := provider(db, goose.DialectPostgres, goose.WithSessionLocker(locker))
-	return migrator{p, func(do func() error) error { return do() }}, err
-}
-
-// sqliteMigrations locks a file beside the database: goose opens a transaction
-// per migration, too late to keep a second process from starting the same one.
-func sqliteMigrations(path string) func(*DB) (migrator, error) {
-	return func(db *DB) (migrator, error) {
-		p, err := provider(db, goose.DialectSQLite3)
-		return migrator{p, func(do func() error) error { return withFileLock(path+".lock", do) }}, err
+// exclusiveSQLite locks a file beside the database: a transaction per
+// migration, as goose opens it, would come too late to keep a second process
+// from starting the same one.
+func exclusiveSQLite(path string) func(context.Context, *DB, func() error) error {
+	return func(ctx context.Context, _ *DB, do func() error) error {
+		f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return fault(fmt.Errorf("lock for migration: %w", err))
+		}
+		defer f.Close() // which gives the lock back
+		if err := lockFile(ctx, f); err != nil {
+			return fault(fmt.Errorf("lock for migration: %s: %w", f.Name(), err))
+		}
+		return do()
 	}
 }
 
-func withFileLock(path string, do func() error) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("store: lock for migration: %w", err)
+// lockFile tries again and again, because a waiting flock can't be cancelled.
+func lockFile(ctx context.Context, f *os.File) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
 	}
-	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("store: lock for migration: %w", err)
-	}
-	return do() // closing the file gives the lock back
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3/database"
 )
 
 // openPostgres opens one pool for reads and writes. With several hosts in the
@@ -26,10 +27,11 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	return &DB{
 		engine: engine{
-			name: "postgres", transient: postgresTransient, migrations: postgresMigrations,
-			clock:  `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
-			listen: func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
-			notify: `SELECT pg_notify('doorward_change', '')`,
+			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, exclusive: exclusivePostgres,
+			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
+			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
+			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
+			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},
 		write: db, read: db,
 		close: func() error { err := db.Close(); pool.Close(); return err },

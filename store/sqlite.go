@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pressly/goose/v3/database"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -32,8 +33,9 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", transient: sqliteTransient, migrations: sqliteMigrations(path),
-			clock: `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
+			name: "sqlite", dialect: database.DialectSQLite3, transient: sqliteTransient, exclusive: exclusiveSQLite(path),
+			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
+			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
 		},
 		write: write, read: read,
 		close: func() error { return errors.Join(read.Close(), write.Close()) },

@@ -21,6 +21,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pressly/goose/v3/database"
+
 	"github.com/doorward/doorward"
 )
 
@@ -39,10 +41,13 @@ type DB struct {
 
 // engine is what differs between the two databases.
 type engine struct {
-	name       string
-	transient  func(error) bool // the transaction may be run again
-	migrations func(*DB) (migrator, error)
-	clock      string // query for the engine's own clock, in microseconds
+	name      string
+	dialect   database.Dialect // what goose calls it
+	transient func(error) bool // the transaction may be run again
+	// exclusive runs do while no other process has its do run.
+	exclusive func(ctx context.Context, db *DB, do func() error) error
+	versioned string // query: whether there is a table of migrations, 1 or 0
+	clock     string // query for the engine's own clock, in microseconds
 	// listen calls wake for every notification until ctx ends or the connection
 	// breaks; nil where there are none. notify sends one.
 	listen func(ctx context.Context, wake func()) error

@@ -90,9 +90,10 @@ func (r Reader) Users(ctx context.Context, tenantID string) ([]doorward.User, er
 	return list(ctx, r, userColumns, sqlUsers, tenantID)
 }
 
-const sqlAllUsers = selectUser + `ORDER BY t.name, t.id, m.created_at, u.id`
+const sqlAllUsers = selectUser + `ORDER BY t.created_at, t.id, m.created_at, u.id`
 
-// AllUsers returns the members of all tenants, tenant by tenant.
+// AllUsers returns the members of all tenants, tenant by tenant, in the order
+// of Tenants. Names order nothing: each database would do it its own way.
 func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
 	return list(ctx, r, userColumns, sqlAllUsers)
 }

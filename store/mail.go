@@ -71,16 +71,17 @@ func (tx *Tx) MailSent(ctx context.Context, id string) error {
 
 const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = $3 AND state = 'queued'`
 
-// MailRetry notes a failed try and when the next one is due.
+// MailRetry notes a failed try and when the next one is due. The cause may be
+// of any bytes.
 func (tx *Tx) MailRetry(ctx context.Context, id string, next time.Time, cause string) error {
-	return tx.must(ctx, sqlMailRetry, micros(next), cause, id)
+	return tx.must(ctx, sqlMailRetry, micros(next), storable(cause), id)
 }
 
 const sqlMailFailed = `UPDATE mails SET state = 'failed', last_error = $1 WHERE id = $2 AND state = 'queued'`
 
-// MailFailed gives the mail up.
+// MailFailed gives the mail up. The cause may be of any bytes.
 func (tx *Tx) MailFailed(ctx context.Context, id, cause string) error {
-	return tx.must(ctx, sqlMailFailed, cause, id)
+	return tx.must(ctx, sqlMailFailed, storable(cause), id)
 }
 
 const sqlSetMailSubject = `UPDATE mails SET subject_id = $1 WHERE id = $2`

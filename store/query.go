@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -115,6 +116,12 @@ func nullable(s string) any {
 		return nil
 	}
 	return s
+}
+
+// storable makes text of any bytes one that both databases take: PostgreSQL
+// refuses NUL and what is not UTF-8.
+func storable(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
 type textOrNone struct{ to *string }

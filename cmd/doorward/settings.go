@@ -115,6 +115,7 @@ func (s *settings) nodeConfig(cmd *cobra.Command) (node.Config, error) {
 	}
 	cfg := node.Config{
 		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen,
+		SessionsInMemory: s.inMemory, Lease: s.lease,
 		Sessions:          doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
 		PasswordMinLength: s.minLength,

@@ -62,9 +62,10 @@ type App struct {
 func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
 	door := access.New(db, watch)
-	desk := credential.New(door, db, argon.NewPool(s.Hash, argon.Options{}), s.Attempts)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
+	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy})
+	desk := credential.New(door, db, pool, s.Attempts)
 	return &App{
 		Access:      door,
 		Login:       login.New(door, db, desk, sessions),

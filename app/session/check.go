@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
@@ -40,7 +42,30 @@ func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
 		return Identity{}, false
 	}
 	s.touch(hash, e, now)
+	s.busy.note(now)
 	return Identity{&e.member.user, e.id}, true
+}
+
+// busy remembers that checks are being asked for.
+type busy struct{ last atomic.Int64 }
+
+const (
+	// busyGrain keeps cores from writing to the same memory at every check.
+	busyGrain = time.Millisecond
+	// busyFor is how long after a check another one is expected.
+	busyFor = 20 * time.Millisecond
+)
+
+func (b *busy) note(now int64) {
+	if now-b.last.Load() > busyGrain.Microseconds() {
+		b.last.Store(now)
+	}
+}
+
+// Busy reports whether checks are running, so that work which can wait leaves
+// them a core.
+func (s *Sessions) Busy() bool {
+	return s.db.Now().UnixMicro()-s.busy.last.Load() < busyFor.Microseconds()
 }
 
 // inTime judges the two limits, exact to the microsecond.

@@ -28,6 +28,7 @@ type Sessions struct {
 	limits   doorward.SessionLimits
 	registry *registry
 	dirty    dirty
+	busy     busy
 }
 
 // New returns the feature. At most inMemory sessions are kept in memory; the

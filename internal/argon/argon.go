@@ -12,10 +12,10 @@
 //
 // A hash is 20 ms of one core and 19 MiB, on purpose. Left unbounded, a burst
 // of logins takes every core and every check of a session waits behind it. So
-// hashing happens in cores − 1 slots; up to 64 callers queue, first come first
-// served, each for at most 2 s; whoever finds the queue full or waits too long
-// gets [ErrBusy], which is a 503 with Retry-After and never a wrong password.
-// The work runs on the caller's goroutine: the pool owns none, so there is
+// there is one slot per core, and one fewer while Options.Yield says that
+// checks need a core; up to 64 callers queue, first come first served, each for
+// at most 2 s; whoever finds the queue full or waits too long gets [ErrBusy],
+// which is a 503 with Retry-After and never a wrong password. The work runs on the caller's goroutine: the pool owns none, so there is
 // nothing to close. A hash once begun cannot be interrupted; a context counts
 // only while waiting.
 //

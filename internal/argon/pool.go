@@ -11,9 +11,12 @@ import (
 
 // Options bound a [Pool]. A value of 0 or less stands for the default.
 type Options struct {
-	Workers int           // hashes at once; default cores − 1 (GOMAXPROCS), at least 1
+	Workers int           // hashes at once; default one per core
 	Queue   int           // callers that may wait; default 64
 	Wait    time.Duration // how long each may wait; default 2 s
+	// Yield, when it is not nil, reports whether other work needs a core now:
+	// while it does, one worker fewer begins a hash, but always one.
+	Yield func() bool
 }
 
 // Pool hashes and verifies a bounded number of passwords at once. It is safe
@@ -38,19 +41,22 @@ func NewPool(p Params, o Options) *Pool {
 		params:  p,
 		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
-		slots:   slots{queue: o.Queue, wait: o.Wait, free: o.Workers},
+		slots:   slots{queue: o.Queue, wait: o.Wait, all: o.Workers, free: o.Workers, yield: o.Yield},
 	}
 }
 
 func (o Options) withDefaults() Options {
 	if o.Workers <= 0 {
-		o.Workers = max(1, runtime.GOMAXPROCS(0)-1)
+		o.Workers = runtime.NumCPU()
 	}
 	if o.Queue <= 0 {
 		o.Queue = 64
 	}
 	if o.Wait <= 0 {
 		o.Wait = 2 * time.Second
+	}
+	if o.Yield == nil {
+		o.Yield = func() bool { return false }
 	}
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,9 +63,42 @@ func TestNobodyCostsOneHash(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	got := Options{Workers: -1}.withDefaults()
-	want := Options{Workers: max(1, runtime.GOMAXPROCS(0)-1), Queue: 64, Wait: 2 * time.Second}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
+	if got.Workers != runtime.NumCPU() || got.Queue != 64 || got.Wait != 2*time.Second || got.Yield() {
+		t.Errorf("defaults: %d workers, queue %d, wait %v, yield %v; want one worker per core, 64, 2s and no yielding",
+			got.Workers, got.Queue, got.Wait, got.Yield())
+	}
+}
+
+// TestYield: while others need a core one slot is left to them, yet work never
+// stops, however many slots it needs.
+func TestYield(t *testing.T) {
+	var yield atomic.Bool
+	s := slots{queue: 8, wait: time.Minute, all: 2, free: 2, yield: yield.Load}
+	take := func(need int) bool {
+		place, err := s.join(need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if place != nil {
+			s.waiting.Remove(place)
+		}
+		return place == nil
+	}
+	yield.Store(true)
+	if !take(1) {
+		t.Fatal("nothing runs and yet work has to wait")
+	}
+	if take(1) {
+		t.Error("the slot that should be left to others was taken")
+	}
+	yield.Store(false)
+	if !take(1) {
+		t.Error("a free slot was not given though nobody else needs it")
+	}
+	s.give(2)
+	yield.Store(true)
+	if !take(2) {
+		t.Error("work that needs every slot starves while others need one")
 	}
 }
 

@@ -18,6 +18,8 @@ var ErrBusy = errors.New("argon: too many passwords are being hashed already")
 type slots struct {
 	queue int           // callers that may wait
 	wait  time.Duration // how long each may
+	all   int           // slots there are
+	yield func() bool   // whether one slot is to be left to others
 
 	mu      sync.Mutex
 	free    int
@@ -58,7 +60,7 @@ func (s *slots) take(ctx context.Context, need int) error {
 func (s *slots) join(need int) (*list.Element, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting.Len() == 0 && s.free >= need {
+	if s.waiting.Len() == 0 && s.fits(need) {
 		s.free -= need
 		return nil, nil
 	}
@@ -101,13 +103,27 @@ func (s *slots) give(need int) {
 func (s *slots) grant() {
 	for place := s.waiting.Front(); place != nil; place = s.waiting.Front() {
 		t := place.Value.(*ticket)
-		if t.need > s.free {
+		if !s.fits(t.need) {
 			return
 		}
 		s.free -= t.need
 		s.waiting.Remove(place)
 		close(t.ready)
 	}
+}
+
+// fits reports whether work may begin that needs so many slots. When nothing
+// runs it always may, so that yielding starves nobody; a queue is looked at
+// again when work ends, so it isn't forgotten when the yielding ends. The lock
+// must be held.
+func (s *slots) fits(need int) bool {
+	if s.free == s.all {
+		return true
+	}
+	if s.yield() {
+		need++
+	}
+	return s.free >= need
 }
 
 // count returns the slots free, the callers waiting and the refusals so far.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -34,7 +35,7 @@ type Config struct {
 
 	Listen      string   // host:port; port 0 takes a free one
 	AdminListen string   // likewise; empty: health is on the main address
-	BaseURL     *url.URL // as seen from outside; nil: http:// and Listen
+	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
 
 	Transport smtp.Transport
@@ -59,6 +60,21 @@ type Config struct {
 	Extra []front.Route
 }
 
+// PublicURL is the address as seen from outside: BaseURL, or else http:// and
+// Listen. Nobody can open the address that stands for all of this machine's, so
+// there it is localhost.
+func (c Config) PublicURL() *url.URL {
+	if c.BaseURL != nil {
+		return c.BaseURL
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	ip, notIP := netip.ParseAddr(host)
+	if err == nil && (host == "" || notIP == nil && ip.IsUnspecified()) {
+		return &url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", port)}
+	}
+	return &url.URL{Scheme: "http", Host: c.Listen}
+}
+
 // Node is one running Doorward.
 type Node struct {
 	App *app.App
@@ -73,7 +89,7 @@ type Node struct {
 // Open opens the database and builds the features, without listening: what a
 // command needs beside a running server. Close it when done.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
-	db, err := store.Open(ctx, cfg.Database, cfg.Clock)
+	db, err := open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +97,17 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	n := &Node{DB: db, cfg: cfg}
-	if n.cfg.BaseURL == nil {
-		n.cfg.BaseURL = &url.URL{Scheme: "http", Host: cfg.Listen}
-	}
+	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	return n, nil
+}
+
+// open makes no database where the schema isn't to be made either.
+func open(ctx context.Context, cfg Config) (*store.DB, error) {
+	if cfg.Migrate {
+		return store.Open(ctx, cfg.Database, cfg.Clock)
+	}
+	return store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 }
 
 func prepare(ctx context.Context, db *store.DB, migrate bool) error {

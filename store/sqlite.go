@@ -18,7 +18,7 @@ import (
 // WAL with synchronous=FULL: what was answered survives a power cut.
 func openSQLite(path string) (*DB, error) {
 	if err := createPrivate(path); err != nil {
-		return nil, fmt.Errorf("store: sqlite database: %w", err)
+		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
 	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
 	if err != nil {

@@ -16,46 +16,63 @@ import (
 // secrets may also come from a file named by the variable with _FILE.
 var secrets = []string{"database", "smtp"}
 
-// source resolves settings for a command: flags, then environment, then file.
-type source struct {
-	flags  *pflag.FlagSet
-	file   map[string]string
-	getenv func(string) (string, bool)
+// origins says where each setting that was not typed as a flag came from, so
+// that a complaint about it names the place to mend.
+type origins map[string]string
+
+// of is how the person at the terminal knows the setting.
+func (o origins) of(name string) string {
+	if from, ok := o[name]; ok {
+		return from
+	}
+	return "--" + name
 }
+
+// entry is a value with where it was found.
+type entry struct{ value, from string }
 
 // resolve gives every flag of the command that was not typed its value from
-// the environment or the file. A name that no command knows is refused, since
-// a misspelt setting is one that silently doesn't hold.
-func resolve(cmd *cobra.Command) error {
-	s := source{flags: cmd.Flags(), getenv: os.LookupEnv}
+// the environment, or else the file. A name that no command knows is refused,
+// since a misspelt setting is one that silently doesn't hold.
+func resolve(cmd *cobra.Command) (origins, error) {
 	if err := checkEnvironment(os.Environ()); err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.fromEnvironment("config"); err != nil {
-		return err
+	from, flags := origins{}, cmd.Flags()
+	config := flags.Lookup("config")
+	if err := from.set(flags, config, nil); err != nil {
+		return from, err
 	}
-	if err := s.readFile(); err != nil {
-		return err
+	file, err := readFile(config.Value.String())
+	if err != nil {
+		return from, err
 	}
-	var err error
-	s.flags.VisitAll(func(f *pflag.Flag) {
-		if err == nil && !f.Changed && f.Name != "help" && f.Name != "config" {
-			err = s.set(f.Name)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if err == nil && slices.Contains(settingNames(), f.Name) {
+			err = from.set(flags, f, file)
 		}
 	})
-	return err
+	return from, err
 }
 
-func (s source) set(name string) error {
-	if err := s.fromEnvironment(name); err != nil || s.flags.Changed(name) {
+// set gives one flag its value, unless it was typed.
+func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry) error {
+	if f.Changed {
+		return nil
+	}
+	found, ok, err := fromEnvironment(f.Name)
+	if err != nil {
 		return err
 	}
-	value, ok := s.file[name]
+	if !ok {
+		found, ok = file[f.Name]
+	}
 	if !ok {
 		return nil
 	}
-	if err := s.flags.Set(name, value); err != nil {
-		return badConfig("%s in %s: %w", name, s.flags.Lookup("config").Value, err)
+	o[f.Name] = found.from
+	if err := flags.Set(f.Name, found.value); err != nil {
+		return badConfig("%s %q: %s", found.from, found.value, wanted(f))
 	}
 	return nil
 }
@@ -64,26 +81,34 @@ func variable(name string) string {
 	return "DOORWARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-func (s source) fromEnvironment(name string) error {
-	value, ok := s.getenv(variable(name))
-	from := variable(name)
-	if path, has := s.getenv(variable(name) + "_FILE"); has && slices.Contains(secrets, name) {
-		if ok {
-			return badConfig("%s and %s_FILE are both set. Keep one of them.", from, from)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return badConfig("%s_FILE: %w", from, err)
-		}
-		value, ok, from = strings.TrimSpace(string(text)), true, from+"_FILE"
+// fromEnvironment returns the value of the variable, or for a secret that of
+// the file it names.
+func fromEnvironment(name string) (entry, bool, error) {
+	value, set := os.LookupEnv(variable(name))
+	path, inFile := os.LookupEnv(variable(name) + "_FILE")
+	if !inFile || !slices.Contains(secrets, name) {
+		return entry{value, variable(name)}, set, nil
 	}
-	if !ok || s.flags.Lookup(name) == nil || s.flags.Changed(name) {
-		return nil
+	if set {
+		return entry{}, false, badConfig("%s and %[1]s_FILE are both set. Keep one of them.", variable(name))
 	}
-	if err := s.flags.Set(name, value); err != nil {
-		return badConfig("%s: %w", from, err)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return entry{}, false, badConfig("%s_FILE: %s", variable(name), unreadable(path, err))
 	}
-	return nil
+	return entry{strings.TrimSpace(string(text)), variable(name) + "_FILE"}, true, nil
+}
+
+// unreadable says why a file can't be read.
+func unreadable(path string, err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no file " + path + "."
+	}
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Sprintf("the file %s can't be read: %v.", path, err)
 }
 
 // checkEnvironment refuses variables of ours that mean nothing.
@@ -98,90 +123,74 @@ func checkEnvironment(environ []string) error {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_") && !slices.Contains(known, name) {
-			return badConfig("the environment sets %s, which is no setting.%s", name, didYouMean(name, known))
+			return badConfig("the environment sets %s, which is no setting.%s", name, suggestSetting(name, known))
 		}
 	}
 	return nil
+}
+
+func suggestSetting(name string, known []string) string {
+	if hint := suggest(name, known); hint != "" {
+		return hint
+	}
+	return "\n  \"doorward serve --help\" lists the settings."
 }
 
 // readFile reads the YAML file of --config: one level of names, each a flag
 // without its dashes in front.
-func (s *source) readFile() error {
-	path := s.flags.Lookup("config").Value.String()
+func readFile(path string) (map[string]entry, error) {
 	if path == "" {
-		return nil
+		return nil, nil
 	}
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return badConfig("--config: there is no file %s.", path)
-	}
 	if err != nil {
-		return badConfig("--config: %w", err)
+		return nil, badConfig("--config: %s", unreadable(path, err))
 	}
-	var raw map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &raw); err != nil {
-		return badConfig("%s: %w", path, err)
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, badConfig("%s is no YAML: %s.", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	s.file = make(map[string]string, len(raw))
-	for name, node := range raw {
+	if doc.Kind == 0 { // nothing but comments
+		return nil, nil
+	}
+	if doc.Content[0].Kind != yaml.MappingNode {
+		return nil, badConfig("%s: write a setting a line, as in \"listen: localhost:8080\".", path)
+	}
+	return readSettings(path, doc.Content[0].Content)
+}
+
+// readSettings takes names and values in turn.
+func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
+	settings := map[string]entry{}
+	for pair := range slices.Chunk(nodes, 2) {
+		name, place := pair[0].Value, fmt.Sprintf("%s line %d", path, pair[0].Line)
 		if !slices.Contains(settingNames(), name) || name == "config" {
-			return badConfig("%s line %d: %q is no setting.%s", path, node.Line, name, didYouMean(name, settingNames()))
+			return nil, badConfig("%s: %q is no setting.%s", place, name, suggestSetting(name, settingNames()))
 		}
-		if s.file[name], err = scalar(&node); err != nil {
-			return badConfig("%s line %d: %s: %w", path, node.Line, name, err)
+		if earlier, twice := settings[name]; twice {
+			return nil, badConfig("%s: %s is set already, in %s. Keep one of them.", place, name, earlier.from)
 		}
+		value, ok := scalar(pair[1])
+		if !ok {
+			return nil, badConfig("%s: %s: write a plain value, or a list of plain values.", place, name)
+		}
+		settings[name] = entry{value, place + ": " + name}
 	}
-	return nil
+	return settings, nil
 }
 
 // scalar is a value, or a list of values joined by commas.
-func scalar(n *yaml.Node) (string, error) {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		return n.Value, nil
-	case yaml.SequenceNode:
-		var parts []string
-		for _, item := range n.Content {
-			if item.Kind != yaml.ScalarNode {
-				return "", errors.New("write a list of plain values")
-			}
-			parts = append(parts, item.Value)
+func scalar(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.SequenceNode {
+		return n.Value, n.Kind == yaml.ScalarNode && n.Tag != "!!null"
+	}
+	var parts []string
+	for _, item := range n.Content {
+		part, ok := scalar(item)
+		if !ok || item.Kind == yaml.SequenceNode {
+			return "", false
 		}
-		return strings.Join(parts, ","), nil
+		parts = append(parts, part)
 	}
-	return "", errors.New("write a plain value or a list of them")
-}
-
-// didYouMean is a hint at the nearest name, if one is near.
-func didYouMean(name string, known []string) string {
-	best, distance := "", 4
-	for _, k := range known {
-		if d := editDistance(name, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return " \"doorward serve --help\" lists the settings."
-	}
-	return fmt.Sprintf(" Did you mean %s?", best)
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return strings.Join(parts, ","), true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -39,26 +40,30 @@ with one person per role, and shows mail at /dev/mail instead of sending it.
 Delete the folder to begin anew.`,
 		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := s.nodeConfig(cmd)
-			if err != nil {
-				return err
-			}
-			return runDev(cmd, cfg)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
 	}
 	s.register(cmd.Flags())
-	for _, name := range []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"} {
+	for _, name := range chosen {
 		_ = cmd.Flags().MarkHidden(name)
 	}
 	return cmd
 }
 
-func runDev(cmd *cobra.Command, cfg node.Config) error {
-	for _, fixed := range []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"} {
-		if cmd.Flags().Changed(fixed) {
-			return badUse("dev chooses --%s itself. Use \"doorward serve\" to choose it.", fixed)
+// chosen are the settings that dev chooses itself.
+var chosen = []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"}
+
+func runDev(cmd *cobra.Command, s *settings) (err error) {
+	if s.from, err = resolve(cmd); err != nil {
+		return err
+	}
+	for _, name := range chosen {
+		if cmd.Flags().Changed(name) {
+			return s.wrong(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
 		}
+	}
+	cfg, err := s.nodeConfig()
+	if err != nil {
+		return err
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); !front.IsLoopback(host) {
 		return badConfig("dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" for %s.", cfg.Listen)
@@ -70,17 +75,15 @@ func runDev(cmd *cobra.Command, cfg node.Config) error {
 	}
 	mailbox.Log = cfg.Log
 	cfg.Database = "sqlite:" + filepath.Join(devFolder, "doorward.db")
-	return serve(cmd.Context(), cfg, func(n *node.Node) error { return welcome(cmd, n) })
+	return serve(cmd.Context(), cfg, func(n *node.Node) { welcome(cmd.OutOrStdout(), n) })
 }
 
-func welcome(cmd *cobra.Command, n *node.Node) error {
-	out := cmd.OutOrStdout()
+func welcome(out io.Writer, n *node.Node) {
 	fmt.Fprintf(out, "\nDoorward %s is ready at %s\n\n  Tenant Acme, password of all four: %s\n", version(), n.URL(), devPassword)
 	for _, role := range doorward.Roles {
 		fmt.Fprintf(out, "    %-7s %s\n", role, demoAddress(role))
 	}
-	_, err := fmt.Fprintf(out, "\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
-	return err
+	fmt.Fprintf(out, "\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
 }
 
 func demoAddress(role doorward.Role) string {

@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
-	"github.com/doorward/doorward/web/front"
 )
 
 func doctorCommand() *cobra.Command {
@@ -19,11 +23,11 @@ func doctorCommand() *cobra.Command {
 		Long:    `Doctor checks everything a server needs and says what to do about what is wrong. It changes nothing.`,
 		Example: "  doorward doctor --config /etc/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := s.nodeConfig(cmd)
+			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
-			return examine(cmd, cfg)
+			return examine(cmd.Context(), cmd.OutOrStdout(), s, cfg)
 		},
 	}
 	s.register(cmd.Flags())
@@ -33,57 +37,75 @@ func doctorCommand() *cobra.Command {
 // finding is the outcome of one check: fine, or what is wrong and what to do.
 type finding struct {
 	what, fine string
-	err        error
-	hint       string
+	wrong      string // empty when all is well
+	remedy     string
+	code       int // to exit with when something is wrong
 }
 
-func examine(cmd *cobra.Command, cfg node.Config) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), 20*time.Second)
+func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	findings := append([]finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}, checkDatabase(ctx, cfg)...)
-	findings = append(findings, checkMail(ctx, cfg))
-	var worst error
+	findings := []finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}
+	findings = append(findings, checkDatabase(ctx, cfg)...)
+	findings = append(findings, checkMail(ctx, s, cfg))
+	code := 0
 	for _, f := range findings {
-		if f.err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "ok    %-13s %s\n", f.what, f.fine)
-			continue
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "FAIL  %-13s %s\n      %s\n", f.what, describe(f.err), f.hint)
-		worst = firstError(worst, f.err)
+		f.print(out)
+		code = max(code, f.code)
 	}
-	if worst != nil {
-		return &failure{exitCode(worst), fmt.Errorf("something is wrong; see above")}
+	if code != 0 {
+		return &failure{code, errors.New("not all is well.")}
 	}
 	return nil
 }
 
+func (f finding) print(out io.Writer) {
+	if f.wrong == "" {
+		fmt.Fprintf(out, "ok    %-13s  %s\n", f.what, f.fine)
+		return
+	}
+	fmt.Fprintf(out, "FAIL  %-13s  %s\n", f.what, f.wrong)
+	if f.remedy != "" {
+		fmt.Fprintf(out, "      %-13s  %s\n", "", f.remedy)
+	}
+}
+
 func checkBaseURL(cfg node.Config) finding {
-	f := finding{what: "base URL", fine: "http://" + cfg.Listen}
-	if u := cfg.BaseURL; u != nil {
-		f.fine = u.String()
-		if u.Scheme == "http" && !front.IsLoopback(u.Hostname()) {
-			f.err = fmt.Errorf("%s is plain http on a public name, so browsers will not send the session cookie", u)
-			f.hint = "Serve it over https and set --base-url to the https address."
-		}
+	f := finding{what: "base URL", fine: cfg.PublicURL().String()}
+	if plainAbroad(cfg.BaseURL) {
+		f.wrong = fmt.Sprintf("%s is plain http on a public name: browsers will not send the session cookie back", cfg.BaseURL)
+		f.remedy, f.code = "Serve it over https and set --base-url to the https address.", exitFailed
 	}
 	return f
 }
 
 // checkDatabase looks without touching: no file is made, nothing migrated.
 func checkDatabase(ctx context.Context, cfg node.Config) []finding {
+	f := finding{what: "database", code: exitUnavailable}
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
-	if err != nil {
-		return []finding{{what: "database", err: err, hint: "Check --database. A SQLite file is made by \"doorward migrate\" or \"doorward serve\"."}}
+	if err == nil {
+		defer db.Close()
+		err = db.Ping(ctx)
 	}
-	defer db.Close()
-	if err := db.Ping(ctx); err != nil {
-		return []finding{{what: "database", err: err, hint: "Check --database, that the server runs, and that it lets this machine in."}}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.wrong = "there is no file " + strings.TrimPrefix(cfg.Database, "sqlite:")
+		f.remedy = "\"doorward migrate\" and \"doorward serve\" make it; --database names another one."
+		return []finding{f}
+	case err != nil:
+		f.wrong = cause(err)
+		f.remedy = "Check --database, that its server runs, and that it lets this machine in."
+		return []finding{f}
 	}
-	return []finding{
-		{what: "database", fine: db.Engine() + " answers"},
-		{what: "schema", fine: "as needed", err: db.CheckSchema(ctx), hint: "See above."},
-		checkClock(ctx, db),
+	return []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
+}
+
+func checkSchema(ctx context.Context, db *store.DB) finding {
+	f := finding{what: "schema", fine: "as this binary needs it"}
+	if err := db.CheckSchema(ctx); err != nil {
+		f.wrong, f.code = cause(err), exitUnavailable
 	}
+	return f
 }
 
 // tolerated is how far clocks of nodes may be apart. Expiry is judged by the
@@ -91,20 +113,35 @@ func checkDatabase(ctx context.Context, cfg node.Config) []finding {
 const tolerated = 2 * time.Second
 
 func checkClock(ctx context.Context, db *store.DB) finding {
-	f := finding{what: "clock", hint: "Run a time service such as chrony or systemd-timesyncd on both machines."}
+	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", tolerated)}
 	drift, err := db.ClockDrift(ctx)
-	switch f.err = err; {
-	case err == nil && drift.Abs() > tolerated:
-		f.err = fmt.Errorf("this machine's clock is %v off the database's", drift.Round(time.Millisecond))
-	default:
-		f.fine = fmt.Sprintf("within %v of the database's", tolerated)
+	switch {
+	case err != nil:
+		f.wrong, f.code = cause(err), exitUnavailable
+	case drift.Abs() > tolerated:
+		f.wrong, f.code = fmt.Sprintf("this machine's clock is %v off the database's", drift.Round(time.Millisecond)), exitFailed
+		f.remedy = "Run a time service such as chrony or systemd-timesyncd on both machines."
 	}
 	return f
 }
 
-func checkMail(ctx context.Context, cfg node.Config) finding {
-	return finding{
-		what: "mail", fine: "the destination takes mail", err: cfg.Transport.Check(ctx),
-		hint: "Check --smtp. Invitations wait in the queue until mail can leave.",
+func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
+	f := finding{what: "mail", fine: "the destination takes mail"}
+	if s.mailIsLogged() {
+		f.fine = "goes to the log only; set --smtp to send it"
 	}
+	if err := cfg.Transport.Check(ctx); err != nil {
+		f.wrong, f.code = cause(err), exitFailed
+		f.remedy = "Check --smtp. Mails wait in the queue until they can leave."
+	}
+	return f
+}
+
+// cause is the error without advice, on one line.
+func cause(err error) string {
+	var e *doorward.Error
+	if errors.As(err, &e) && e.Err != nil {
+		err = e.Err
+	}
+	return strings.Join(strings.Fields(plain(err)), " ")
 }

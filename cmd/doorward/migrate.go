@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ func configCommand() *cobra.Command {
 		Use: "check", Short: "Check the settings without starting anything",
 		Example: "  doorward config check --config /etc/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := s.nodeConfig(cmd); err != nil {
+			if _, err := s.read(cmd); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "The configuration is valid.")
@@ -40,12 +41,16 @@ func configCommand() *cobra.Command {
 }
 
 func openAPICommand() *cobra.Command {
-	var baseURL string
+	s := newSettings()
 	cmd := &cobra.Command{
 		Use: "openapi", Short: "Print the OpenAPI document",
-		Example: "  doorward openapi > openapi.json", Args: noArgs,
+		Example: "  doorward openapi --base-url https://auth.example.com > openapi.json", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			doc, err := web.Document(baseURL, version())
+			cfg, err := s.read(cmd)
+			if err != nil {
+				return err
+			}
+			doc, err := web.Document(strings.TrimSuffix(cfg.PublicURL().String(), "/"), version())
 			if err != nil {
 				return err
 			}
@@ -53,7 +58,7 @@ func openAPICommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&baseURL, "base-url", "http://localhost:8080", "address of the server in the document")
+	s.place(cmd.Flags())
 	return cmd
 }
 

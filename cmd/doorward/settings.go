@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +26,8 @@ import (
 
 // settings are the values of all flags that settings come from.
 type settings struct {
+	from origins
+
 	config, database, logFormat, logLevel string
 
 	baseURL, smtp, mailFrom string
@@ -45,23 +49,27 @@ type settings struct {
 
 // The groups of settings; a command takes those that mean something to it.
 func (s *settings) base(f *pflag.FlagSet) {
-	f.StringVar(&s.config, "config", "", "YAML `file` with settings")
-	f.StringVar(&s.database, "database", "sqlite:doorward.db", "sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts")
+	s.place(f)
+	f.StringVar(&s.database, "database", "sqlite:doorward.db", "`URL` sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts")
 	f.StringVar(&s.logFormat, "log-format", "", "json or text (default text on a terminal, else json)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&s.clockOffset, "clock-offset", 0, "move the clock; for tests of expiry")
 	_ = f.MarkHidden("clock-offset")
-	f.StringVar(&s.baseURL, "base-url", "", "address as seen from outside, a path allowed (default http:// and --listen)")
-	f.StringVar(&s.listen, "listen", "localhost:8080", "`address` to serve on")
+}
+
+func (s *settings) place(f *pflag.FlagSet) {
+	f.StringVar(&s.config, "config", "", "YAML `file` with settings")
+	f.StringVar(&s.baseURL, "base-url", "", "`URL` as seen from outside, a path allowed (default http:// and --listen)")
+	f.StringVar(&s.listen, "listen", "localhost:8080", "`address` to serve on, HOST:PORT")
 }
 
 func (s *settings) mail(f *pflag.FlagSet) {
-	f.StringVar(&s.smtp, "smtp", "log:", "smtp://user:pass@host:port, smtps://…, file:DIR or log:")
-	f.StringVar(&s.mailFrom, "mail-from", "Doorward <no-reply@localhost>", "sender of mails")
+	f.StringVar(&s.smtp, "smtp", "log:", "`URL` smtp://user:pass@host:port, smtps://…, file:DIR or log:")
+	f.StringVar(&s.mailFrom, "mail-from", "Doorward <no-reply@localhost>", "`sender` of mails")
 }
 
 func (s *settings) server(f *pflag.FlagSet) {
-	f.StringVar(&s.adminListen, "admin-listen", "", "`address` for /healthz and /readyz (default on the main one)")
+	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz and /readyz (default on the main one)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
 }
 
@@ -104,27 +112,29 @@ func settingNames() []string {
 	return names
 }
 
-// nodeConfig checks the settings and makes of them what a node is told.
-func (s *settings) nodeConfig(cmd *cobra.Command) (node.Config, error) {
-	if err := resolve(cmd); err != nil {
-		return node.Config{}, err
+// read gives the settings their values and makes of them what a node is told.
+func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
+	if s.from, err = resolve(cmd); err != nil {
+		return cfg, err
 	}
-	log, err := s.logger()
-	if err != nil {
-		return node.Config{}, err
-	}
+	return s.nodeConfig()
+}
+
+// nodeConfig checks the settings on the way.
+func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := node.Config{
 		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen,
+		Sessions:         doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		SessionsInMemory: s.inMemory, Lease: s.lease,
-		Sessions:          doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
 		PasswordMinLength: s.minLength,
 		Hash:              argon.Params{MemoryKiB: s.memoryKiB, Time: s.hashTime, Parallelism: 1},
 		Announce:          time.Second,
-		Clock:             s.clock(), Log: log, Version: version(),
+		Clock:             s.clock(), Version: version(),
 	}
 	for _, step := range []func(*node.Config) error{
-		s.checkAddresses, s.readBaseURL, s.checkClock, s.readProxies, s.checkSessions, s.checkPasswords, s.readList, s.openMail,
+		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.checkClock, s.readProxies,
+		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail,
 	} {
 		if err := step(&cfg); err != nil {
 			return cfg, err
@@ -133,44 +143,72 @@ func (s *settings) nodeConfig(cmd *cobra.Command) (node.Config, error) {
 	return cfg, nil
 }
 
+// wrong is the refusal of a setting, by the name of the place it came from. It
+// quotes no value: see quoted for those that are no secret.
+func (s *settings) wrong(name, format string, args ...any) error {
+	return badConfig("%s: %s", s.from.of(name), fmt.Sprintf(format, args...))
+}
+
+func (s *settings) quoted(name, value, format string, args ...any) error {
+	return badConfig("%s %q: %s", s.from.of(name), value, fmt.Sprintf(format, args...))
+}
+
 func (s *settings) clock() doorward.Clock {
 	offset := s.clockOffset
 	return func() time.Time { return time.Now().Add(offset) }
 }
 
-func (s *settings) logger() (*slog.Logger, error) {
+func (s *settings) openLog(cfg *node.Config) error {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
-		return nil, badConfig("--log-level %q: write debug, info, warn or error.", s.logLevel)
+	if level.UnmarshalText([]byte(s.logLevel)) != nil {
+		return s.quoted("log-level", s.logLevel, "write debug, info, warn or error.")
 	}
 	options := &slog.HandlerOptions{Level: level}
 	format := s.logFormat
 	if format == "" {
-		format = "json"
-		if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			format = "text"
-		}
+		format = formatFor(os.Stderr)
 	}
 	switch format {
 	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, options)), nil
+		cfg.Log = slog.New(slog.NewJSONHandler(os.Stderr, options))
 	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, options)), nil
+		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, options))
+	default:
+		return s.quoted("log-format", s.logFormat, "write json or text.")
 	}
-	return nil, badConfig("--log-format %q: write json or text.", s.logFormat)
+	return nil
+}
+
+func formatFor(f *os.File) string {
+	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		return "text"
+	}
+	return "json"
+}
+
+// checkDatabase must not repeat the value: it may hold a password anywhere.
+func (s *settings) checkDatabase(*node.Config) error {
+	if err := store.CheckDSN(s.database); err != nil {
+		return s.wrong("database", "%s.", plain(err))
+	}
+	return nil
 }
 
 func (s *settings) checkAddresses(*node.Config) error {
-	for flag, addr := range map[string]string{"listen": s.listen, "admin-listen": s.adminListen} {
-		if addr == "" && flag == "admin-listen" {
+	for _, a := range []struct{ name, value string }{{"listen", s.listen}, {"admin-listen", s.adminListen}} {
+		if a.value == "" && a.name == "admin-listen" {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return badConfig("--%s %q: write HOST:PORT, for example localhost:8080.", flag, addr)
+		_, port, err := net.SplitHostPort(a.value)
+		if err != nil {
+			return s.quoted(a.name, a.value, "write HOST:PORT, for example localhost:8080.")
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return s.quoted(a.name, a.value, "the port is a number from 0 to 65535; 0 takes a free one.")
 		}
 	}
 	if s.adminListen == s.listen && !strings.HasSuffix(s.listen, ":0") {
-		return badConfig("--admin-listen and --listen are the same address. Leave --admin-listen out to serve both there.")
+		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.of("admin-listen"), s.from.of("listen"))
 	}
 	return nil
 }
@@ -182,24 +220,28 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	u, err := url.Parse(s.baseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return badConfig("--base-url %q: write the address people open, for example https://auth.example.com.", s.baseURL)
+		return s.quoted("base-url", s.baseURL, "write the address that people open, for example https://auth.example.com.")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return badConfig("--base-url may have a host and a path, nothing else.")
-	case u.Scheme == "http" && !front.IsLoopback(u.Hostname()):
-		cfg.Log.Warn("base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL)
+		return s.wrong("base-url", "it may have a host and a path, nothing else.")
 	}
 	cfg.BaseURL = u
 	return nil
 }
 
+// plainAbroad reports whether browsers would keep the session cookie to
+// themselves: it is Secure, and the address is not.
+func plainAbroad(u *url.URL) bool {
+	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
+}
+
 // checkClock: an installation that people use must not run on a wrong clock.
 func (s *settings) checkClock(cfg *node.Config) error {
-	if s.clockOffset != 0 && cfg.BaseURL != nil && !front.IsLoopback(cfg.BaseURL.Hostname()) {
-		return badConfig("--clock-offset is for tests only and needs a --base-url on a loopback name.")
-	}
 	host, _, _ := net.SplitHostPort(s.listen)
-	if s.clockOffset != 0 && cfg.BaseURL == nil && !front.IsLoopback(host) {
-		return badConfig("--clock-offset is for tests only and needs a --listen on a loopback name.")
+	if cfg.BaseURL != nil {
+		host = cfg.BaseURL.Hostname()
+	}
+	if s.clockOffset != 0 && !front.IsLoopback(host) {
+		return s.wrong("clock-offset", "it is for tests only and needs a --base-url on a loopback name.")
 	}
 	return nil
 }
@@ -208,7 +250,7 @@ func (s *settings) readProxies(cfg *node.Config) error {
 	for _, text := range s.proxies {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return badConfig("--trusted-proxies %q: write networks as in 10.0.0.0/8,fd00::/8.", text)
+			return s.quoted("trusted-proxies", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
 		}
 		cfg.Proxies = append(cfg.Proxies, prefix.Masked())
 	}
@@ -217,16 +259,41 @@ func (s *settings) readProxies(cfg *node.Config) error {
 
 func (s *settings) checkSessions(*node.Config) error {
 	switch {
-	case s.sessionIdle < time.Second || s.sessionAbsolute < time.Second:
-		return badConfig("--session-idle and --session-absolute are 1s at least.")
+	case s.sessionIdle < time.Second:
+		return s.wrong("session-idle", "it is 1s at least.")
+	case s.sessionAbsolute < time.Second:
+		return s.wrong("session-absolute", "it is 1s at least.")
 	case s.sessionIdle > s.sessionAbsolute:
-		return badConfig("--session-idle %v is longer than --session-absolute %v, so it would never count. Make it shorter.", s.sessionIdle, s.sessionAbsolute)
+		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
+			s.from.of("session-idle"), short(s.sessionIdle), short(s.sessionAbsolute), s.from.of("session-absolute"))
 	case s.lease < store.MinLease || s.lease > store.MaxLease:
-		return badConfig("--revocation-lease is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", store.MinLease, store.MaxLease)
+		return s.wrong("revocation-lease", "it is %s to %s: a revocation may wait for a whole lease, and every request is answered within 3s.",
+			short(store.MinLease), short(store.MaxLease))
 	case s.inMemory < 1000:
-		return badConfig("--sessions-in-memory is 1000 at least.")
-	case s.sessionLimit < 0 || s.limitAccount < 0 || s.limitIP < 0:
-		return badConfig("--session-limit, --limit-login-account and --limit-login-ip may not be negative; 0 switches a limit off.")
+		return s.wrong("sessions-in-memory", "it is 1000 at least.")
+	}
+	return nil
+}
+
+// short writes 25h as 25h, not as 25h0m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func (s *settings) checkLimits(*node.Config) error {
+	for _, l := range []struct {
+		name  string
+		value int
+	}{{"session-limit", s.sessionLimit}, {"limit-login-account", s.limitAccount}, {"limit-login-ip", s.limitIP}} {
+		if l.value < 0 {
+			return s.wrong(l.name, "it may not be negative; 0 switches the limit off.")
+		}
 	}
 	return nil
 }
@@ -236,10 +303,10 @@ const shortest = 8
 
 func (s *settings) checkPasswords(cfg *node.Config) error {
 	if s.minLength < shortest || s.minLength > credential.MaxPasswordLength {
-		return badConfig("--password-min-length is %d to %d.", shortest, credential.MaxPasswordLength)
+		return s.wrong("password-min-length", "it is %d to %d.", shortest, credential.MaxPasswordLength)
 	}
 	if err := cfg.Hash.Check(); err != nil {
-		return badConfig("--password-memory-kib, --password-time: %w", err)
+		return badConfig("%s, %s: %s.", s.from.of("password-memory-kib"), s.from.of("password-time"), plain(err))
 	}
 	if s.memoryKiB < argon.Default.MemoryKiB && uint64(s.memoryKiB)*uint64(s.hashTime) < uint64(argon.Default.MemoryKiB)*uint64(argon.Default.Time) {
 		cfg.Log.Warn("password hashes are weaker than OWASP's minimum (m=19456, t=2)", "memoryKiB", s.memoryKiB, "time", s.hashTime)
@@ -254,21 +321,24 @@ func (s *settings) readList(cfg *node.Config) error {
 	}
 	f, err := os.Open(s.passwordList)
 	if err != nil {
-		return badConfig("--password-list: %w", err)
+		return s.wrong("password-list", "%s", unreadable(s.passwordList, err))
 	}
 	defer f.Close()
 	if cfg.CommonPasswords, err = commonpw.Load(f); err != nil {
-		return badConfig("--password-list %s: %w", s.passwordList, err)
+		return s.quoted("password-list", s.passwordList, "%s.", plain(err))
 	}
 	return nil
 }
 
+// openMail relies on package smtp to say which of the two settings is wrong,
+// and to repeat no part of them.
 func (s *settings) openMail(cfg *node.Config) (err error) {
-	if s.smtp == "" {
-		s.smtp, s.mailFrom = "log:", "Doorward <no-reply@localhost>"
-	}
 	if cfg.Transport, err = smtp.Open(s.smtp, s.mailFrom, cfg.Log); err != nil {
-		return badConfig("--smtp, --mail-from: %w", err)
+		named := strings.NewReplacer("mail destination", s.from.of("smtp"), "mail sender", s.from.of("mail-from"))
+		return badConfig("%s.", named.Replace(err.Error()))
 	}
 	return nil
 }
+
+// mailIsLogged reports whether mails go nowhere but to the log.
+func (s *settings) mailIsLogged() bool { return strings.EqualFold(s.smtp, "log:") }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,18 +13,11 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// group is a command that only has commands below it.
-func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(below...)
-	return cmd
-}
-
 // act is a command that works on the database, beside a running server or not.
 func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := s.nodeConfig(cmd)
+		cfg, err := s.read(cmd)
 		if err != nil {
 			return err
 		}
@@ -54,9 +50,9 @@ func tenantCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Make a tenant and invite its first OWNER",
 		Long: `Create brings the schema up to date, makes the tenant, mails its first OWNER an
-invitation and prints a link that does the same. The link is valid for 7 days
-and once. If the mail server does not take the mail now, a running server
-tries again.`,
+invitation and prints a link that does the same, on the last line. Either works,
+within 7 days and once. If the mail server does not take the mail now, a running
+server goes on trying.`,
 		Example: `  doorward tenant create --name Acme --owner-email owner@acme.example`,
 		Args:    noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -64,12 +60,10 @@ tries again.`,
 		if err != nil {
 			return err
 		}
-		if err := n.App.Mail.Deliver(cmd.Context()); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Tenant %s (%s) is made. Its first OWNER, %s, registers here:\n%s/accept#token=%s\n",
-			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, n.URL(), created.Token.Reveal())
-		return nil
+		mail, err := deliver(cmd.Context(), n, created.Invitation.ID)
+		fmt.Fprintf(cmd.OutOrStdout(), "Tenant %s (%s) is made and %s invited as its first OWNER.\n%s\nThis link registers, too:\n%s/accept#token=%s\n",
+			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
+		return err
 	})
 	s.mail(cmd.Flags())
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
@@ -77,18 +71,32 @@ tries again.`,
 	return needs(cmd, "name", "owner-email")
 }
 
-// needs refuses the command without the flags; cobra's own check runs before
-// the environment is read and words it for programmers.
-func needs(cmd *cobra.Command, names ...string) *cobra.Command {
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		for _, name := range names {
-			if !cmd.Flags().Changed(name) {
-				return badUse("--%s is missing. For example:\n%s", name, cmd.Example)
-			}
+// A running server may have taken the mail first and be sending it right now.
+const (
+	looks     = 20
+	lookEvery = 100 * time.Millisecond
+)
+
+// deliver sends what is queued and says how the invitation's mail has fared.
+// The tenant is made whatever comes of it.
+func deliver(ctx context.Context, n *node.Node, invitationID string) (string, error) {
+	delivered := n.App.Mail.Deliver(ctx)
+	for range looks {
+		inv, err := n.DB.Read().Invitation(ctx, invitationID)
+		switch {
+		case err != nil:
+			return "Whether the mail has left is unknown.", errors.Join(delivered, err)
+		case inv.Delivery == doorward.DeliverySent:
+			return "The mail has left.", delivered
+		case inv.Delivery == doorward.DeliveryFailed:
+			return "The mail can't be delivered.", delivered
 		}
-		return nil
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
 	}
-	return cmd
+	return "The mail has not left yet; a running server goes on trying.", delivered
 }
 
 func tenantListCommand() *cobra.Command {
@@ -101,17 +109,8 @@ func tenantListCommand() *cobra.Command {
 		for _, t := range all {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Name, t.Status, t.CreatedAt.Format("2006-01-02"))
 		}
-		return firstError(err, w.Flush())
+		return errors.Join(err, w.Flush())
 	})
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func tenantFreezeCommand() *cobra.Command {
@@ -139,13 +138,4 @@ func tenantThawCommand() *cobra.Command {
 		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People sign in anew.")
 		return nil
 	})
-}
-
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return badUse("%s takes one %s. For example:\n%s", cmd.CommandPath(), what, cmd.Example)
-		}
-		return nil
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -28,7 +29,7 @@ func userListCommand() *cobra.Command {
 		for _, u := range all {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Status, u.TenantName, u.TenantID, u.ID)
 		}
-		return firstError(err, w.Flush())
+		return errors.Join(err, w.Flush())
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to list")
 	return cmd
@@ -44,7 +45,7 @@ func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, 
 			return err
 		}
 		if len(found) > 1 {
-			return badUse("%s is in several tenants. Name one:%s", args[0], tenantFlags(found))
+			return badUse("%s is in several tenants. Name one with%s", args[0], tenantFlags(found))
 		}
 		return do(cmd, n, found[0])
 	})
@@ -101,5 +102,6 @@ func userSetRoleCommand() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER or VIEWER")
+	offer(cmd, "role", "OWNER", "ADMIN", "USER", "VIEWER")
 	return needs(cmd, "role")
 }

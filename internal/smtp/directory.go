@@ -42,15 +42,14 @@ func openDirectory(path string, from *mail.Address) (Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mail directory: %w", err)
 	}
-	d := &directory{path: path, from: from}
-	if err := d.create(); err != nil {
-		return nil, err
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("mail directory: %s is not a directory", path)
 	}
-	return d, nil
+	return &directory{path: path, from: from}, nil
 }
 
-// create makes the directory, for its owner only: mails hold links that let
-// people in.
+// create makes the directory, if need be again, for its owner only: mails hold
+// links that let people in.
 func (d *directory) create() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("mail directory: %w", err)
@@ -67,7 +66,10 @@ func (d *directory) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	temporary, err := d.write(ctx, bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")))
+	if err := d.create(); err != nil {
+		return err
+	}
+	temporary, err := write(ctx, d.path, bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")))
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func (d *directory) Send(ctx context.Context, m Message) error {
 }
 
 func (d *directory) Check(ctx context.Context) error {
-	probe, err := d.write(ctx, []byte("Doorward tries whether it can write here.\n"))
+	probe, err := write(ctx, existing(d.path), []byte("Doorward tries whether it can write here.\n"))
 	if err != nil {
 		return err
 	}
@@ -89,21 +91,26 @@ func (d *directory) Check(ctx context.Context) error {
 	return nil
 }
 
+// existing is the directory, or the one above in which it would be made.
+func existing(path string) string {
+	for {
+		_, err := os.Stat(path)
+		above := filepath.Dir(path)
+		if !errors.Is(err, fs.ErrNotExist) || above == path {
+			return path
+		}
+		path = above
+	}
+}
+
 // write puts content into a new file, safe on the disk, under a name that
 // nobody takes for a mail. A crash can leave such a file (.*.tmp) behind; it is
-// never a mail that was reported as sent. A directory that somebody has removed
-// comes back.
-func (d *directory) write(ctx context.Context, content []byte) (string, error) {
+// never a mail that was reported as sent.
+func write(ctx context.Context, dir string, content []byte) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", fmt.Errorf("mail directory: %w", err)
 	}
-	f, err := os.CreateTemp(d.path, ".*.tmp") // mode 0600
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := d.create(); err != nil {
-			return "", err
-		}
-		f, err = os.CreateTemp(d.path, ".*.tmp")
-	}
+	f, err := os.CreateTemp(dir, ".*.tmp") // mode 0600
 	if err != nil {
 		return "", fmt.Errorf("mail directory: %w", err)
 	}

@@ -209,11 +209,13 @@ func watch(t *testing.T, dir string, done <-chan error) {
 func TestDirectoryComesBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mails")
 	transport := mustOpen(t, "file:"+dir)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := transport.Send(soon(t), sample()); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := transport.Send(soon(t), sample()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := len(files(t, dir)); got != 1 {
 		t.Errorf("%d mails, want 1", got)
@@ -222,8 +224,10 @@ func TestDirectoryComesBack(t *testing.T) {
 
 func TestCheckOfADirectoryLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := mustOpen(t, "file:"+dir).Check(soon(t)); err != nil {
-		t.Fatal(err)
+	for _, dest := range []string{dir, filepath.Join(dir, "not", "there")} {
+		if err := mustOpen(t, "file:"+dest).Check(soon(t)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := files(t, dir); len(got) != 0 {
 		t.Errorf("left behind: %v", got)
@@ -233,9 +237,6 @@ func TestCheckOfADirectoryLeavesNothing(t *testing.T) {
 func TestUnusableDirectoryIsTemporary(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mails")
 	transport := mustOpen(t, "file:"+dir)
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file is in its place
 		t.Fatal(err)
 	}

@@ -79,14 +79,15 @@ type Transport interface {
 
 	// Check tries the destination without sending: for a mail server it
 	// connects, secures the connection, signs in and leaves; for a directory
-	// it writes a file and removes it again; the log always passes.
+	// it writes a file, there or where the directory would be made, and removes
+	// it again; the log always passes.
 	Check(ctx context.Context) error
 }
 
 // Open makes the Transport for a destination as the package comment lists them.
 // From is the sender of all mails, as in "Doorward <no-reply@example.com>". A
-// mail server is not contacted yet; a directory is created. Warnings and the
-// mails of log: go to log, or to slog.Default when it is nil.
+// mail server is not contacted yet, a directory is made with its first mail.
+// Warnings and the mails of log: go to log, or to slog.Default when it is nil.
 //
 // Errors say what to write instead and never repeat any part of dest, since a
 // mistyped one may hold the password anywhere.

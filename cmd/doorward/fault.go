@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// The exit codes.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitConfig      = 3
+	exitUnavailable = 4
+)
+
+// failure is an error with an exit code of its own.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func badUse(format string, args ...any) error {
+	return &failure{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func badConfig(format string, args ...any) error {
+	return &failure{exitConfig, fmt.Errorf(format, args...)}
+}
+
+func exitCode(err error) int {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f.code
+	case errors.Is(err, context.Canceled):
+		return exitFailed
+	case errors.Is(err, store.ErrSchema), doorward.HasCode(err, doorward.CodeUnavailable):
+		return exitUnavailable
+	case doorward.HasCode(err, doorward.CodeValidationFailed):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// describe is the error as the person at the terminal is to read it.
+func describe(err error) string {
+	var ours *doorward.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "stopped before it was done."
+	case errors.Is(err, syscall.EADDRINUSE):
+		return describeTaken(err)
+	case !errors.As(err, &ours):
+		return plain(err)
+	case ours.Code == doorward.CodeUnavailable:
+		return describeUnavailable(ours)
+	case len(ours.Fields) > 0:
+		return describeFields(ours.Fields)
+	case ours.Detail != "":
+		return ours.Detail
+	}
+	return ours.Code.Problem().Help
+}
+
+func describeTaken(err error) string {
+	where := "the address"
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Addr != nil {
+		where = op.Addr.String()
+	}
+	return where + " is taken by another program.\n  Stop that one, or choose another address with --listen."
+}
+
+func describeUnavailable(e *doorward.Error) string {
+	if file := (*fs.PathError)(nil); errors.As(e, &file) && file.Op == "stat" && errors.Is(file, fs.ErrNotExist) {
+		return fmt.Sprintf("there is no database file %s.\n  \"doorward migrate\" and \"doorward serve\" make it; --database names another one.", file.Path)
+	}
+	return "the database can't be used: " + plain(e.Err) + "\n  \"doorward doctor\" shows what else is wrong."
+}
+
+// describeFields speaks of flags where the API speaks of members of a body.
+func describeFields(faults []doorward.FieldError) string {
+	var lines []string
+	for _, f := range faults {
+		lines = append(lines, flagOf(f.Pointer)+": "+f.Message)
+	}
+	return strings.Join(lines, "\n  ")
+}
+
+// flagOf turns "/ownerEmail" into "--owner-email".
+func flagOf(pointer string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimPrefix(pointer, "/") {
+		if unicode.IsUpper(r) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return "--" + b.String()
+}
+
+// plain is an error's own text without the names of our packages, and without
+// the lines that a database client repeats for each way that it has tried.
+func plain(err error) string {
+	text := strings.TrimSuffix(err.Error(), ": "+store.ErrSchema.Error())
+	for _, name := range []string{"node: ", "store: ", "argon: ", "commonpw: "} {
+		text = strings.TrimPrefix(text, name)
+	}
+	lines := slices.Compact(strings.Split(text, "\n"))
+	return strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  ")
+}
+
+// wrongFlag words what the flag parser found for people who know no Go.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var value *pflag.InvalidValueError
+	what := plain(err) + "."
+	switch {
+	case errors.As(err, &unknown):
+		what = fmt.Sprintf("there is no flag %s.%s", asTyped(unknown), suggest(asTyped(unknown), flagsOf(cmd)))
+	case errors.As(err, &bare):
+		what = fmt.Sprintf("--%s needs a value.", bare.GetFlag().Name)
+	case errors.As(err, &value):
+		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), wanted(value.GetFlag()))
+	}
+	return badUse("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
+}
+
+func asTyped(e *pflag.NotExistError) string {
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		return "-" + short
+	}
+	return "--" + e.GetSpecifiedName()
+}
+
+func flagsOf(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// wanted says how the value of a flag is written.
+func wanted(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "write true or false."
+	case "duration":
+		return "write a time with its unit, as in 90s, 30m or 24h."
+	case "int", "uint32":
+		return "write a whole number."
+	case "stringSlice":
+		return "write values separated by commas."
+	}
+	return "this is no value for it."
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasSubCommands() {
+		return badUse("%q is one word too many; \"%s\" takes flags only.", args[0], cmd.CommandPath())
+	}
+	var names []string
+	for _, below := range cmd.Commands() {
+		names = append(names, below.Name())
+	}
+	return badUse("there is no command %q.%s\n  \"%s --help\" lists the commands.", args[0], suggest(args[0], names), cmd.CommandPath())
+}
+
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return badUse("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), what, cmd.Example)
+	}
+}
+
+// needs refuses the command without the flags. It does not use cobra's own
+// check, which words it for programmers.
+func needs(cmd *cobra.Command, names ...string) *cobra.Command {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range names {
+			if !cmd.Flags().Changed(name) {
+				return badUse("--%s is missing, for example:\n%s", name, cmd.Example)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// suggest is a hint at the nearest name, if one is near.
+func suggest(name string, known []string) string {
+	best, distance := "", 1+max(2, len(name)/4)
+	for _, k := range known {
+		if d := editDistance(name, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %s?", best)
+}
+
+// editDistance is Levenshtein's.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// offer has the shell complete the values of a flag.
+func offer(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that aren't there
+}

@@ -1,0 +1,20 @@
+// Gives each example a button that copies it. Where the clipboard can't be
+// had (plain http from another machine) there is none.
+
+if (navigator.clipboard) {
+	for (const figure of document.querySelectorAll("figure")) {
+		const example = figure.querySelector("pre");
+		const button = document.createElement("button");
+		button.type = "button";
+		button.className = "copy";
+		button.textContent = "Copy";
+		button.setAttribute("aria-live", "polite");
+		button.setAttribute("aria-describedby", example.getAttribute("aria-labelledby"));
+		button.addEventListener("click", async () => {
+			const copied = await navigator.clipboard.writeText(example.textContent).then(() => true, () => false);
+			button.textContent = copied ? "Copied" : "Not allowed";
+			setTimeout(() => { button.textContent = "Copy"; }, 2000);
+		});
+		figure.querySelector("figcaption").after(button);
+	}
+}

@@ -1,0 +1,99 @@
+package pages
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+// problemPage is the page behind a problem's type.
+type problemPage struct {
+	doorward.Problem
+	Status    int
+	Endpoints []endpoint // that name the code
+	Body      []token
+}
+
+// byStatus is a part of the list of all problems.
+type byStatus struct {
+	Status   int
+	Problems []doorward.Problem
+}
+
+// problemPages makes the page of each code and the list of them.
+func (p *press) problemPages(ref *reference) []front.Route {
+	pages := map[string]content{}
+	lists := map[int]*byStatus{}
+	for _, about := range doorward.Problems() {
+		status := front.Status(about.Code)
+		pages[string(about.Code)] = p.page(view{
+			File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
+				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
+			},
+		})
+		if lists[status] == nil {
+			lists[status] = &byStatus{Status: status}
+		}
+		lists[status].Problems = append(lists[status].Problems, about)
+	}
+	var index []byStatus
+	for _, l := range inOrder(lists) {
+		index = append(index, *l)
+	}
+	return []front.Route{
+		get("/problems", p.page(view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index})),
+		front.On("GET /problems/{code}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+			page, ok := pages[c.R.PathValue("code")]
+			if !ok {
+				return doorward.Fail(doorward.CodeNotFound, "There is no problem of this name. All are listed at /problems.")
+			}
+			return page.write(c)
+		}), front.Doc{}),
+	}
+}
+
+// answering returns the endpoints that name the code among their errors.
+func (r *reference) answering(code doorward.Code) []endpoint {
+	var all []endpoint
+	for e := range r.endpoints() {
+		if slices.ContainsFunc(e.Errors, func(f failure) bool {
+			return slices.ContainsFunc(f.Codes, func(p doorward.Problem) bool { return p.Code == code })
+		}) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// problem is the body of an answer with the code, from an endpoint that names
+// it if there is one.
+func (r *reference) problem(code doorward.Code) pairs {
+	instance := "/api/v2/"
+	if from := r.answering(code); len(from) > 0 {
+		instance = from[0].Path
+	}
+	return problem(code, r.Server, instance)
+}
+
+func problem(code doorward.Code, server, instance string) pairs {
+	about := code.Problem()
+	p := pairs{
+		{"type", server + front.ProblemPath(code)},
+		{"title", about.Title},
+		{"status", front.Status(code)},
+		{"detail", about.Help},
+		{"instance", instance},
+		{"code", code},
+		{"requestId", "req_7d2c5tpae7kq2m5x3yh4n6rj7w"},
+	}
+	switch code {
+	case doorward.CodeValidationFailed:
+		fault := pairs{{"pointer", stock["pointer"]}, {"code", stock["code"]}, {"message", stock["message"]}}
+		return append(p, pair{"errors", []any{fault}})
+	case doorward.CodeInvitationPending:
+		return append(p, pair{"invitationId", "inv_3yh4n6rj7wd2c5tpae7kq2m5x7"})
+	}
+	return p
+}

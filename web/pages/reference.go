@@ -1,0 +1,365 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+)
+
+// reference is what the page of the API shows.
+type reference struct {
+	About   []string // paragraphs
+	Server  string
+	Steps   []endpoint // the way through the API for a first time
+	Groups  []group
+	Objects []object
+	Roles   []doorward.Role // the highest first
+	Actions []doorward.Action
+}
+
+type group struct {
+	ID, Name, Description string
+	Endpoints             []endpoint
+}
+
+type endpoint struct {
+	Base                 string // path of the base URL, for links
+	ID, Method, Path     string
+	Summary, Description string
+	Who                  string
+	Action               doorward.Action // empty when no role is needed
+	Parameters           []member
+	Members              []member
+	Curl                 []token
+	Answer               answer
+	Errors               []failure
+}
+
+// answer is what a success looks like.
+type answer struct {
+	Status  int
+	Cookie  string // what is said of Set-Cookie
+	Members []member
+	Body    []token
+}
+
+// member is one of a JSON object.
+type member struct {
+	Name, Type  string
+	Object      string // the id of the object that it is or lists
+	Required    bool
+	Description string
+	Limits      []string
+	Example     string
+}
+
+// object is a schema that answers share.
+type object struct {
+	ID, Name string
+	Members  []member
+	Body     []token
+}
+
+// failure lists the codes that an endpoint answers with one status.
+type failure struct {
+	Status int
+	Codes  []doorward.Problem
+}
+
+// firstSteps are the operations that lead somebody new through a session.
+var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
+
+func newReference(s *spec, base string) *reference {
+	r := &reference{Server: s.server(), About: strings.Split(s.Info.Description, "\n\n"), Actions: doorward.RoleOwner.Permissions()}
+	r.Roles = slices.Clone(doorward.Roles)
+	slices.Reverse(r.Roles)
+	for _, tag := range s.Tags {
+		g := group{ID: "group-" + slug(tag.Name), Name: tag.Name, Description: tag.Description}
+		g.Endpoints = s.endpoints(tag.Name, base)
+		r.Groups = append(r.Groups, g)
+	}
+	for _, id := range firstSteps {
+		if e, ok := r.endpoint(id); ok {
+			r.Steps = append(r.Steps, e)
+		}
+	}
+	r.Objects = s.objects()
+	return r
+}
+
+func (r *reference) endpoint(id string) (endpoint, bool) {
+	for e := range r.endpoints() {
+		if e.ID == id {
+			return e, true
+		}
+	}
+	return endpoint{}, false
+}
+
+// endpoints walks through all groups.
+func (r *reference) endpoints() iter.Seq[endpoint] {
+	return func(yield func(endpoint) bool) {
+		for _, g := range r.Groups {
+			for _, e := range g.Endpoints {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// endpoints returns those of a tag, by path and method.
+func (s *spec) endpoints(tag, base string) []endpoint {
+	var all []endpoint
+	for path, methods := range inOrder(s.Paths) {
+		for method, op := range inOrder(methods) {
+			if slices.Contains(op.Tags, tag) {
+				e := s.endpoint(strings.ToUpper(method), path, op)
+				e.Base = base
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+func (s *spec) endpoint(method, path string, op *operation) endpoint {
+	e := endpoint{
+		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: op.Description,
+		Parameters: s.parameters(op), Curl: s.curl(method, path, op), Answer: s.answer(op), Errors: op.failures(),
+	}
+	e.Who, e.Action = who(op.Action)
+	if op.RequestBody != nil {
+		e.Members = s.members(op.RequestBody.Content.json())
+	}
+	return e
+}
+
+// who says in words whom x-action lets in; with the action that a role has to
+// grant, if it is one.
+func who(action string) (string, doorward.Action) {
+	switch action {
+	case "public":
+		return "Anyone, without a session", ""
+	case "optional":
+		return "Anyone, with or without a session", ""
+	case "session":
+		return "Everyone who is signed in", ""
+	case "operator":
+		return "The operator, with an operator key", ""
+	}
+	var roles []string
+	for _, r := range slices.Backward(doorward.Roles) {
+		if r.May(doorward.Action(action)) {
+			roles = append(roles, string(r))
+		}
+	}
+	return strings.Join(roles, ", "), doorward.Action(action)
+}
+
+func (s *spec) answer(op *operation) answer {
+	status, res := op.success()
+	a := answer{Status: number(status), Cookie: res.Headers["Set-Cookie"].Description}
+	if sc := res.Content.json(); sc != nil {
+		a.Members, a.Body = s.members(sc), encode(s.value("", sc), "")
+	}
+	return a
+}
+
+// members describes the members of an object.
+func (s *spec) members(sc *schema) []member {
+	sc, _ = s.follow(sc)
+	var all []member
+	for _, name := range sc.names() {
+		m := sc.Properties[name]
+		all = append(all, s.member(name, m, slices.Contains(sc.Required, name), m.Description))
+	}
+	return all
+}
+
+func (s *spec) member(name string, sc *schema, required bool, description string) member {
+	typ, obj := s.typeOf(sc)
+	return member{
+		Name: name, Type: typ, Object: obj, Required: required,
+		Description: description, Limits: sc.limits(), Example: sc.example(),
+	}
+}
+
+// parameters describes those of the path and of the query.
+func (s *spec) parameters(op *operation) []member {
+	var all []member
+	for _, p := range op.Parameters {
+		m := s.member(p.Name, p.Schema, p.Required, p.Description)
+		m.Type += " in the " + p.In
+		all = append(all, m)
+	}
+	return all
+}
+
+// typeOf names the type, and the id of the object if it has to do with one.
+func (s *spec) typeOf(sc *schema) (name, object string) {
+	if sc.Ref != "" {
+		_, name = s.follow(sc)
+		return name, objectID(name)
+	}
+	if sc.Items != nil {
+		name, object = s.typeOf(sc.Items)
+		return "list of " + name, object
+	}
+	name = strings.Join(sc.Type, " or ")
+	if named := formats[sc.Format]; named != "" {
+		name += ", " + named
+	}
+	return name, ""
+}
+
+// formats are the words for what a format adds to a type.
+var formats = map[string]string{
+	"email": "e-mail address", "date-time": "RFC 3339 time in UTC", "uri": "address", "password": "secret",
+}
+
+func (sc *schema) limits() []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if len(sc.Enum) > 0 {
+		var values []string
+		for _, v := range sc.Enum {
+			values = append(values, fmt.Sprintf("`%v`", v))
+		}
+		add("One of %s", strings.Join(values, ", "))
+	}
+	if sc.Minimum != nil && sc.Maximum != nil {
+		add("%g to %g", *sc.Minimum, *sc.Maximum)
+	}
+	if sc.MinLength != nil && sc.MaxLength != nil {
+		if *sc.MinLength == *sc.MaxLength {
+			add("%d characters", *sc.MinLength)
+		} else {
+			add("%d to %d characters", *sc.MinLength, *sc.MaxLength)
+		}
+	}
+	if sc.MaxItems != nil {
+		add("At most %d", *sc.MaxItems)
+	}
+	return all
+}
+
+func (sc *schema) example() string {
+	if len(sc.Examples) == 0 {
+		return ""
+	}
+	return quote(sc.Examples[0])
+}
+
+// objects returns the schemas that endpoints share, by name: those that members
+// refer to, and the problem. The body of one endpoint is shown with it.
+func (s *spec) objects() []object {
+	shared := map[string]*schema{}
+	for _, methods := range s.Paths {
+		for _, op := range methods {
+			_, res := op.success()
+			s.visit(shared, res.Content.json(), false)
+			if op.RequestBody != nil {
+				s.visit(shared, op.RequestBody.Content.json(), false)
+			}
+			for _, res := range op.Responses {
+				s.visit(shared, res.Content["application/problem+json"].Schema, true)
+			}
+		}
+	}
+	var all []object
+	for name, sc := range inOrder(shared) {
+		body := s.object(sc)
+		if name == "Problem" {
+			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
+		}
+		all = append(all, object{ID: objectID(name), Name: name, Members: s.members(sc), Body: encode(body, "")})
+	}
+	return all
+}
+
+// visit collects the schemas that sc refers to, and sc itself if it is shared.
+func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
+	if sc == nil {
+		return
+	}
+	target, name := s.follow(sc)
+	if seen[name] != nil {
+		return
+	}
+	if shared && name != "" {
+		seen[name] = target
+	}
+	s.visit(seen, target.Items, true)
+	for _, m := range target.Properties {
+		s.visit(seen, m, true)
+	}
+}
+
+func objectID(name string) string { return "object-" + slug(name) }
+
+var code = regexp.MustCompile("`([a-z_]+)`")
+
+// failures reads the codes that the description of each response names.
+func (o *operation) failures() []failure {
+	var all []failure
+	for status, res := range inOrder(o.Responses) {
+		f := failure{Status: number(status)}
+		for _, found := range code.FindAllStringSubmatch(res.Description, -1) {
+			if c := doorward.Code(found[1]); c.Problem().Code == c {
+				f.Codes = append(f.Codes, c.Problem())
+			}
+		}
+		if len(f.Codes) > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// span is a piece of a sentence; code is what stood between backticks.
+type span struct {
+	Code bool
+	Text string
+}
+
+func spans(text string) []span {
+	var all []span
+	for i, part := range strings.Split(text, "`") {
+		if part != "" {
+			all = append(all, span{Code: i%2 == 1, Text: part})
+		}
+	}
+	return all
+}
+
+// statusText is the status with its name, as in "404 Not Found".
+func statusText(status int) string { return strconv.Itoa(status) + " " + http.StatusText(status) }
+
+// number reads a status; those that are none ("default") are 0.
+func number(status string) int {
+	n, _ := strconv.Atoi(status)
+	return n
+}
+
+func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
+
+// inOrder walks through a map by the order of its keys.
+func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"golang.org/x/net/html"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/front"
+)
+
+// document reads the OpenAPI description that the server gives.
+func document(t *testing.T, server *doorwardtest.Server) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(get(t, server.URL+"/openapi.json").body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// operations calls fn for each operation with its part of the reference.
+func operations(t *testing.T, server *doorwardtest.Server, fn func(method, path string, op *openapi3.Operation, part *html.Node)) {
+	t.Helper()
+	docs := page(t, server.URL+"/docs")
+	for path, item := range document(t, server).Paths.Map() {
+		for method, op := range item.Operations() {
+			part := byID(docs, op.OperationID)
+			if part == nil {
+				t.Errorf("the reference has no %s", op.OperationID)
+				continue
+			}
+			fn(method, path, op, part)
+		}
+	}
+}
+
+func TestReferenceSaysWhatTheDocumentSays(t *testing.T) {
+	operations(t, doorwardtest.Start(t), func(method, path string, op *openapi3.Operation, part *html.Node) {
+		want := []string{method, path, op.Summary, strings.ReplaceAll(op.Description, "`", "")}
+		if op.RequestBody != nil {
+			for name, member := range op.RequestBody.Value.Content["application/json"].Schema.Value.Properties {
+				want = append(want, name, member.Value.Description)
+			}
+		}
+		for _, p := range op.Parameters {
+			want = append(want, p.Value.Name)
+		}
+		for status, res := range op.Responses.Map() {
+			want = append(want, status)
+			want = append(want, codes.FindAllString(*res.Value.Description, -1)...)
+		}
+		said := text(part)
+		for _, w := range want {
+			if !strings.Contains(said, w) {
+				t.Errorf("the reference of %s does not say %q", op.OperationID, w)
+			}
+		}
+	})
+}
+
+var codes = regexp.MustCompile(`[a-z]+_[a-z_]+|forbidden|unauthenticated|unavailable`)
+
+func TestReferenceLinksErrorsByStatus(t *testing.T) {
+	operations(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+		linked := map[string]bool{}
+		for row := range elements(find(part, "dl"), "div") {
+			status, _, _ := strings.Cut(text(find(row, "dt")), " ")
+			for a := range elements(row, "a") {
+				linked[status+" "+attr(a, "href")] = true
+			}
+		}
+		for status, res := range op.Responses.Map() {
+			for _, code := range codes.FindAllString(*res.Value.Description, -1) {
+				if !linked[status+" "+front.ProblemPath(doorward.Code(code))] {
+					t.Errorf("%s: %s %s is not linked", op.OperationID, status, code)
+				}
+			}
+		}
+	})
+}
+
+func TestReferenceSaysWhoMay(t *testing.T) {
+	docs := page(t, doorwardtest.Start(t).URL+"/docs")
+	for id, want := range map[string]string{
+		"invite":           "Roles with user.invite: OWNER, ADMIN",
+		"login":            "Anyone, without a session",
+		"acceptInvitation": "Anyone, with or without a session",
+		"session":          "Everyone who is signed in",
+		"introspect":       "The operator, with an operator key",
+	} {
+		if said := text(byID(docs, id)); !strings.Contains(said, want) {
+			t.Errorf("of %s it does not say that it is for %q", id, want)
+		}
+	}
+}
+
+func TestAnswersInTheReferenceAreValid(t *testing.T) {
+	server := doorwardtest.Start(t)
+	operations(t, server, func(_, _ string, op *openapi3.Operation, part *html.Node) {
+		for status, res := range op.Responses.Map() {
+			if media := res.Value.Content["application/json"]; media != nil && status[0] == '2' {
+				valid(t, op.OperationID, media.Schema.Value, example(part, op.OperationID+"-body"))
+			}
+		}
+	})
+	docs := page(t, server.URL+"/docs")
+	problem := document(t, server).Components.Schemas["Problem"].Value
+	valid(t, "the object", problem, example(byID(docs, "object-problem"), "object-problem-body"))
+	for _, about := range doorward.Problems() {
+		valid(t, string(about.Code), problem, example(page(t, server.URL+front.ProblemPath(about.Code)), "example"))
+	}
+}
+
+func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(example), &v); err != nil {
+		t.Errorf("%s: %v in %s", what, err, example)
+		return
+	}
+	if err := schema.VisitJSON(v); err != nil {
+		t.Errorf("%s: the example is not as the document says: %v", what, err)
+	}
+}
+
+// example returns the text of the block that the caption labels.
+func example(n *html.Node, caption string) string {
+	for pre := range elements(n, "pre") {
+		if slices.Contains(strings.Fields(attr(pre, "aria-labelledby")), caption) {
+			return text(pre)
+		}
+	}
+	return ""
+}
+
+// The shell reads the examples as it would after copying; the server has to
+// understand each.
+func TestExamplesWorkAsTheyStand(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"))
+	acme := server.Tenant("Acme")
+	acme.Join("ann@acme.example", "USER")
+	key, err := server.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
+		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key)
+		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
+			t.Errorf("%s: the example calls %s %s", op.OperationID, req.Method, req.URL)
+		}
+		req.URL.Scheme, req.URL.Host = "http", strings.TrimPrefix(server.URL, "http://")
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var body struct{ Code string }
+		_ = json.NewDecoder(res.Body).Decode(&body) // 204 has none
+		if want, ok := understood[op.OperationID]; res.StatusCode >= 300 && (!ok || body.Code != want) {
+			t.Errorf("%s: the example is answered %d %s", op.OperationID, res.StatusCode, body.Code)
+		}
+	})
+}
+
+// understood are the codes of examples whose codes, ids or passwords exist in
+// the reference only.
+var understood = map[string]string{
+	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
+	"invite": "already_member", "changePassword": "validation_failed",
+	"leaveTenant": "not_found", "switchTenant": "not_found", "endSession": "not_found",
+}
+
+// curl makes the request that the command line asks for.
+func curl(t *testing.T, command string, env ...string) *http.Request {
+	t.Helper()
+	sh := exec.CommandContext(t.Context(), "sh", "-c", `curl() { printf '%s\0' "$@"; }; `+command)
+	sh.Env = env
+	out, err := sh.Output()
+	if err != nil {
+		t.Fatalf("%v in %s", err, command)
+	}
+	args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	method, address, body, header := http.MethodGet, "", "", http.Header{}
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "-X":
+			i++
+			method = args[i]
+		case "-H":
+			i++
+			name, value, _ := strings.Cut(args[i], ": ")
+			header.Set(name, value)
+		case "-b":
+			i++
+			header.Set("Cookie", args[i])
+		case "-d":
+			i++
+			method, body = http.MethodPost, args[i]
+		default:
+			address = args[i]
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = header
+	return req
+}
+
+func TestFirstStepsAreThere(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, path := range []string{"/", "/docs"} {
+		var got []string
+		for a := range elements(find(page(t, server.URL+path), "ol"), "a") {
+			got = append(got, attr(a, "href"))
+		}
+		want := []string{"/docs#invite", "/docs#completeRegistration", "/docs#login", "/docs#session", "/docs#logout"}
+		if !slices.Equal(got, want) {
+			t.Errorf("the steps on %s are %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+)
+
+// token is a piece of an example with the class that colours it, if any.
+type token struct{ Class, Text string }
+
+// The classes of tokens.
+const (
+	className   = "name"
+	classString = "string"
+	classWord   = "word" // numbers, true, false, null, commands
+)
+
+// pairs is a JSON object whose members keep their order.
+type pairs []pair
+
+type pair struct {
+	name  string
+	value any
+}
+
+// stock are the values of members for which the document has no example.
+var stock = map[string]any{
+	"name": "Ann Lee", "tenantName": "Acme", "role": doorward.RoleUser, "permissions": doorward.RoleUser.Permissions(),
+	"expiresInDays": 7, "current": true, "delivery": doorward.DeliveryQueued, "currentPassword": "three old paper boats",
+	"createdAt": "2026-03-02T09:30:00Z", "lastSeenAt": "2026-03-02T09:41:12Z", "lastLoginAt": "2026-03-02T09:30:00Z",
+	"idleExpiresAt": "2026-03-02T10:41:12Z", "expiresAt": "2026-03-03T09:30:00Z",
+	"credential": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "ip": "192.0.2.7", "userAgent": "Mozilla/5.0 (X11; Linux x86_64)",
+	"pointer": "/password", "code": "too_short", "message": "The password needs at least 12 characters.",
+	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
+}
+
+// value makes an example of the schema: the document's own, else that of a
+// member of the same name or format elsewhere, else something of the type.
+func (s *spec) value(name string, sc *schema) any {
+	sc, _ = s.follow(sc)
+	if len(sc.Examples) > 0 {
+		return sc.Examples[0]
+	}
+	if v, ok := stock[name]; ok {
+		return v
+	}
+	if v := s.elsewhere(name, sc.Format); v != nil && len(sc.Enum) == 0 {
+		return v
+	}
+	return s.ofType(sc)
+}
+
+func (s *spec) ofType(sc *schema) any {
+	switch {
+	case len(sc.Enum) > 0:
+		return sc.Enum[0]
+	case len(sc.Properties) > 0:
+		return s.object(sc)
+	case sc.Items != nil:
+		return []any{s.value("", sc.Items)}
+	case len(sc.Type) > 0 && sc.Type[0] == "integer":
+		return 1
+	case len(sc.Type) > 0 && sc.Type[0] == "boolean":
+		return true
+	}
+	return "…"
+}
+
+// object has the members that are always there. Where none is, it has all but
+// the lists.
+func (s *spec) object(sc *schema) pairs {
+	var o pairs
+	for _, name := range sc.names() {
+		m := sc.Properties[name]
+		if slices.Contains(sc.Required, name) || len(sc.Required) == 0 && m.Items == nil {
+			o = append(o, pair{name, s.value(name, m)})
+		}
+	}
+	return o
+}
+
+// elsewhere finds an example by the name of the member, else by its format.
+// An "id" is another one in each object.
+func (s *spec) elsewhere(name, format string) any {
+	var byFormat any
+	for _, sc := range inOrder(s.Components.Schemas) {
+		for n, m := range inOrder(sc.Properties) {
+			switch {
+			case len(m.Examples) == 0:
+			case n == name && n != "id":
+				return m.Examples[0]
+			case format != "" && m.Format == format && byFormat == nil:
+				byFormat = m.Examples[0]
+			}
+		}
+	}
+	return byFormat
+}
+
+// encode writes a value as indented JSON in tokens.
+func encode(v any, indent string) []token {
+	switch v := v.(type) {
+	case pairs:
+		return list("{", "}", indent, len(v), func(i int) []token {
+			return append([]token{{className, quote(v[i].name)}, {"", ": "}}, encode(v[i].value, indent+"  ")...)
+		})
+	case []doorward.Action:
+		return list("[", "]", indent, len(v), func(i int) []token { return encode(string(v[i]), indent) })
+	case []any:
+		return list("[", "]", indent, len(v), func(i int) []token { return encode(v[i], indent+"  ") })
+	}
+	text := quote(v)
+	if strings.HasPrefix(text, `"`) {
+		return []token{{classString, text}}
+	}
+	return []token{{classWord, text}}
+}
+
+func list(open, end, indent string, length int, item func(int) []token) []token {
+	out := []token{{"", open}}
+	for i := range length {
+		sep := "\n"
+		if i > 0 {
+			sep = ",\n"
+		}
+		out = append(append(out, token{"", sep + indent + "  "}), item(i)...)
+	}
+	return append(out, token{"", "\n" + indent + end})
+}
+
+// quote encodes a plain value, with &, < and > as they are.
+func quote(v any) string {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "null"
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// curl is the command line that calls the operation, to be pasted into a
+// POSIX shell. Credentials come from its variables: TOKEN has the identifier
+// of a session, KEY an operator key.
+func (s *spec) curl(method, path string, o *operation) []token {
+	for _, p := range o.Parameters {
+		if p.In == "path" {
+			path = s.fill(path, p)
+		}
+	}
+	out := []token{{classWord, "curl"}, {"", " "}}
+	if method != "GET" && (method != "POST" || o.RequestBody == nil) { // -d makes it a POST
+		out = append(out, token{"", "-X " + method + " "})
+	}
+	out = append(out, token{"", s.server() + path})
+	switch {
+	case o.takes("session"), o.endsSession():
+		out = append(out, token{"", " \\\n  -b "}, token{classString, `"JSESSIONID=$TOKEN"`})
+	case o.takes("operator"):
+		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
+	}
+	if o.RequestBody != nil {
+		out = append(out, token{"", " \\\n  -H "}, token{classString, `'Content-Type: application/json'`})
+		out = append(out, token{"", " \\\n  -d '"})
+		out = append(out, inQuotes(encode(s.value("", o.RequestBody.Content.json()), ""))...)
+		out = append(out, token{"", "'"})
+	}
+	return out
+}
+
+// fill puts an example in the place of a parameter. An "id" is that of the
+// object whose plural stands in front of it, as in "sessions/{id}".
+func (s *spec) fill(path string, p parameter) string {
+	before, after, _ := strings.Cut(path, "{"+p.Name+"}")
+	sc := p.Schema
+	for name, object := range inOrder(s.Components.Schemas) {
+		if p.Name == "id" && strings.HasSuffix(before, "/"+strings.ToLower(name)+"s/") && object.Properties["id"] != nil {
+			sc = object.Properties["id"]
+		}
+	}
+	return before + fmt.Sprint(s.value(p.Name, sc)) + after
+}
+
+// inQuotes makes the tokens fit to stand in single quotes of a shell.
+func inQuotes(tokens []token) []token {
+	for i := range tokens {
+		tokens[i].Text = strings.ReplaceAll(tokens[i].Text, `'`, `'\''`)
+	}
+	return tokens
+}
+
+// endsSession says whether the operation clears the cookie of a session.
+func (o *operation) endsSession() bool {
+	_, res := o.success()
+	return strings.Contains(res.Headers["Set-Cookie"].Description, "Max-Age=0")
+}
+
+// takes says whether the operation can be called with the kind of credential.
+func (o *operation) takes(scheme string) bool {
+	return slices.ContainsFunc(o.Security, func(need map[string][]string) bool { return need[scheme] != nil })
+}

@@ -1,0 +1,252 @@
+// Command timing shows whether the time of an answer tells if an address has an
+// account. It starts a real server with the password parameters of production
+// and asks in pairs, one address that has an account and one that has none, in
+// an order drawn by chance, so that whatever else the machine does meets both.
+//
+// For each question it prints the probability that the account's answer was
+// the slower one of two (Vargha and Delaney's A; 0.5: time tells nothing), the
+// z of the Mann–Whitney test, and the median of the differences within pairs.
+// A z beyond ±2.6 would be seen by chance once in a hundred runs.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/store"
+)
+
+func main() {
+	pairs := flag.Int("pairs", 1000, "pairs of requests for each question")
+	database := flag.String("database", "", "empty database for the server (default SQLite in a folder of its own)")
+	flag.Parse()
+	if err := run(*pairs, *database); err != nil {
+		fmt.Fprintln(os.Stderr, "timing:", err)
+		os.Exit(1)
+	}
+}
+
+// question is a request whose answer may not tell.
+type question struct {
+	name, path string
+	status     int
+	body       func(email string) map[string]string
+}
+
+var questions = []question{
+	{"login, wrong password", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
+		return map[string]string{"email": email, "password": "not the password"}
+	}},
+	{"login, over-long password", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
+		return map[string]string{"email": email, "password": strings.Repeat("x", 1500)}
+	}},
+	{"login, account or no address", "/api/v2/auth/login", http.StatusUnauthorized, func(email string) map[string]string {
+		return map[string]string{"email": strings.Replace(email, "nobody", "no body", 1), "password": "not the password"}
+	}},
+	{"forgot-password", "/api/v2/auth/forgot-password", http.StatusAccepted, func(email string) map[string]string {
+		return map[string]string{"email": email}
+	}},
+}
+
+// The addresses are of one length, so that no body is longer than the other.
+func known(n int) string   { return fmt.Sprintf("person%06d@acme.example", n) }
+func unknown(n int) string { return fmt.Sprintf("nobody%06d@acme.example", n) }
+
+func run(pairs int, database string) error {
+	dir, err := os.MkdirTemp("", "doorward-timing-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if database == "" {
+		database = "sqlite:" + filepath.Join(dir, "doorward.db")
+	}
+	if err := populate(database, pairs); err != nil {
+		return err
+	}
+	s, err := serve(dir, database)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	fmt.Printf("%-30s %7s %7s %7s %12s\n", "QUESTION", "PAIRS", "A", "Z", "MEDIAN DIFF")
+	for _, q := range questions {
+		if err := s.measure(q, pairs); err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+	}
+	return nil
+}
+
+// populate adds accounts that all have one hash of production's parameters.
+func populate(dsn string, accounts int) error {
+	ctx := context.Background()
+	db, err := store.Open(ctx, dsn, time.Now)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrate(ctx); err != nil {
+		return err
+	}
+	hash, err := argon.NewPool(argon.Default, argon.Options{}).Hash(ctx, "four quiet green llamas")
+	if err != nil {
+		return err
+	}
+	_, err = db.Write(ctx, func(tx *store.Tx) error {
+		tenant := doorward.Tenant{ID: doorward.NewID(doorward.PrefixTenant), Name: "Acme", Status: doorward.TenantActive, CreatedAt: tx.Now}
+		err := tx.InsertTenant(ctx, tenant)
+		for n := 0; n < accounts && err == nil; n++ {
+			err = insert(ctx, tx, tenant.ID, known(n), hash)
+		}
+		return err
+	})
+	return err
+}
+
+func insert(ctx context.Context, tx *store.Tx, tenantID, email, hash string) error {
+	id := doorward.NewID(doorward.PrefixUser)
+	if _, err := tx.InsertAccount(ctx, doorward.Account{ID: id, Email: email, PasswordHash: hash, CreatedAt: tx.Now}); err != nil {
+		return err
+	}
+	_, err := tx.InsertMembership(ctx, doorward.User{ID: id, TenantID: tenantID, Role: doorward.RoleUser, Status: doorward.UserActive, CreatedAt: tx.Now})
+	return err
+}
+
+// server is a running doorward.
+type server struct {
+	cmd *exec.Cmd
+	url string
+}
+
+func serve(dir, database string) (*server, error) {
+	binary := filepath.Join(dir, "doorward")
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/doorward/doorward/cmd/doorward").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{url: "http://" + address, cmd: exec.Command(binary, "serve", "--listen", address, "--database", database,
+		"--log-level", "error", "--smtp", "file:"+filepath.Join(dir, "mail"), "--limit-login-account", "0", "--limit-login-ip", "0")}
+	s.cmd.Stderr = os.Stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 200 {
+		if res, err := http.Get(s.url + "/readyz"); err == nil {
+			res.Body.Close()
+			return s, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.stop()
+	return nil, errors.New("the server does not answer")
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (s *server) stop() {
+	_ = s.cmd.Process.Kill() // nothing of it is needed any more
+	_ = s.cmd.Wait()
+}
+
+// ask returns how long the answer took.
+func (s *server) ask(q question, email string) (time.Duration, error) {
+	text, err := json.Marshal(q.body(email))
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	res, err := http.Post(s.url+q.path, "application/json", bytes.NewReader(text))
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	took := time.Since(began)
+	if err == nil && res.StatusCode != q.status {
+		err = fmt.Errorf("%d instead of %d: %s", res.StatusCode, q.status, answer)
+	}
+	return took, err
+}
+
+func (s *server) measure(q question, pairs int) error {
+	var with, without, differences []time.Duration
+	for n := range pairs {
+		order := []string{known(n), unknown(n)}
+		if rand.IntN(2) == 0 {
+			slices.Reverse(order)
+		}
+		took := map[string]time.Duration{}
+		for _, email := range order {
+			t, err := s.ask(q, email)
+			if err != nil {
+				return err
+			}
+			took[email] = t
+		}
+		with, without = append(with, took[known(n)]), append(without, took[unknown(n)])
+		differences = append(differences, took[known(n)]-took[unknown(n)])
+	}
+	a, z := mannWhitney(with, without)
+	slices.Sort(differences)
+	fmt.Printf("%-30s %7d %7.3f %7.2f %12v\n", q.name, pairs, a, z, differences[len(differences)/2])
+	return nil
+}
+
+// mannWhitney returns the probability that one of xs is greater than one of
+// ys, and how many standard deviations that is from a half if both come from
+// one distribution (Mann and Whitney 1947; without the correction for ties,
+// which nanoseconds hardly have).
+func mannWhitney(xs, ys []time.Duration) (a, z float64) {
+	type sample struct {
+		took time.Duration
+		x    bool
+	}
+	var all []sample
+	for _, t := range xs {
+		all = append(all, sample{t, true})
+	}
+	for _, t := range ys {
+		all = append(all, sample{t, false})
+	}
+	slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
+	ranks := 0.0
+	for i, s := range all {
+		if s.x {
+			ranks += float64(i + 1)
+		}
+	}
+	n, m := float64(len(xs)), float64(len(ys))
+	u := ranks - n*(n+1)/2
+	return u / (n * m), (u - n*m/2) / math.Sqrt(n*m*(n+m+1)/12)
+}

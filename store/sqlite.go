@@ -38,8 +38,24 @@ func openSQLite(path string) (*DB, error) {
 			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
 		},
 		write: write, read: read,
-		close: func() error { return errors.Join(read.Close(), write.Close()) },
+		close: func() error {
+			bringBroom(read, write)
+			return errors.Join(read.Close(), write.Close())
+		},
 	}, nil
+}
+
+// bringBroom opens the writer where there were only readers: of a database in
+// WAL mode, readers leave the side files -wal and -shm behind, and the last
+// connection to close removes them only if it may write.
+func bringBroom(read, write *sql.DB) {
+	var mode string
+	if write.Stats().OpenConnections > 0 || read.Stats().OpenConnections == 0 {
+		return
+	}
+	if read.QueryRow("PRAGMA journal_mode").Scan(&mode) == nil && mode == "wal" {
+		_ = write.Ping() // else the files stay, which harms nobody
+	}
 }
 
 // busy_timeout is below the 3 s in which every request is answered.

@@ -138,7 +138,7 @@ func (w *Watch) poll(ctx context.Context) {
 	}
 	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease))
 	if w.position != from {
-		_ = w.acknowledge(ctx) // else the revoker waits for its lease
+		_ = w.acknowledge(ctx, sent) // else the revoker waits for its lease
 	}
 }
 
@@ -147,22 +147,21 @@ func (w *Watch) poll(ctx context.Context) {
 // commits later sees the row and waits.
 func (w *Watch) register(ctx context.Context, now time.Time) error {
 	if !w.running {
-		return w.enter(ctx)
+		return w.enter(ctx, now)
 	}
 	if now.Sub(w.beaten) < w.lease {
 		return nil
 	}
-	if err := w.acknowledge(ctx); err != nil {
+	if err := w.acknowledge(ctx, now); err != nil {
 		return err
 	}
-	w.beaten = now
 	return w.buryTheDead(ctx)
 }
 
 // enter starts from the newest change, at first and when the node was taken
 // for dead. Memory is reset after the position was read: what was loaded before
 // may rest on changes that this node will never hear of.
-func (w *Watch) enter(ctx context.Context) error {
+func (w *Watch) enter(ctx context.Context, now time.Time) error {
 	position := int64(0)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
 		if position, err = tx.position(ctx); err != nil {
@@ -175,14 +174,16 @@ func (w *Watch) enter(ctx context.Context) error {
 	})
 	if err == nil {
 		w.reset()
-		w.position, w.running, w.beaten = position, true, time.Now()
+		w.position, w.running, w.beaten = position, true, now
 	}
 	return err
 }
 
 // acknowledge tells revokers how far this node has come, and that it lives. A
-// node whose row is gone was taken for dead.
-func (w *Watch) acknowledge(ctx context.Context) error {
+// node whose row is gone was taken for dead. now is an instant before the beat
+// is sent: a node that counted from after it, and was paused in between, could
+// be buried without noticing for a lease.
+func (w *Watch) acknowledge(ctx context.Context, now time.Time) error {
 	there := false
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
 		there, err = tx.beat(ctx, w.id, w.position)
@@ -190,7 +191,10 @@ func (w *Watch) acknowledge(ctx context.Context) error {
 	})
 	if err == nil && !there {
 		w.freshUntil.Store(0)
-		return w.enter(ctx)
+		return w.enter(ctx, now)
+	}
+	if err == nil {
+		w.beaten = now
 	}
 	return err
 }

@@ -35,10 +35,16 @@ func (s *Sessions) Remembered(token secret.Token) (Identity, bool) {
 	return s.remembered(token.Hash())
 }
 
+// remembered asks whether memory is fresh before it looks there. The other way
+// round a node that wakes from a pause could find an ended session, hear of its
+// end, renew the lease, and let it pass.
 func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
+	if !s.watch.Fresh() {
+		return Identity{}, false
+	}
 	e := s.registry.get(hash)
 	now := s.db.Now().UnixMicro()
-	if e == nil || !s.watch.Fresh() || !s.inTime(e.created, e.seen.Load(), now) {
+	if e == nil || !s.inTime(e.created, e.seen.Load(), now) {
 		return Identity{}, false
 	}
 	s.touch(hash, e, now)

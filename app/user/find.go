@@ -35,8 +35,11 @@ func (u *Users) Find(ctx context.Context, who, tenantID string) ([]doorward.User
 			found = append(found, m)
 		}
 	}
+	if len(all) == 0 {
+		return nil, doorward.Fail(doorward.CodeNotFound, "Nobody with the address or id %s is in a tenant. \"doorward user list\" shows all.", who)
+	}
 	if len(found) == 0 {
-		return nil, doorward.Fail(doorward.CodeNotFound, "%s is in no such tenant. \"doorward user list\" shows who is where.", who)
+		return nil, doorward.Fail(doorward.CodeNotFound, "%s is not in that tenant. \"doorward user list\" shows who is where.", who)
 	}
 	return found, nil
 }

@@ -81,10 +81,13 @@ func (s *settings) policy(f *pflag.FlagSet) {
 	f.IntVar(&s.inMemory, "sessions-in-memory", 1_000_000, "most sessions kept in memory; the database is behind them")
 	f.IntVar(&s.minLength, "password-min-length", 12, "shortest password, in characters")
 	f.StringVar(&s.passwordList, "password-list", "", "`file` of refused passwords, one a line (default the bundled list)")
-	f.Uint32Var(&s.memoryKiB, "password-memory-kib", argon.Default.MemoryKiB, "memory of one Argon2id hash, in KiB")
-	f.Uint32Var(&s.hashTime, "password-time", argon.Default.Time, "passes of one Argon2id hash")
+	f.Uint32Var(&s.memoryKiB, "password-memory-kib", argon.Default.MemoryKiB, "memory of one Argon2id hash, in `KiB`")
+	f.Uint32Var(&s.hashTime, "password-time", argon.Default.Time, "`passes` of one Argon2id hash")
 	f.IntVar(&s.limitAccount, "limit-login-account", 5, "failed logins per address before a delay (0: no limit)")
 	f.IntVar(&s.limitIP, "limit-login-ip", 30, "failed logins per client address in ten minutes (0: no limit)")
+	for name, d := range map[string]time.Duration{"session-idle": s.sessionIdle, "session-absolute": s.sessionAbsolute} {
+		f.Lookup(name).DefValue = short(d) // for --help
+	}
 }
 
 // newSettings returns the defaults, also for groups that a command doesn't

@@ -1,16 +1,18 @@
 #!/bin/sh
 # The keeper of one PostgreSQL cluster: it makes it, runs it, and when the test
-# binary is gone removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS
+# binary is gone removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
+# where FOLDER is that of the stopped cluster that a standby is to follow.
 #
-# It reads one command a line (start PORT, stop MODE, pause, resume) and answers
-# each with "ok" or "failed"; before that it prints the cluster's folder, and an
-# answer for its making. Nobody but the test binary holds the other end of its
+# It reads one command a line (start PORT, stop MODE, kill, promote, pause,
+# resume) and answers each with "ok" or "failed"; before that it prints the
+# cluster's folder, and an answer for its making. Nobody but the test binary holds the other end of its
 # standard input, so the end of that file means that the binary has ended,
 # however it ended. Everything happens here, one thing after another, so that no
 # moment exists at which a death leaves something behind.
 set -u
 bin=$1
 settings=$2
+primary=${3-}
 
 # Not $TMPDIR: a socket's path may have 107 bytes, and when tests run as root
 # that folder may be closed to the user who runs the server.
@@ -18,9 +20,16 @@ home=$(mktemp -d /tmp/pgtest.XXXXXX) || exit 1
 cd "$home" || exit 1
 
 create() {
-	"$bin/initdb" --pgdata=data --username=postgres --auth=trust --encoding=UTF8 \
-		--locale=C.UTF-8 --no-sync --no-instructions &&
-		printf "unix_socket_directories = '%s'\n%s\n" "$home" "$settings" >>data/postgresql.conf
+	copy_or_init && printf "unix_socket_directories = '%s'\n%s\n" "$home" "$settings" >>data/postgresql.conf
+}
+
+copy_or_init() {
+	if [ -n "$primary" ]; then
+		cp -R "$primary/data" data && touch data/standby.signal
+	else
+		"$bin/initdb" --pgdata=data --username=postgres --auth=trust --encoding=UTF8 \
+			--locale=C.UTF-8 --no-sync --no-instructions
+	fi
 }
 
 start() { "$bin/pg_ctl" start --wait --timeout=60 --pgdata=data --log=log --options="-p $1"; }
@@ -28,6 +37,21 @@ start() { "$bin/pg_ctl" start --wait --timeout=60 --pgdata=data --log=log --opti
 stop() {
 	resume
 	"$bin/pg_ctl" stop --wait --timeout=60 --pgdata=data --mode="$1"
+}
+
+promote() { "$bin/pg_ctl" promote --wait --timeout=60 --pgdata=data; }
+
+# The death of the machine: nothing is written, nobody is told. What the system
+# keeps for a server that died so (line 7 names the memory segment by which the
+# next start would notice survivors) goes too, and with it the file, so that no
+# later signal can hit a stranger that was given the number.
+kill_all() {
+	segment=$(sed -n 7p data/postmaster.pid)
+	signal KILL
+	tries=0 # where no init buries it, a dead server stays to be seen
+	while [ -d "/proc/$(server)" ] && [ $((tries += 1)) -lt 300 ]; do sleep 0.01; done
+	ipcrm -m "${segment##* }"
+	rm data/postmaster.pid
 }
 
 server() { head -n 1 data/postmaster.pid 2>/dev/null; }
@@ -41,7 +65,7 @@ family() {
 
 # A child may end between the looking and the signal, which makes kill fail and
 # harms nothing. (The kill of the shell: a small system has no other.)
-signal() { family | while read -r pid; do kill -s "$1" "$pid" || true; done; }
+signal() { for pid in $(family); do kill -s "$1" "$pid" || true; done; }
 
 # The server first, so that it forks no more.
 pause() { kill -s STOP "$(server)" && signal STOP; }
@@ -63,5 +87,6 @@ trap 'exit 1' HUP INT TERM
 echo "$home"
 answer create
 while read -r verb argument; do
+	[ "$verb" != kill ] || verb=kill_all
 	answer "$verb" "$argument"
 done

@@ -7,7 +7,8 @@
 // the first is asked for (about a second) and removed when the binary ends.
 //
 // [Start] makes a cluster for one test alone, to be stopped, started again and
-// frozen under the code being tested.
+// frozen under the code being tested. [StartPair] makes a primary and a standby,
+// to be failed over from one to the other.
 //
 // # What it needs
 //
@@ -200,7 +201,12 @@ func launch(options ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := hire(bin, settings(options))
+	return found(bin, settings(options))
+}
+
+// found makes a cluster and starts it; args are more for the keeper.
+func found(bin, settings string, args ...string) (*Cluster, error) {
+	c, err := hire(bin, settings, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -231,12 +237,12 @@ func settings(options []Option) string {
 // hire starts the keeper. It is in a session of its own, so that Ctrl-C, which
 // the terminal sends to all of go test, reaches us and not it: it must outlive
 // us to clean up.
-func hire(bin, settings string) (*Cluster, error) {
+func hire(bin, settings string, args ...string) (*Cluster, error) {
 	attr, err := unprivileged()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", "-c", script, "pgtest-keeper", bin, settings)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "pgtest-keeper", bin, settings}, args...)...)
 	cmd.Dir = "/"
 	// Not our environment: PGDATA, PGPORT and the like would steer the server.
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}

@@ -1,0 +1,205 @@
+// Package faultproxy is a TCP proxy that fails on request, to be put between a
+// program and the server that it depends on.
+//
+//	p, err := faultproxy.New("127.0.0.1:5432")
+//	… the program connects to p.Addr() …
+//	p.Hold()
+//	p.Heal()
+//
+// There are as many ways to be cut off as there are faults here, because
+// programs that stand one of them fall over another:
+//
+//   - [Proxy.Hold]: nothing passes, nothing is lost. A network that comes back
+//     soon: TCP sends again what had no answer, and every connection goes on.
+//   - [Proxy.Drop]: nothing passes, and connections that were open then stay
+//     open and silent for ever. A firewall or a NAT that has forgotten them, or
+//     a machine that lost its power: no error ever says so.
+//   - [Proxy.Break]: connections are reset and new ones are refused. A process
+//     that has died on a machine that lives.
+//   - [Proxy.Delay]: everything passes, late.
+//
+// A connection that is made while nothing passes is accepted and hears nothing.
+package faultproxy
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// Proxy passes connections on to one address. Its methods may be called from
+// several goroutines.
+type Proxy struct {
+	target   string
+	listener net.Listener
+	work     sync.WaitGroup
+
+	mu     sync.Mutex
+	change *sync.Cond // of what follows
+	shut   bool       // nothing passes
+	broken bool       // connections are reset
+	closed bool
+	delay  time.Duration
+	links  map[*link]bool
+}
+
+// link is one connection on its way through.
+type link struct {
+	client, server net.Conn // server is nil until the target was called
+	lost           bool     // whatever comes is dropped
+}
+
+// New listens on a free port of loopback. Nobody calls the target, host:port,
+// before somebody calls the proxy.
+func New(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{target: target, listener: l, links: map[*link]bool{}}
+	p.change = sync.NewCond(&p.mu)
+	p.work.Go(p.accept)
+	return p, nil
+}
+
+// Addr is where to connect to in place of the target, host:port.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Hold keeps everything back until Heal lets it go on.
+func (p *Proxy) Hold() {
+	p.set(func() { p.shut = true })
+}
+
+// Drop loses everything on the connections that there are, now and after Heal,
+// without closing them. New ones hear nothing until Heal.
+func (p *Proxy) Drop() {
+	p.set(func() {
+		p.shut = true
+		for l := range p.links {
+			l.lost = true
+		}
+	})
+}
+
+// Break resets all connections, and new ones at once, until Heal.
+func (p *Proxy) Break() {
+	p.set(func() {
+		p.broken = true
+		p.reset()
+	})
+}
+
+// Delay lets each piece of what passes, in either direction, wait; until Heal.
+func (p *Proxy) Delay(d time.Duration) {
+	p.set(func() { p.delay = d })
+}
+
+// Heal ends every fault.
+func (p *Proxy) Heal() {
+	p.set(func() { p.shut, p.broken, p.delay = false, false, 0 })
+}
+
+// Close resets all connections and returns when nothing of the proxy runs any
+// more.
+func (p *Proxy) Close() {
+	p.listener.Close()
+	p.set(func() {
+		p.closed, p.shut = true, false
+		p.reset()
+	})
+	p.work.Wait()
+}
+
+func (p *Proxy) set(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+	p.change.Broadcast()
+}
+
+// reset ends all links. Those who read from them see the error.
+func (p *Proxy) reset() {
+	for l := range p.links {
+		l.close()
+	}
+}
+
+func (l *link) close() {
+	for _, c := range []net.Conn{l.client, l.server} {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			tcp.SetLinger(0) // RST, not FIN
+			tcp.Close()
+		}
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		c, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.work.Go(func() { p.serve(&link{client: c}) })
+	}
+}
+
+// serve calls the target only once something passes, as a SYN would arrive.
+func (p *Proxy) serve(l *link) {
+	p.set(func() { p.links[l] = true })
+	defer p.set(func() {
+		delete(p.links, l)
+		l.close()
+	})
+	if _, ok := p.pass(l); !ok {
+		return
+	}
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	p.set(func() { l.server = server })
+	if _, ok := p.pass(l); !ok { // broken or closed while it was called
+		return
+	}
+	var pumps sync.WaitGroup
+	pumps.Go(func() { p.pump(l, l.server, l.client) })
+	pumps.Go(func() { p.pump(l, l.client, l.server) })
+	pumps.Wait()
+}
+
+// pump carries one direction. The end of a connection is news as well, which
+// passes no sooner than data does: a server does not hear of a client that
+// went away behind a cut.
+func (p *Proxy) pump(l *link, to, from net.Conn) {
+	defer l.close()
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		lost, ok := p.pass(l)
+		if err != nil || !ok {
+			return
+		}
+		if lost {
+			continue
+		}
+		if _, err := to.Write(piece[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// pass returns when something may pass; ok is false when the link is to end.
+func (p *Proxy) pass(l *link) (lost, ok bool) {
+	p.mu.Lock()
+	delay := p.delay
+	p.mu.Unlock()
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.shut && !p.broken && !p.closed {
+		p.change.Wait()
+	}
+	return l.lost, !p.broken && !p.closed
+}

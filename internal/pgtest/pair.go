@@ -1,0 +1,86 @@
+package pgtest
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Pair is a primary and a hot standby that follows it by synchronous streaming
+// replication: a commit is answered only when the standby has it too. So what
+// was answered outlives the primary; what was not may or may not.
+type Pair struct {
+	Primary *Cluster
+	Standby *Cluster
+}
+
+// killable keeps everything of the server's in its folder, from where it goes
+// also after [Cluster.Kill]; PostgreSQL's default leaves a file in /dev/shm.
+func killable(settings map[string]string) { settings["dynamic_shared_memory_type"] = "mmap" }
+
+// standbyName is what the primary knows the standby by.
+const standbyName = "standby"
+
+// StartPair makes a pair that tb has to itself and that is gone when tb ends.
+func StartPair(tb testing.TB, options ...Option) *Pair {
+	tb.Helper()
+	p := &Pair{Primary: Start(tb, append(options, killable)...)}
+	p.Primary.Stop(tb, Fast) // the copy is of a cluster at rest
+	if err := p.follow(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Standby.dismiss)
+	p.Primary.Start(tb)
+	// Only now: with no standby there every commit would wait.
+	p.Primary.exec(tb, "ALTER SYSTEM SET synchronous_standby_names = '"+standbyName+"'")
+	p.Primary.exec(tb, "SELECT pg_reload_conf()")
+	p.Primary.exec(tb, waitForSync)
+	return p
+}
+
+// follow makes the standby. The settings are the primary's, copied, and what
+// they are followed by here.
+func (p *Pair) follow() error {
+	bin, err := locate()
+	if err != nil {
+		return err
+	}
+	own := fmt.Sprintf("cluster_name = '%s'\nprimary_conninfo = 'host=127.0.0.1 port=%d user=postgres'\nwal_retrieve_retry_interval = 100ms\n",
+		standbyName, p.Primary.port)
+	p.Standby, err = found(bin, own, p.Primary.home)
+	return err
+}
+
+// waitForSync ends when commits wait for the standby, or by an error after half
+// a minute.
+const waitForSync = `DO $$
+BEGIN
+  FOR i IN 1..3000 LOOP
+    PERFORM pg_stat_clear_snapshot();
+    IF EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync') THEN RETURN; END IF;
+    PERFORM pg_sleep(0.01);
+  END LOOP;
+  RAISE 'the standby does not follow';
+END $$`
+
+// DSN returns the URL of a new, empty database. It names both servers and asks
+// for the one that takes writes, so that a client finds the promoted standby.
+func (p *Pair) DSN(tb testing.TB) string {
+	tb.Helper()
+	name, _ := p.Primary.create(tb)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write",
+		p.Primary.port, p.Standby.port, name)
+}
+
+// Kill ends every process of the server by SIGKILL, as the death of its machine
+// would: nothing is written any more and no client is told why. To be used on
+// the clusters of a [Pair]; others leave a file in /dev/shm.
+func (c *Cluster) Kill(tb testing.TB) {
+	tb.Helper()
+	c.must(tb, "kill")
+}
+
+// Promote makes a standby a server of its own and returns when it takes writes.
+func (c *Cluster) Promote(tb testing.TB) {
+	tb.Helper()
+	c.must(tb, "promote")
+}

@@ -55,6 +55,7 @@ type App struct {
 
 	db   *store.DB
 	desk *credential.Desk
+	pool *argon.Pool
 	log  *slog.Logger
 }
 
@@ -77,13 +78,16 @@ func New(db *store.DB, s Settings) *App {
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
 		Watch:       watch,
-		db:          db, desk: desk, log: s.Log,
+		db:          db, desk: desk, pool: pool, log: s.Log,
 	}
 }
 
 // Ready returns nil when requests can be served: the database answers and has
 // the schema that this binary needs.
 func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
+
+// Hashing is the state of the pool that hashes passwords.
+func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 
 // sweepEvery: nothing depends on the sweep but the size of tables.
 const sweepEvery = 10 * time.Minute

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,7 @@ type Node struct {
 	DB  *store.DB
 
 	cfg      Config
+	site     *front.Site
 	main     *listener
 	admin    *listener // nil without AdminListen
 	draining atomic.Bool
@@ -99,6 +101,8 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{DB: db, cfg: cfg}
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
+	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
+	n.measure()
 	return n, nil
 }
 
@@ -119,14 +123,23 @@ func prepare(ctx context.Context, db *store.DB, migrate bool) error {
 
 func (n *Node) settings() app.Settings {
 	return app.Settings{
-		BaseURL: n.site().BaseURL(), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
+		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
 		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
 		Transport: n.cfg.Transport, Log: n.cfg.Log,
 	}
 }
 
-func (n *Node) site() *front.Site {
-	return front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
+// measure adds what the node knows of itself to its metrics.
+func (n *Node) measure() {
+	m := n.site.Metrics
+	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
+	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
+		func() float64 { return n.App.Watch.Age().Seconds() })
+	m.Gauge("doorward_password_hashes_running", "Password hashes being made now.", func() float64 { return float64(n.App.Hashing().Busy) })
+	m.Gauge("doorward_password_hashes_queued", "Callers waiting for a password hash.", func() float64 { return float64(n.App.Hashing().Queued) })
+	m.Counter("doorward_password_hashes_total", "Password hashes begun.", func() float64 { return float64(n.App.Hashing().Hashes) })
+	m.Counter("doorward_password_hashes_refused_total", "Callers turned away because too many hashes were waiting.",
+		func() float64 { return float64(n.App.Hashing().Refused) })
 }
 
 // Close gives the database back. After Run it has been done.
@@ -153,17 +166,17 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 // build makes the handlers of both addresses.
 func (n *Node) build() error {
-	health := ops.Routes(n.site(), n.draining.Load)
+	health := append(ops.Routes(n.site, n.draining.Load), ops.Metrics(n.site, n.cfg.AdminListen == ""))
 	if n.cfg.AdminListen != "" {
 		admin, err := listen(n.cfg.AdminListen)
 		if err != nil {
 			return err
 		}
 		n.admin = admin
-		n.admin.handler = n.site().Handler(health)
+		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
-	handler, err := web.Handler(n.site(), n.cfg.Version, append(health, n.cfg.Extra...))
+	handler, err := web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...))
 	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
@@ -172,7 +185,7 @@ func (n *Node) build() error {
 }
 
 // URL is the address of the node from outside.
-func (n *Node) URL() string { return n.site().BaseURL() }
+func (n *Node) URL() string { return n.site.BaseURL() }
 
 // Address is where the node listens, host:port.
 func (n *Node) Address() string { return n.cfg.Listen }

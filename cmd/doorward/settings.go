@@ -69,7 +69,7 @@ func (s *settings) mail(f *pflag.FlagSet) {
 }
 
 func (s *settings) server(f *pflag.FlagSet) {
-	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz and /readyz (default on the main one)")
+	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
 }
 

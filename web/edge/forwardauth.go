@@ -9,6 +9,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,14 +47,31 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 		err = c.judge(r, id.User.Role)
 	}
 	if err != nil {
-		setIdentity(w.Header(), &[6]string{})
-		c.site.Refuse(w, r, err)
+		c.refuse(w, r, err)
 		return
 	}
+	c.site.Metrics.Checks.Allowed.Inc()
 	u := id.User
 	h := w.Header()
 	c.site.SetHeaders(h, r)
 	setIdentity(h, &[6]string{u.ID, u.TenantID, string(u.Role), u.Email, id.SessionID, ""})
+}
+
+func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var e *doorward.Error
+	counts := c.site.Metrics.Checks
+	switch {
+	case !errors.As(err, &e):
+		counts.Unavailable.Inc()
+	case e.Kind() == doorward.KindUnauthenticated:
+		counts.Unauthenticated.Inc()
+	case e.Kind() == doorward.KindForbidden:
+		counts.Forbidden.Inc()
+	default:
+		counts.Unavailable.Inc()
+	}
+	setIdentity(w.Header(), &[6]string{})
+	c.site.Refuse(w, r, err)
 }
 
 // setIdentity sets the six headers, empty ones too, so that a gateway which

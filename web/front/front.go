@@ -19,11 +19,14 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/internal/telemetry"
 )
 
 // Site serves one installation. Make it with New.
 type Site struct {
 	App     *app.App
+	Metrics *telemetry.Metrics
+
 	base    *url.URL
 	proxies []netip.Prefix
 	headers map[string][]string
@@ -35,7 +38,7 @@ type Site struct {
 // believed from the proxies alone.
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
-	return &Site{App: a, base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log}
+	return &Site{App: a, Metrics: telemetry.New(), base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log}
 }
 
 // IsLoopback reports whether a host name or address can only be this machine.

@@ -1,10 +1,11 @@
 // Package ops answers the machines that run Doorward: is the process alive,
-// can it serve.
+// can it serve, what has it done.
 package ops
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/doorward/doorward"
@@ -29,6 +30,25 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 			return ok(c)
 		}), front.Doc{}),
 	}
+}
+
+// Metrics returns /metrics. On an address that strangers reach it answers
+// callers of this machine alone: those that connect from loopback and not
+// through a proxy.
+func Metrics(s *front.Site, strangers bool) front.Route {
+	handler := s.Metrics.Handler()
+	return front.On("GET /metrics", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+		if strangers && !local(c.R) {
+			return doorward.Fail(doorward.CodeNotFound, "")
+		}
+		handler.ServeHTTP(c.W, c.R)
+		return nil
+	}), front.Doc{})
+}
+
+func local(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && front.IsLoopback(host) && len(r.Header["X-Forwarded-For"]) == 0 && len(r.Header["Forwarded"]) == 0
 }
 
 func ok(c *front.Call) error {

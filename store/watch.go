@@ -17,7 +17,8 @@ import (
 //  2. Each node follows changes, woken by a notification where there are such,
 //     and by polling at a quarter of the lease anyway.
 //  3. Memory is good until the instant before the last successful poll was
-//     sent, plus the lease, by this process's monotonic clock (Fresh).
+//     sent, plus the lease, by this process's monotonic clock (Fresh): less a
+//     little, for clocks that run at different rates.
 //  4. A revoking call answers when every node has applied its change, or when
 //     the longest lease has passed since its commit (Settle).
 //  5. A value loaded while a change arrives must not be kept over it; that is
@@ -69,7 +70,7 @@ func (w *Watch) Fresh() bool { return int64(time.Since(w.epoch)) < w.freshUntil.
 
 // Age is how long ago the last successful poll was sent, for metrics.
 func (w *Watch) Age() time.Duration {
-	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease
+	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease - w.lease/rates
 }
 
 // Run follows changes until ctx ends, then gives the lease back. It is called
@@ -123,6 +124,11 @@ func (w *Watch) leave(ctx context.Context) {
 	_, _ = w.db.Write(ctx, func(tx *Tx) error { return tx.deletePeer(ctx, w.id) }) // else the others bury it
 }
 
+// rates: memory is trusted for this part of the lease less, because a revoker
+// measures the lease by a clock of its own. Linux lets time be slewed by 0.05 %
+// at most, and its tick by 10 % (adjtimex(2)); nobody slews by 3 %.
+const rates = 32
+
 // poll renews the lease: it makes sure that revokers wait for this node, then
 // reads and applies what has changed. On a fault nothing is renewed.
 func (w *Watch) poll(ctx context.Context) {
@@ -137,7 +143,7 @@ func (w *Watch) poll(ctx context.Context) {
 	if err := w.catchUp(ctx); err != nil {
 		return
 	}
-	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease))
+	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
 	if w.position.Seq != w.told {
 		w.acknowledge(ctx)
 	}

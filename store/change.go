@@ -77,11 +77,69 @@ func (r Reader) position(ctx context.Context) (int64, error) {
 	return one(ctx, r, positionColumn, sqlPosition)
 }
 
-const sqlChangesAfter = `SELECT seq, kind, subject FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
+// logged is a change as it is stored. No two are equal, not even where two
+// histories of one database (it was set back to an older state, or a standby
+// took over that lacked the newest commits) have given one number twice.
+type logged struct {
+	Change
+	at int64
+}
 
-// changesAfter returns changes in the order of their commits.
-func (r Reader) changesAfter(ctx context.Context, seq int64, limit int) ([]Change, error) {
-	return list(ctx, r, changeColumns, sqlChangesAfter, seq, limit)
+// history is one look at the log: the number of the newest change, and the
+// changes from a position on.
+type history struct {
+	last int64
+	rows []logged
+}
+
+type historyRow struct {
+	last int64
+	logged
+}
+
+func historyColumns(h *historyRow) []any {
+	return append([]any{&h.last, &h.at}, changeColumns(&h.Change)...)
+}
+
+// One statement, so that both parts are of one instant. A row with the number 0
+// stands for no changes.
+const sqlHistory = `SELECT p.last, COALESCE(c.at, 0), COALESCE(c.seq, 0), COALESCE(c.kind, ''), COALESCE(c.subject, '')
+FROM change_position p LEFT JOIN changes c ON c.seq >= $1 WHERE p.id = 1 ORDER BY c.seq LIMIT $2`
+
+// historyFrom returns the changes from seq on, in the order of their commits,
+// and at most so many.
+func (r Reader) historyFrom(ctx context.Context, seq int64, limit int) (history, error) {
+	rows, err := list(ctx, r, historyColumns, sqlHistory, seq, limit)
+	var h history
+	for _, row := range rows {
+		h.last = row.last
+		if row.Seq != 0 {
+			h.rows = append(h.rows, row.logged)
+		}
+	}
+	return h, err
+}
+
+// after returns the changes that follow the one given, and whether they follow
+// it without a gap: not so where some are forgotten already, or where the
+// database has another history than the one in which it was read. The content
+// of the one given is not compared when its instant is 0.
+func (h history) after(one logged, limit int) (news []Change, unbroken bool) {
+	rows := h.rows
+	if len(rows) > 0 && rows[0].Seq == one.Seq {
+		if one.at != 0 && one != rows[0] {
+			return nil, false
+		}
+		rows = rows[1:]
+	}
+	next := one.Seq
+	for _, row := range rows {
+		if next++; row.Seq != next {
+			return nil, false
+		}
+		news = append(news, row.Change)
+	}
+	return news, next == h.last || len(h.rows) == limit
 }
 
 const sqlDeleteOldChanges = `DELETE FROM changes WHERE at <= $1`
@@ -114,10 +172,16 @@ func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, ap
 	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied)
 }
 
-const sqlBeat = `UPDATE nodes SET beat = beat + 1, applied = $1 WHERE id = $2`
+const sqlBeat = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
 
-func (tx *Tx) beat(ctx context.Context, id string, applied int64) (bool, error) {
-	return tx.hit(ctx, sqlBeat, applied, id)
+func (tx *Tx) beat(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlBeat, id)
+}
+
+const sqlApplied = `UPDATE nodes SET applied = $1 WHERE id = $2`
+
+func (tx *Tx) applied(ctx context.Context, id string, seq int64) (bool, error) {
+	return tx.hit(ctx, sqlApplied, seq, id)
 }
 
 const sqlDeletePeer = `DELETE FROM nodes WHERE id = $1`

@@ -17,7 +17,8 @@ import (
 //  2. Each node follows changes, woken by a notification where there are such,
 //     and by polling at a quarter of the lease anyway.
 //  3. Memory is good until the instant before the last successful poll was
-//     sent, plus the lease, by this process's monotonic clock (Fresh).
+//     sent, plus the lease, by this process's monotonic clock (Fresh): less a
+//     little, for clocks that run at different rates.
 //  4. A revoking call answers when every node has applied its change, or when
 //     the longest lease has passed since its commit (Settle).
 //  5. A value loaded while a change arrives must not be kept over it; that is
@@ -35,8 +36,10 @@ type Watch struct {
 
 	mu       sync.Mutex // one poll at a time
 	running  bool
-	position int64
+	position logged // the last change that is applied
+	told     int64  // the last that this node's row says is applied
 	beaten   time.Time
+	looked   time.Time // at the beats of the other nodes
 	seen     map[string]sighting
 }
 
@@ -67,7 +70,7 @@ func (w *Watch) Fresh() bool { return int64(time.Since(w.epoch)) < w.freshUntil.
 
 // Age is how long ago the last successful poll was sent, for metrics.
 func (w *Watch) Age() time.Duration {
-	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease
+	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease - w.lease/rates
 }
 
 // Run follows changes until ctx ends, then gives the lease back. It is called
@@ -121,6 +124,11 @@ func (w *Watch) leave(ctx context.Context) {
 	_, _ = w.db.Write(ctx, func(tx *Tx) error { return tx.deletePeer(ctx, w.id) }) // else the others bury it
 }
 
+// rates: memory is trusted for this part of the lease less, because a revoker
+// measures the lease by a clock of its own. Linux lets time be slewed by 0.05 %
+// at most, and its tick by 10 % (adjtimex(2)); nobody slews by 3 %.
+const rates = 32
+
 // poll renews the lease: it makes sure that revokers wait for this node, then
 // reads and applies what has changed. On a fault nothing is renewed.
 func (w *Watch) poll(ctx context.Context) {
@@ -132,36 +140,51 @@ func (w *Watch) poll(ctx context.Context) {
 	if err := w.register(ctx, sent); err != nil {
 		return
 	}
-	from := w.position
 	if err := w.catchUp(ctx); err != nil {
 		return
 	}
-	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease))
-	if w.position != from {
-		_ = w.acknowledge(ctx, sent) // else the revoker waits for its lease
+	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
+	if w.position.Seq != w.told {
+		w.acknowledge(ctx)
 	}
 }
 
 // register has this node's row committed before changes are read: a revoker
 // that committed before the row was there is seen by the read, and one that
-// commits later sees the row and waits.
+// commits later sees the row and waits. now is an instant before the beat is
+// sent: a node that counted from after it, and was paused in between, could be
+// buried and not notice for a lease.
 func (w *Watch) register(ctx context.Context, now time.Time) error {
-	if !w.running {
-		return w.enter(ctx, now)
-	}
-	if now.Sub(w.beaten) < w.lease {
+	if w.running && now.Sub(w.beaten) < w.lease {
 		return nil
 	}
-	if err := w.acknowledge(ctx, now); err != nil {
+	if there, err := w.beat(ctx); err != nil {
 		return err
+	} else if !there {
+		return w.enter(ctx, now)
 	}
+	w.beaten = now
 	return w.buryTheDead(ctx)
 }
 
-// enter starts from the newest change, at first and when the node was taken
-// for dead. Memory is reset after the position was read: what was loaded before
-// may rest on changes that this node will never hear of.
+// beat shows that the node lives, and reports whether it has a row: not at
+// first, and not when it was taken for dead.
+func (w *Watch) beat(ctx context.Context) (there bool, err error) {
+	if !w.running {
+		return false, nil
+	}
+	_, err = w.db.Write(ctx, func(tx *Tx) (err error) {
+		there, err = tx.beat(ctx, w.id)
+		return err
+	})
+	return there, err
+}
+
+// enter starts from the newest change. Memory is reset after the position was
+// read: what was loaded before may rest on changes that this node will never
+// hear of.
 func (w *Watch) enter(ctx context.Context, now time.Time) error {
+	w.freshUntil.Store(0) // the row says applied before the memory is reset
 	position := int64(0)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
 		if position, err = tx.position(ctx); err != nil {
@@ -173,72 +196,58 @@ func (w *Watch) enter(ctx context.Context, now time.Time) error {
 		return tx.insertPeer(ctx, w.id, w.lease, position)
 	})
 	if err == nil {
-		w.reset()
-		w.position, w.running, w.beaten = position, true, now
+		w.startAt(position)
+		w.told, w.running, w.beaten = position, true, now
 	}
 	return err
 }
 
-// acknowledge tells revokers how far this node has come, and that it lives. A
-// node whose row is gone was taken for dead. now is an instant before the beat
-// is sent: a node that counted from after it, and was paused in between, could
-// be buried without noticing for a lease.
-func (w *Watch) acknowledge(ctx context.Context, now time.Time) error {
+// startAt forgets everything and follows from a position.
+func (w *Watch) startAt(position int64) {
+	w.reset()
+	w.position = logged{Change: Change{Seq: position}}
+}
+
+// acknowledge tells revokers how far this node has come. It comes after the
+// read, never before: only the read shows that the position is one in the
+// history that the database has now. When it fails the revoker waits for the
+// lease.
+func (w *Watch) acknowledge(ctx context.Context) {
 	there := false
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
-		there, err = tx.beat(ctx, w.id, w.position)
+		there, err = tx.applied(ctx, w.id, w.position.Seq)
 		return err
 	})
-	if err == nil && !there {
-		w.freshUntil.Store(0)
-		return w.enter(ctx, now)
+	if err == nil && there {
+		w.told = w.position.Seq
 	}
-	if err == nil {
-		w.beaten = now
-	}
-	return err
 }
 
 // batchOfChanges is read at once.
 const batchOfChanges = 500
 
+// catchUp applies what has changed since the position. A node that was away for
+// longer than changes are kept, or whose database was set back to an older
+// state, starts anew.
 func (w *Watch) catchUp(ctx context.Context) error {
 	for {
-		changes, err := w.db.Read().changesAfter(ctx, w.position, batchOfChanges)
+		h, err := w.db.Read().historyFrom(ctx, w.position.Seq, batchOfChanges)
 		if err != nil {
 			return err
 		}
-		if len(changes) == 0 {
-			return w.notBehind(ctx)
+		news, unbroken := h.after(w.position, batchOfChanges)
+		if !unbroken {
+			w.startAt(h.last)
+			return nil
 		}
-		if changes[0].Seq != w.position+1 {
-			w.reset() // some are forgotten already
+		w.apply(news)
+		if len(h.rows) > 0 {
+			w.position = h.rows[len(h.rows)-1]
 		}
-		w.apply(changes)
-		w.position = changes[len(changes)-1].Seq
-		if len(changes) < batchOfChanges {
+		if len(h.rows) < batchOfChanges {
 			return nil
 		}
 	}
-}
-
-// notBehind notices that all changes after the position have been forgotten,
-// or that the database has been set back to an older state. Both are rare, so
-// it looks once per lease.
-func (w *Watch) notBehind(ctx context.Context) error {
-	if time.Since(w.beaten) < w.lease/2 {
-		return nil
-	}
-	newest, err := w.db.Read().position(ctx)
-	if err != nil || newest == w.position {
-		return err
-	}
-	if more, err := w.db.Read().changesAfter(ctx, w.position, 1); err != nil || len(more) > 0 {
-		return err // committed just now: the next poll has it
-	}
-	w.reset()
-	w.position = newest
-	return nil
 }
 
 // dead is after how many leases without a beat a node's row is removed. Its
@@ -246,13 +255,19 @@ func (w *Watch) notBehind(ctx context.Context) error {
 const dead = 3
 
 // buryTheDead removes the rows of nodes that were killed, so that revoking
-// calls stop waiting for them. Only beats are compared, never clocks.
+// calls stop waiting for them. Only beats are compared, never clocks. After a
+// while in which this node couldn't look, all others get their time anew: it may
+// be the database that was away, for all of them.
 func (w *Watch) buryTheDead(ctx context.Context) error {
 	peers, err := w.db.Read().peers(ctx)
 	if err != nil {
 		return err
 	}
 	now, seen := time.Now(), make(map[string]sighting, len(peers))
+	if now.Sub(w.looked) > 2*w.lease {
+		clear(w.seen)
+	}
+	w.looked = now
 	for _, p := range peers {
 		s, known := w.seen[p.id]
 		if !known || s.beat != p.beat {

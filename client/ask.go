@@ -1,0 +1,154 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// question is one call to Doorward. Asking it twice does no harm.
+type question struct {
+	method   string
+	path     string
+	header   http.Header
+	body     []byte
+	refusals []int // the statuses that are decisions; all others but 200 are faults
+}
+
+// answer is what came back, whole.
+type answer struct {
+	status    int
+	header    http.Header
+	body      []byte
+	requestID string
+}
+
+// tries is how often a question is asked at most, time permitting.
+const tries = 3
+
+// firstWait is the wait before the second try when no Retry-After sets it; it
+// doubles from then on.
+const firstWait = 50 * time.Millisecond
+
+// ask returns an answer 200, or an [*Error].
+func (c *Client) ask(ctx context.Context, q question) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		a, err := c.once(ctx, q)
+		wait, again := c.failed(a, err, try)
+		switch {
+		case again && try < tries && pause(ctx, wait):
+			continue
+		case err != nil:
+			return a, unavailable(q.header.Get("X-Request-Id"), 0, err)
+		case a.status != http.StatusOK:
+			return a, a.refusal(q.refusals)
+		}
+		return a, nil
+	}
+}
+
+// failed says whether what went wrong may pass by itself, and how long to wait
+// for that. Waits are spread by half, so that the requests which failed
+// together don't come back together.
+func (c *Client) failed(a answer, err error, try int) (wait time.Duration, again bool) {
+	if err == nil && a.status != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	wait = firstWait << (try - 1)
+	if asked, ok := a.retryAfter(); ok {
+		wait = asked
+	}
+	return wait + rand.N(wait/2+1), true
+}
+
+// pause waits, and returns false when the time that is left is too short: then
+// at once, since the wait would be for nothing.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maxAnswer is the most that is read of an answer, in bytes: 100 answers of an
+// introspection, with much to spare.
+const maxAnswer = 1 << 20
+
+// once asks one time. It reads the answer to its end, or the connection could
+// not be used again.
+func (c *Client) once(ctx context.Context, q question) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, q.method, c.base+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header = q.header.Clone()
+	res, err := c.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return answer{}, fmt.Errorf("the answer broke off: %w", err)
+	}
+	a := answer{status: res.StatusCode, header: res.Header, body: body, requestID: res.Header.Get("X-Request-Id")}
+	if a.requestID == "" {
+		a.requestID = q.header.Get("X-Request-Id")
+	}
+	return a, nil
+}
+
+// retryAfter reads the header, as seconds or as a date (RFC 9110, section
+// 10.2.3).
+func (a answer) retryAfter() (time.Duration, bool) {
+	v := a.header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(v); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second, true
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return min(max(time.Until(at), 0), maxRetryAfter), true
+	}
+	return 0, false
+}
+
+// refusal returns the error of an answer that isn't 200. Only a problem of
+// Doorward's own is a decision. The same status from something in between,
+// a proxy that wants a password, a wrong base URL, is a fault.
+func (a answer) refusal(decisions []int) *Error {
+	if a.status == http.StatusServiceUnavailable {
+		wait, _ := a.retryAfter()
+		return unavailable(a.requestID, wait, fmt.Errorf("doorward answered %d", a.status))
+	}
+	var p problem
+	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(a.body, &p) != nil || p.Status != a.status || p.Code == "" {
+		return a.notDoorward("is no problem of Doorward's")
+	}
+	if !slices.Contains(decisions, a.status) {
+		return unavailable(a.requestID, 0, fmt.Errorf("doorward answered %d %s", a.status, p.Code))
+	}
+	return &Error{Status: a.status, Code: p.Code, Detail: p.Detail, RequestID: a.requestID, kind: p.Type, title: p.Title}
+}
+
+// notDoorward is the fault of an answer that Doorward would not give. It does
+// not repeat the answer, which may hold anything.
+func (a answer) notDoorward(what string) *Error {
+	return unavailable(a.requestID, 0, fmt.Errorf("the answer %d %s: does the base URL lead to Doorward?", a.status, what))
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Request is the question of [Client.Check].
+type Request struct {
+	// Action is what the caller wants to do, such as "message.send"; one of the
+	// permissions that Doorward's table lists. Empty asks whether the credential
+	// is good, and no more.
+	Action string
+	// Method is that of the request in question. Empty counts as one that changes
+	// something.
+	Method string
+	// Header is that of the request in question. Only Cookie (JSESSIONID of it),
+	// Authorization (Bearer of it), Origin, Sec-Fetch-Site and X-Request-Id are
+	// looked at; it isn't changed.
+	Header http.Header
+}
+
+// Check asks whether the credential in q.Header is good and may do q.Action, and
+// returns whose it is. The error is an [*Error] and exactly one of
+// ErrUnauthenticated, ErrForbidden and ErrUnavailable. When ctx ends the error is
+// ErrUnavailable and wraps the reason.
+//
+// Use it where [Client.Require] doesn't fit: when the action depends on the
+// body, or when the session came by other ways than HTTP.
+func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
+	a, err := c.ask(ctx, question{
+		method: http.MethodGet, path: checkPath(q.Action), header: q.header(),
+		refusals: []int{http.StatusUnauthorized, http.StatusForbidden},
+	})
+	if err != nil {
+		return Identity{}, err
+	}
+	id, ok := identityOf(a.header)
+	if !ok {
+		return Identity{}, a.notDoorward("names nobody")
+	}
+	return id, nil
+}
+
+func checkPath(action string) string {
+	if action == "" {
+		return "/api/v2/access/check"
+	}
+	return "/api/v2/access/check?action=" + url.QueryEscape(action)
+}
+
+// The longest that is passed on of a header. What Doorward knows is shorter, so
+// that a value which was cut is refused as it would have been whole, and what a
+// caller sends never is too much for Doorward: that would be a fault in place
+// of a refusal.
+const longest = 512
+
+// header returns what Doorward is told of the request in question.
+func (q Request) header() http.Header {
+	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
+	if q.Method == "" {
+		h["X-Forwarded-Method"] = []string{http.MethodPost}
+	}
+	if s := sessions(q.Header); len(s) > 0 {
+		h["Cookie"] = []string{cookieName + "=" + strings.Join(s, "; "+cookieName+"=")}
+	}
+	for _, v := range bearers(q.Header) {
+		h.Add("Authorization", v)
+	}
+	for _, name := range []string{"Origin", "Sec-Fetch-Site"} {
+		if v := q.Header.Values(name); len(v) > 0 {
+			h.Set(name, cut(v[0]))
+		}
+	}
+	return h
+}
+
+func cut(v string) string { return v[:min(len(v), longest)] }
+
+const cookieName = "JSESSIONID"
+
+// sessions returns the different session identifiers of a request, two at most:
+// already two are refused. They are found as Doorward finds them, because a
+// neighbouring Tomcat uses the same name for other values; which is right is
+// decided by Doorward alone.
+func sessions(h http.Header) (found []string) {
+	for _, line := range h["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			token, ok := strings.CutPrefix(strings.Trim(pair, " \t"), cookieName+"=")
+			if ok && wellFormed(token) && !slices.Contains(found, token) && len(found) < 2 {
+				found = append(found, token)
+			}
+		}
+	}
+	return found
+}
+
+var strict = base64.RawURLEncoding.Strict()
+
+// wellFormed reports whether a value is 256 bits in base64url, in the one
+// spelling of them.
+func wellFormed(token string) bool {
+	bits, err := strict.DecodeString(token)
+	return err == nil && len(bits) == 32 && len(token) == 43 // DecodeString skips line breaks
+}
+
+// bearers returns the bearer credentials, two at most: already two are refused.
+// Other schemes are none of Doorward's business.
+func bearers(h http.Header) (found []string) {
+	for _, v := range h["Authorization"] {
+		scheme, _, _ := strings.Cut(v, " ")
+		if strings.EqualFold(scheme, "Bearer") && len(found) < 2 {
+			found = append(found, cut(v))
+		}
+	}
+	return found
+}

@@ -1,0 +1,175 @@
+// Package client protects a service of the platform with Doorward: it asks, for
+// each request, whether the caller is signed in and may do what is asked for.
+//
+//	door, err := client.New("http://localhost:8080")
+//	…
+//	mux.Handle("POST /messages", door.Require("message.send")(send))
+//
+//	func send(w http.ResponseWriter, r *http.Request) {
+//		who, _ := client.From(r.Context()) // who.TenantID, who.UserID, who.Role …
+//	}
+//
+// It needs nothing but the standard library.
+//
+// # Three answers that never mix
+//
+// A request is refused in one of three ways, each an [*Error] and each with a
+// meaning of its own:
+//
+//	401 ErrUnauthenticated  no valid credential: sign in
+//	403 ErrForbidden        signed in, and may not: ask somebody with a higher role
+//	503 ErrUnavailable      can't be told now: try again, the session may be good
+//
+// What is wrong between this service and Doorward (it is down, slow, or what
+// answers at its address isn't Doorward) is always the third. So a restart of
+// Doorward logs nobody out, and an outage lets nobody in.
+//
+// # What is sent to Doorward
+//
+// The session cookie JSESSIONID and no other cookie; a bearer key; the method,
+// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends
+// from a page of another origin (403 cross_origin); and X-Request-Id, so that
+// the logs of both can be joined. Headers named X-Auth-… are never sent, and
+// [Client.Require] takes them off the request before the handler sees it: who
+// is calling is told by [From] and nothing else.
+//
+// A handshake of a WebSocket is a GET, which counts as safe. Check it with
+// [Client.Check] and the method POST, or else a page of another origin can open
+// one.
+//
+// # Nothing is remembered
+//
+// Each request costs one call to Doorward, which answers from memory in well
+// under a millisecond; connections are kept open and used again. A cache here
+// would let a session pass after its logout, a suspended person work on, and
+// make void what Doorward promises about revocation. Don't put one in front.
+//
+// # Time
+//
+// A check takes at most the time set by [Timeout], 3 s by default, tries and
+// waits included; Doorward itself answers within 2 s. Only what may pass by
+// itself is tried again: an answer 503, after the time that its Retry-After
+// asks for, and a connection that failed. Where the wait doesn't fit into the
+// time that is left, the answer is 503 at once and Retry-After is passed on.
+package client
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client asks one Doorward. Make it with [New], once for a service; its methods
+// may be called from several goroutines.
+type Client struct {
+	base    string // without a slash at the end
+	timeout time.Duration
+	http    *http.Client
+	log     *slog.Logger
+	refuse  func(http.ResponseWriter, *http.Request, *Error)
+	key     string
+}
+
+// Option changes what [New] makes.
+type Option func(*Client)
+
+// Timeout bounds each check as a whole, tries and waits included. The default
+// is 3 s. Below 2 s, the time in which Doorward promises an answer, slow answers
+// are lost that would have been good; below zero or at zero every check fails.
+func Timeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
+
+// HTTPClient uses the transport and the timeout of hc in place of the client's
+// own transport: for a proxy, for certificates, for measuring. Its cookie jar
+// and its policy on redirects are left out: a jar would mix the sessions of all
+// callers, and a followed redirect would show them to whoever it leads to.
+func HTTPClient(hc *http.Client) Option {
+	return func(c *Client) { c.http = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout} }
+}
+
+// Logger is told of faults, one line for each request that could not be
+// decided, and never sees a credential. The default is slog.Default.
+func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
+
+// OnError answers in place of [WriteError] the requests that Require refuses,
+// for example to send a browser that isn't signed in to the login page. It must
+// answer; the handler behind Require is not called.
+func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Option {
+	return func(c *Client) { c.refuse = answer }
+}
+
+// OperatorKey is what [Client.Introspect] asks with, a key of the form dwo_…
+// made by "doorward key create-operator". It can do all that an operator can:
+// give it only to services that introspect, and send it over https or within
+// one machine.
+func OperatorKey(key string) Option { return func(c *Client) { c.key = key } }
+
+// New returns a client of the Doorward at baseURL, such as
+// "https://auth.example" or "http://localhost:8080/platform". It connects to
+// nothing yet. The error says what is wrong with baseURL: it must be http or
+// https with a host, and have no user, query or fragment.
+func New(baseURL string, options ...Option) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, errors.New("client: the base URL is no URL") // not repeated: it may hold a password
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, errors.New("client: the base URL must begin with http:// or https:// and a host")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("client: the base URL must have no user, query or fragment")
+	}
+	c := &Client{
+		base:    strings.TrimSuffix(u.String(), "/"),
+		timeout: 3 * time.Second,
+		http:    &http.Client{Transport: newTransport()},
+		log:     slog.Default(),
+		refuse:  func(w http.ResponseWriter, r *http.Request, e *Error) { WriteError(w, r, e) },
+	}
+	for _, set := range options {
+		set(c)
+	}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+// newTransport returns a transport for many small calls to one host. Go's own
+// default keeps two idle connections for a host: under load every other check
+// would open one and throw it away.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		// No Proxy: sessions don't travel through what HTTP_PROXY happens to name.
+		DialContext:            (&net.Dialer{Timeout: time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    256,
+		IdleConnTimeout:        90 * time.Second, // Doorward closes them after 120 s: let it be us who closes
+		DisableCompression:     true,             // answers are under 2 KiB
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// String names the Doorward that is asked, and not the operator key.
+func (c *Client) String() string { return "doorward at " + c.base }
+
+// Format keeps the operator key out of every verb, %#v too.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
+
+// requestID keeps an incoming id of the form that Doorward keeps, 1 to 128 of
+// [A-Za-z0-9._-], and else makes one, so that both logs have the same.
+func requestID(h http.Header) string {
+	id := h.Get("X-Request-Id")
+	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return !harmless(r) }) {
+		return "req_" + strings.ToLower(rand.Text())
+	}
+	return id
+}
+
+func harmless(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+}

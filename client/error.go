@@ -1,0 +1,133 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// What an [*Error] is, for errors.Is. Each error of a check is exactly one.
+var (
+	// ErrUnauthenticated: the request carries no valid credential (401).
+	ErrUnauthenticated = errors.New("doorward: no valid credential")
+	// ErrForbidden: the caller is known and may not (403).
+	ErrForbidden = errors.New("doorward: not allowed")
+	// ErrUnavailable: it can't be told now (503). It says nothing about the
+	// credential.
+	ErrUnavailable = errors.New("doorward: can't be told now")
+)
+
+// Error is why a check did not succeed.
+type Error struct {
+	// Status is what to answer to one's own caller: 401, 403 or 503. Only
+	// introspection has a fourth, 422: this program asked wrongly.
+	Status int
+	// Code is Doorward's stable name of the error, such as "unauthenticated",
+	// "forbidden", "cross_origin", "unknown_action" or "unavailable".
+	Code string
+	// Detail is a sentence for the caller. It names no address and no cause.
+	Detail string
+	// RequestID is the one under which Doorward has logged the request, if it
+	// came that far.
+	RequestID string
+	// RetryAfter is when another try makes sense, with Status 503, between 1 s
+	// and 5 min; else 0.
+	RetryAfter time.Duration
+
+	kind, title string // type and title of the problem
+	err         error
+}
+
+// Error is everything, for the log; it is not what the caller is told.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("doorward: %d %s: %s (request %s)", e.Status, e.Code, e.Detail, e.RequestID)
+	if e.err != nil {
+		text += ": " + e.err.Error()
+	}
+	return text
+}
+
+// Is reports whether target is the one of ErrUnauthenticated, ErrForbidden and
+// ErrUnavailable that belongs to the status.
+func (e *Error) Is(target error) bool {
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return target == ErrUnauthenticated
+	case http.StatusForbidden:
+		return target == ErrForbidden
+	case http.StatusServiceUnavailable:
+		return target == ErrUnavailable
+	}
+	return false
+}
+
+// Unwrap returns the cause of a fault, such as context.Canceled or the failure
+// to connect; nil when it was Doorward that refused.
+func (e *Error) Unwrap() error { return e.err }
+
+// The least and the longest time that is asked of callers.
+const (
+	minRetryAfter = time.Second
+	maxRetryAfter = 5 * time.Minute
+)
+
+// unavailable is the error for every fault between this service and a decision.
+func unavailable(requestID string, retryAfter time.Duration, cause error) *Error {
+	return &Error{
+		Status: http.StatusServiceUnavailable, Code: "unavailable", RequestID: requestID,
+		Detail:     "Whether this is allowed can't be told right now. It says nothing about the session. Try again later.",
+		RetryAfter: min(max(retryAfter, minRetryAfter), maxRetryAfter), err: cause,
+	}
+}
+
+// problem is the body of an error (RFC 9457), here and from Doorward.
+type problem struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Instance  string `json:"instance,omitempty"`
+	Code      string `json:"code"`
+	RequestID string `json:"requestId"`
+}
+
+// WriteError answers r with err as application/problem+json (RFC 9457): an
+// *Error with its status, with WWW-Authenticate when it is 401 and Retry-After
+// when it is 503; any other error as 503, since it decides nothing. Require
+// answers with it; handlers that call Check can do so too.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = unavailable(requestID(r.Header), 0, err)
+	}
+	h := w.Header()
+	switch e.Status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Request-Id", e.RequestID)
+	h.Del("Content-Length")
+	w.WriteHeader(e.Status)
+	encode := json.NewEncoder(w)
+	encode.SetEscapeHTML(false)
+	_ = encode.Encode(e.problem(r)) // a client that is gone needs no answer
+}
+
+func (e *Error) problem(r *http.Request) problem {
+	p := problem{
+		Type: e.kind, Title: e.title, Status: e.Status, Detail: e.Detail,
+		Instance: r.URL.EscapedPath(), Code: e.Code, RequestID: e.RequestID,
+	}
+	if p.Type == "" { // of ours: RFC 9457, section 4.2.1
+		p.Type, p.Title = "about:blank", http.StatusText(e.Status)
+	}
+	return p
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// Role is what a person is in a tenant. Ask for actions rather than compare
+// roles: which role may do what is Doorward's to say.
+type Role string
+
+// The roles, the highest first.
+const (
+	Owner  Role = "OWNER"  // everything in the tenant, billing and destruction of data included
+	Admin  Role = "ADMIN"  // people and settings
+	User   Role = "USER"   // sends messages, sees reports
+	Viewer Role = "VIEWER" // sees
+)
+
+// Identity is who is calling. Every field is set.
+type Identity struct {
+	UserID    string // usr_…
+	TenantID  string // tnt_…; the tenant whose data the caller may see, and no other
+	Role      Role   // in that tenant
+	Email     string // the canonical address: lower case, at most 254 bytes
+	SessionID string // ses_…; names the session in logs, and opens nothing
+}
+
+type identityKey struct{}
+
+// From returns who is calling, as [Client.Require] found out; false in a request
+// that did not come through it. Handlers behind Require may ignore the second.
+func From(ctx context.Context) (Identity, bool) {
+	id, ok := ctx.Value(identityKey{}).(Identity)
+	return id, ok
+}
+
+// NewContext returns a context in which [From] finds id: for tests of handlers,
+// and for services that find out by [FromGateway] who is calling.
+func NewContext(ctx context.Context, id Identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, id)
+}
+
+// FromGateway returns the identity that a gateway has put into the headers
+// X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and
+// false when one of them is missing, empty or there twice. It asks nobody.
+//
+// DANGER. Whoever reaches the service past the gateway, or through a gateway
+// that lets these headers pass from outside, is whoever he says he is. Use it
+// only when both hold, and test both:
+//
+//   - the gateway sets or removes all six X-Auth-* headers on every request that
+//     it passes on, also those that need no sign-in;
+//   - nobody else reaches the service: it listens on loopback, on a Unix socket
+//     or in a network that holds the gateway alone.
+//
+// It also doesn't check that the gateway asked for the right action. Where one
+// call to Doorward is no burden, [Client.Require] behind the gateway is safe
+// without either.
+func FromGateway(r *http.Request) (Identity, bool) { return identityOf(r.Header) }
+
+// identityOf reads the headers that both Doorward and a gateway speak in.
+func identityOf(h http.Header) (Identity, bool) {
+	var role string
+	var id Identity
+	for name, field := range map[string]*string{
+		"X-Auth-User": &id.UserID, "X-Auth-Tenant": &id.TenantID, "X-Auth-Role": &role,
+		"X-Auth-Email": &id.Email, "X-Auth-Session": &id.SessionID,
+	} {
+		values := h[name]
+		if len(values) != 1 || values[0] == "" {
+			return Identity{}, false
+		}
+		*field = values[0]
+	}
+	id.Role = Role(role)
+	return id, true
+}
+
+// withoutIdentity returns h without the headers in which a gateway would say
+// who is calling, in every spelling that some program takes for theirs (CGI
+// makes one of "-" and "_"). It copies only when there is one.
+func withoutIdentity(h http.Header) http.Header {
+	clean := h
+	for name := range h {
+		if !saysWho(name) {
+			continue
+		}
+		if len(clean) == len(h) {
+			clean = h.Clone()
+		}
+		delete(clean, name)
+	}
+	return clean
+}
+
+func saysWho(name string) bool {
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
+	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key":
+		return true
+	}
+	return false
+}

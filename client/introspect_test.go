@@ -1,0 +1,99 @@
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/client"
+)
+
+func TestIntrospect(t *testing.T) {
+	door, viewer := running(), person("VIEWER")
+	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	dead := strings.Repeat("A", 43)
+
+	all, err := c.IntrospectAll(t.Context(), []client.Question{
+		{viewer.Token(), "report.read"}, {viewer.Token(), "message.send"}, {viewer.Token(), ""}, {dead, "report.read"}, {"no token", ""},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var active, allowed []bool
+	for _, a := range all {
+		active, allowed = append(active, a.Active), append(allowed, a.Allowed)
+		if !a.Active && a != (client.Answer{}) {
+			t.Errorf("an inactive credential tells more: %+v", a)
+		}
+	}
+	if diff := cmp.Diff([][]bool{{true, true, true, false, false}, {true, false, false, false, false}}, [][]bool{active, allowed}); diff != "" {
+		t.Errorf("active, allowed (-want +got):\n%s", diff)
+	}
+	who, err := c.Check(t.Context(), client.Request{Header: session(viewer.Token())})
+	if err != nil || all[0].Identity != who {
+		t.Errorf("introspection names %v, a check %v (%v)", all[0].Identity, who, err)
+	}
+	if left := time.Until(all[0].ExpiresAt); left < 23*time.Hour || left > 24*time.Hour || !all[0].IdleExpiresAt.Before(all[0].ExpiresAt) {
+		t.Errorf("the session ends at %v or idle at %v", all[0].ExpiresAt, all[0].IdleExpiresAt)
+	}
+	if err := logout(viewer); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Introspect(t.Context(), viewer.Token(), "report.read"); err != nil || a.Active {
+		t.Errorf("after logout: %+v, %v", a, err)
+	}
+}
+
+func TestIntrospectMoreThanACallTakes(t *testing.T) {
+	door, token := running(), newTenant().Owner.Token()
+	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	questions := slices.Repeat([]client.Question{{token, ""}, {"none", ""}}, 125)
+	all, err := c.IntrospectAll(t.Context(), questions)
+	if err != nil || len(all) != len(questions) {
+		t.Fatalf("%d answers to %d questions, %v", len(all), len(questions), err)
+	}
+	for i, a := range all {
+		if a.Active != (i%2 == 0) {
+			t.Fatalf("answer %d: %+v", i, a)
+		}
+	}
+	if all, err := c.IntrospectAll(t.Context(), nil); err != nil || len(all) != 0 {
+		t.Errorf("no questions: %v, %v", all, err)
+	}
+}
+
+// A refusal of the service's own key must not reach a person as 401 or 403.
+func TestRefusedOperatorKeyIsAFault(t *testing.T) {
+	door, token := running(), newTenant().Owner.Token()
+	c := newClient(t, door.URL, client.OperatorKey("dwo_"+strings.Repeat("A", 43)))
+	_, err := c.Introspect(t.Context(), token, "")
+	var e *client.Error
+	if !errors.As(err, &e) || !errors.Is(err, client.ErrUnavailable) || e.Code != "operator_key_refused" {
+		t.Errorf("Introspect with a wrong key: %v, want operator_key_refused", err)
+	}
+	if _, err := newClient(t, door.URL).Introspect(t.Context(), token, ""); err == nil || errors.As(err, &e) {
+		t.Errorf("Introspect without a key: %v, want an error of the program", err)
+	}
+}
+
+func TestWrongQuestionIsNoVerdict(t *testing.T) {
+	door := running()
+	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	for _, q := range []client.Question{{"x", "message.eat"}, {"", "message.send"}} {
+		_, err := c.Introspect(t.Context(), q.Credential, q.Action)
+		var e *client.Error
+		if !errors.As(err, &e) || e.Status != http.StatusUnprocessableEntity || e.Code != "validation_failed" {
+			t.Errorf("Introspect(%q): %v, want 422 validation_failed", q, err)
+		}
+		for _, kind := range []error{client.ErrUnauthenticated, client.ErrForbidden, client.ErrUnavailable} {
+			if errors.Is(err, kind) {
+				t.Errorf("Introspect(%q): %v is %v", q, err, kind)
+			}
+		}
+	}
+}

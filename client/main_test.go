@@ -1,0 +1,59 @@
+package client_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// running is the Doorward of the examples, and of all tests that do it no harm.
+var running = sync.OnceValue(func() *doorwardtest.Server { return doorwardtest.Start(whole) })
+
+// whole stands for the whole run where doorwardtest wants one test.
+var whole = &wholeRun{}
+
+type wholeRun struct {
+	testing.TB // nil: what isn't below is not called
+	folder     string
+	cleanups   []func()
+}
+
+func (*wholeRun) Helper()             {}
+func (w *wholeRun) Cleanup(fn func()) { w.cleanups = append(w.cleanups, fn) }
+func (w *wholeRun) TempDir() string   { return w.folder }
+
+func (w *wholeRun) Errorf(format string, args ...any) { w.Fatalf(format, args...) }
+
+func (*wholeRun) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "client-test-")
+	if err != nil {
+		panic(err)
+	}
+	whole.folder = folder
+	code := m.Run()
+	for _, clean := range whole.cleanups {
+		clean()
+	}
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+var tenants atomic.Int64
+
+// newTenant returns a tenant of the running Doorward that nobody else uses.
+func newTenant() *doorwardtest.Tenant {
+	return running().Tenant("Acme " + strconv.FormatInt(tenants.Add(1), 10))
+}
+
+// person returns somebody with the role in a new tenant.
+func person(role string) *doorwardtest.Person {
+	n := tenants.Add(1)
+	return newTenant().Join(fmt.Sprintf("person%d@acme.example", n), role)
+}

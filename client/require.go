@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+)
+
+// Require returns middleware that lets a request pass when its caller may do
+// action, such as "message.send"; with an empty action, when there is a caller.
+// The handler behind it finds the caller with [From].
+//
+// Other requests are answered 401, 403 or 503 as application/problem+json, by
+// [WriteError] or by what [OnError] has set. The body of the request isn't
+// touched.
+//
+// An action that Doorward does not know is refused to everybody (403
+// unknown_action) and logged as an error of this service.
+func (c *Client) Require(action string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id, err := c.Check(r.Context(), Request{Action: action, Method: r.Method, Header: r.Header})
+			var e *Error
+			if errors.As(err, &e) {
+				c.logRefusal(r.Context(), action, e)
+				c.refuse(w, r, e)
+				return
+			}
+			next.ServeHTTP(w, withIdentity(r, id))
+		})
+	}
+}
+
+func withIdentity(r *http.Request, id Identity) *http.Request {
+	r = r.WithContext(NewContext(r.Context(), id))
+	r.Header = withoutIdentity(r.Header)
+	return r
+}
+
+// logRefusal is silent about what is the caller's own doing.
+func (c *Client) logRefusal(ctx context.Context, action string, e *Error) {
+	level := slog.LevelError
+	switch {
+	case errors.Is(e, context.Canceled): // the caller has gone
+		level = slog.LevelDebug
+	case e.Status != http.StatusServiceUnavailable && e.Code != "unknown_action":
+		return
+	}
+	c.log.LogAttrs(ctx, level, "access check failed", slog.String("action", action),
+		slog.String("code", e.Code), slog.String("requestId", e.RequestID), slog.Any("err", e))
+}

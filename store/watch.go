@@ -125,9 +125,10 @@ func (w *Watch) leave(ctx context.Context) {
 }
 
 // rates: memory is trusted for this part of the lease less, because a revoker
-// measures the lease by a clock of its own. Linux lets time be slewed by 0.05 %
-// at most, and its tick by 10 % (adjtimex(2)); nobody slews by 3 %.
-const rates = 32
+// measures the lease by a clock of its own, and time servers make clocks run
+// slower or faster until they are right: chrony by 8.3 % unless told otherwise
+// (maxslewrate). One at its slowest and one at its fastest differ by 15.4 %.
+const rates = 6
 
 // poll renews the lease: it makes sure that revokers wait for this node, then
 // reads and applies what has changed. On a fault nothing is renewed.

@@ -1,0 +1,235 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+const day = 24 * time.Hour
+
+func invitations(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
+	byOperator := w.invitation(acme, "bob@acme.example")
+	byAnn := w.draft(acme, "cat@acme.example")
+	byAnn.InvitedBy, byAnn.Role, byAnn.Name, byAnn.Locale = ann.ID, doorward.RoleAdmin, "", ""
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.InsertInvitation(ctx, byAnn))
+		ok(w, tx.InsertLinkToken(ctx, []byte("first"), byAnn.ID))
+		ok(w, tx.InsertLinkToken(ctx, []byte("second"), byAnn.ID))
+	})
+
+	same(w, byOperator)(w.Read().Invitation(ctx, byOperator.ID))
+	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("first")))
+	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("second")))
+	same(w, byAnn)(w.Read().PendingInvitation(ctx, acme.ID, byAnn.Email))
+	none(w)(w.Read().Invitation(ctx, "inv_none"))
+	none(w)(w.Read().InvitationByToken(ctx, []byte("third")))
+	none(w)(w.Read().PendingInvitation(ctx, acme.ID, ann.Email))
+	none(w)(w.Read().PendingInvitation(ctx, byAnn.Email, acme.ID)) // the two exchanged
+
+	// Delivery is that of the newest mail about it.
+	var mail store.Mail
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
+	mail = w.due()[0]
+	w.write(func(tx *store.Tx) { ok(w, tx.MailSent(ctx, mail.ID)) })
+	byAnn.Delivery = doorward.DeliverySent
+	same(w, byAnn)(w.Read().Invitation(ctx, byAnn.ID))
+	w.clock.move(time.Second)
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
+	byAnn.Delivery = doorward.DeliveryQueued
+	same(w, byAnn)(w.Read().Invitation(ctx, byAnn.ID))
+	w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, w.due()[0].ID, "no such mailbox")) })
+	byAnn.Delivery = doorward.DeliveryFailed
+	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("second")))
+	same(w, byOperator)(w.Read().Invitation(ctx, byOperator.ID))
+}
+
+func onePendingInvitation(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	first := w.invitation(acme, "bob@acme.example")
+	w.invitation(zeta, "bob@acme.example")
+	w.invitation(acme, "cat@acme.example")
+
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.InsertInvitation(ctx, w.draft(acme, first.Email)))
+		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email)) // not expired yet
+		no(w)(tx.InsertInvitation(ctx, w.draft(acme, first.Email)))
+	})
+	w.clock.move(day)
+	second := w.draft(acme, first.Email)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.InsertInvitation(ctx, second))
+		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email))
+		yes(w)(tx.InsertInvitation(ctx, second))
+		no(w)(tx.AcceptInvitation(ctx, first.ID))
+		yes(w)(tx.AcceptInvitation(ctx, second.ID))
+	})
+	first.State = doorward.InvitationExpired
+	same(w, first)(w.Read().Invitation(ctx, first.ID))
+	none(w)(w.Read().PendingInvitation(ctx, acme.ID, first.Email))
+	// Expired ones elsewhere are left to their own address and tenant.
+	if _, err := w.Read().PendingInvitation(ctx, zeta.ID, first.Email); err != nil {
+		w.Error(err)
+	}
+	if _, err := w.Read().PendingInvitation(ctx, acme.ID, "cat@acme.example"); err != nil {
+		w.Error(err)
+	}
+}
+
+func endOfInvitations(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
+	by := func(t doorward.Tenant, email string) doorward.Invitation {
+		i := w.draft(t, email)
+		i.InvitedBy = ann.ID
+		w.write(func(tx *store.Tx) { yes(w)(tx.InsertInvitation(ctx, i)) })
+		return i
+	}
+	late := by(acme, "late@acme.example")
+	w.clock.move(day - time.Microsecond)
+	intime := by(acme, "intime@acme.example")
+	w.write(func(tx *store.Tx) { yes(w)(tx.AcceptInvitation(ctx, late.ID)) }) // in the last microsecond
+	late.State, late.AcceptedAt = doorward.InvitationAccepted, at(w.clock.read())
+	same(w, late)(w.Read().Invitation(ctx, late.ID))
+
+	w.clock.move(day)
+	w.write(func(tx *store.Tx) { no(w)(tx.AcceptInvitation(ctx, intime.ID)) }) // on the stroke of its end
+	open, other, elsewhere := by(acme, "open@acme.example"), w.invitation(acme, "other@acme.example"), by(zeta, "open@acme.example")
+	w.write(func(tx *store.Tx) {
+		same(w, int64(1))(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID))
+		same(w, int64(0))(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID))
+		same(w, int64(0))(tx.RevokeInvitationsBy(ctx, acme.ID, ""))
+		no(w)(tx.AcceptInvitation(ctx, open.ID))
+		no(w)(tx.AcceptInvitation(ctx, late.ID))
+		no(w)(tx.AcceptInvitation(ctx, "inv_none"))
+	})
+	open.State, open.RevokedAt = doorward.InvitationRevoked, at(w.clock.read())
+	for _, i := range []doorward.Invitation{late, intime, open, other, elsewhere} {
+		same(w, i)(w.Read().Invitation(ctx, i.ID))
+	}
+}
+
+func resets(w *world) {
+	ctx := w.Context()
+	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")
+	reset := func(a doorward.Account) store.Reset {
+		r := store.Reset{ID: w.id("rst_"), UserID: a.ID, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(time.Hour)}
+		w.write(func(tx *store.Tx) {
+			ok(w, tx.InsertReset(ctx, r))
+			ok(w, tx.InsertLinkToken(ctx, []byte(r.ID), r.ID))
+		})
+		return r
+	}
+	used, ended, bobs := reset(ann), reset(ann), reset(bob)
+	same(w, used)(w.Read().ResetByToken(ctx, []byte(used.ID)))
+	none(w)(w.Read().ResetByToken(ctx, []byte("none")))
+	none(w)(w.Read().InvitationByToken(ctx, []byte(used.ID)))
+
+	used.UsedAt = at(w.clock.move(time.Hour - time.Microsecond))
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.UseReset(ctx, used.ID)) // in the last microsecond
+		no(w)(tx.UseReset(ctx, used.ID))
+		no(w)(tx.UseReset(ctx, "rst_none"))
+		ok(w, tx.ExpireResets(ctx, ann.ID))
+		no(w)(tx.UseReset(ctx, ended.ID))
+	})
+	ended.ExpiresAt = w.clock.read()
+	w.clock.move(time.Microsecond)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.UseReset(ctx, bobs.ID)) // on the stroke of its end
+		ok(w, tx.ExpireResets(ctx, ann.ID))
+		ok(w, tx.ExpireResets(ctx, bob.ID))
+	})
+	for _, r := range []store.Reset{used, ended, bobs} {
+		same(w, r)(w.Read().ResetByToken(ctx, []byte(r.ID)))
+	}
+}
+
+// due returns the mails to send now.
+func (w *world) due() []store.Mail {
+	w.Helper()
+	all, err := w.Read().DueMails(w.Context(), w.clock.read(), 100)
+	ok(w, err)
+	return all
+}
+
+func mails(w *world) {
+	ctx := w.Context()
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
+	w.clock.move(time.Second)
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", "")) })
+	all := w.due()
+	if len(all) != 2 || all[0].ID == all[1].ID {
+		w.Fatalf("due are %+v: want two mails", all)
+	}
+	first := store.Mail{
+		ID: all[0].ID, Kind: store.MailInvitation, Recipient: "ann@acme.example", SubjectID: "inv_1",
+		State: doorward.DeliveryQueued, NextAt: noon, CreatedAt: noon,
+	}
+	second := store.Mail{
+		ID: all[1].ID, Kind: store.MailReset, Recipient: "bob@acme.example",
+		State: doorward.DeliveryQueued, NextAt: noon.Add(time.Second), CreatedAt: noon.Add(time.Second),
+	}
+	same(w, []store.Mail{first, second})(all, nil)
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, w.clock.read(), 1))
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, noon, 100))
+	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, noon.Add(-time.Microsecond), 100))
+
+	w.write(func(tx *store.Tx) { ok(w, tx.SetMailSubject(ctx, second.ID, "rst_1")) })
+	second.SubjectID = "rst_1"
+	same(w, []store.Mail{first, second})(w.due(), nil)
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteMail(ctx, first.ID)) })
+	same(w, []store.Mail{second})(w.due(), nil)
+	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliveryQueued))
+
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.DeleteOldMails(ctx, w.clock.read())) // not while it waits
+		ok(w, tx.MailSent(ctx, second.ID))
+		ok(w, tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond)))
+	})
+	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, second.CreatedAt)) })
+	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliverySent))
+}
+
+func triesOfAMail(w *world) {
+	ctx := w.Context()
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
+	fresh := w.due()[0]
+	until := noon.Add(time.Minute)
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.ClaimMail(ctx, fresh, until))
+		no(w)(tx.ClaimMail(ctx, fresh, until))
+	})
+	same(w, []store.Mail(nil))(w.due(), nil)
+
+	// Whoever claimed it died: it is due again, and the old sight of it is dead.
+	w.clock.move(time.Minute)
+	again := fresh
+	again.Tries, again.NextAt = 1, until
+	same(w, []store.Mail{again})(w.due(), nil)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.ClaimMail(ctx, fresh, until.Add(time.Minute)))
+		yes(w)(tx.ClaimMail(ctx, again, until.Add(time.Minute)))
+		ok(w, tx.MailRetry(ctx, again.ID, until.Add(time.Hour), "421 try later"))
+	})
+	w.clock.move(time.Hour)
+	again.Tries, again.NextAt, again.LastError = 2, until.Add(time.Hour), "421 try later"
+	same(w, []store.Mail{again})(w.due(), nil)
+
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.MailSent(ctx, again.ID))
+		ok(w, tx.MailFailed(ctx, again.ID, "too late"))
+		ok(w, tx.MailRetry(ctx, again.ID, noon, "too late"))
+		no(w)(tx.ClaimMail(ctx, again, until.Add(day)))
+	})
+	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
+	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
+	same(w, []store.Mail(nil))(w.due(), nil)
+}

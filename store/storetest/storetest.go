@@ -1,0 +1,296 @@
+// Package storetest is the contract of package store as tests, to be run on
+// every database that the store can keep its rows in:
+//
+//	func TestContract(t *testing.T) {
+//		storetest.Run(t, func(t testing.TB, now doorward.Clock) *store.DB { … })
+//	}
+//
+// A database that passes keeps what it is given to the last microsecond and
+// byte, lets conditional statements succeed as often as they may and no more,
+// also when many callers come at once, and calls its own faults unavailable.
+//
+// Each case has a database of its own. Whatever differs between databases
+// (files, pools, collations, plans) is tested beside the store, not here.
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Run runs the contract. Open returns a new database, empty but for its schema,
+// that lives as long as its test and takes every instant from now.
+func Run(t *testing.T, open func(t testing.TB, now doorward.Clock) *store.DB) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			clock := &clock{now: noon}
+			c.test(&world{TB: t, DB: open(t, clock.read), clock: clock})
+		})
+	}
+}
+
+var cases = []struct {
+	name string
+	test func(*world)
+}{
+	{"tenants", tenants},
+	{"accounts", accounts},
+	{"memberships", memberships},
+	{"changes of members", changesOfMembers},
+	{"invitations", invitations},
+	{"one pending invitation", onePendingInvitation},
+	{"the end of invitations", endOfInvitations},
+	{"resets", resets},
+	{"sessions", sessions},
+	{"the end of sessions", endOfSessions},
+	{"the limits of sessions", limitsOfSessions},
+	{"uses of sessions", usesOfSessions},
+	{"changes", changes},
+	{"the order of changes", orderOfChanges},
+	{"operator keys", operatorKeys},
+	{"devices", devices},
+	{"throttles", throttles},
+	{"the sweep of throttles", sweepOfThrottles},
+	{"mails", mails},
+	{"tries of a mail", triesOfAMail},
+	{"events", events},
+
+	{"letter case", letterCase},
+	{"order", order},
+	{"unicode", unicodeText},
+	{"text from strangers", textFromStrangers},
+	{"empty is not absent", emptyIsNotAbsent},
+	{"times", times},
+	{"the clock", theClock},
+
+	{"one instant in a transaction", oneInstant},
+	{"all or nothing", allOrNothing},
+	{"a conflict spoils nothing", conflictSpoilsNothing},
+	{"mail wakes after the commit", mailWakes},
+	{"crossing locks", crossingLocks},
+	{"a closed database", closedDatabase},
+	{"a cancelled request", cancelledRequest},
+
+	{"many hits at once", manyHits},
+	{"many claims at once", manyClaims},
+	{"many acceptances at once", manyAcceptances},
+	{"many registrations at once", manyRegistrations},
+	{"many invitations at once", manyInvitations},
+	{"many resets at once", manyResets},
+	{"many changes of a password at once", manyPasswords},
+	{"many sessions at once", manySessions},
+	{"owners demoting each other", demotions},
+}
+
+// noon is when the tests take place: late enough in a second to show whether
+// the microseconds survive.
+var noon = time.Date(2031, 5, 6, 12, 0, 0, 123456000, time.UTC)
+
+// clock stands until it is moved.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	return c.now
+}
+
+// world is the database of one case.
+type world struct {
+	testing.TB
+	*store.DB
+	clock *clock
+	made  int
+}
+
+// try runs fn in a transaction.
+func (w *world) try(ctx context.Context, fn func(tx *store.Tx) error) error {
+	_, err := w.Write(ctx, fn)
+	return err
+}
+
+// write runs fn in a transaction that must commit.
+func (w *world) write(fn func(tx *store.Tx)) {
+	w.Helper()
+	ok(w, w.try(w.Context(), func(tx *store.Tx) error { fn(tx); return nil }))
+}
+
+// id returns an id that no other call returns.
+func (w *world) id(prefix string) string {
+	w.made++
+	return fmt.Sprintf("%s%04d", prefix, w.made)
+}
+
+// tenant adds an active tenant.
+func (w *world) tenant(name string) doorward.Tenant {
+	w.Helper()
+	t := doorward.Tenant{ID: w.id("tnt_"), Name: name, Status: doorward.TenantActive, CreatedAt: w.clock.read()}
+	w.write(func(tx *store.Tx) { ok(w, tx.InsertTenant(w.Context(), t)) })
+	return t
+}
+
+// account adds an account with a password of its own.
+func (w *world) account(email string) doorward.Account {
+	w.Helper()
+	id := w.id("usr_")
+	a := doorward.Account{ID: id, Email: email, PasswordHash: "hash of " + id, CreatedAt: w.clock.read()}
+	w.write(func(tx *store.Tx) { yes(w)(tx.InsertAccount(w.Context(), a)) })
+	return a
+}
+
+// join makes the account an active member.
+func (w *world) join(t doorward.Tenant, a doorward.Account, role doorward.Role) doorward.User {
+	w.Helper()
+	u := doorward.User{
+		ID: a.ID, Email: a.Email, Name: "name of " + a.ID, Role: role, Status: doorward.UserActive,
+		TenantID: t.ID, TenantName: t.Name, TenantStatus: t.Status, CreatedAt: w.clock.read(),
+	}
+	w.write(func(tx *store.Tx) { yes(w)(tx.InsertMembership(w.Context(), u)) })
+	return u
+}
+
+// member adds an account and makes it a member.
+func (w *world) member(t doorward.Tenant, email string, role doorward.Role) doorward.User {
+	w.Helper()
+	return w.join(t, w.account(email), role)
+}
+
+// invitation adds a pending invitation for a day, by the operator.
+func (w *world) invitation(t doorward.Tenant, email string) doorward.Invitation {
+	w.Helper()
+	i := w.draft(t, email)
+	w.write(func(tx *store.Tx) { yes(w)(tx.InsertInvitation(w.Context(), i)) })
+	return i
+}
+
+// draft is an invitation that isn't stored yet.
+func (w *world) draft(t doorward.Tenant, email string) doorward.Invitation {
+	return doorward.Invitation{
+		ID: w.id("inv_"), TenantID: t.ID, Email: email, Role: doorward.RoleUser, Name: "Nan", Locale: "de-CH",
+		State: doorward.InvitationPending, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(24 * time.Hour),
+		Delivery: doorward.DeliveryQueued,
+	}
+}
+
+// session opens a session of the user.
+func (w *world) session(u doorward.User) doorward.Session {
+	w.Helper()
+	s := doorward.Session{
+		ID: w.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: w.clock.read(), LastSeenAt: w.clock.read(),
+		IP: "192.0.2.7", UserAgent: "curl",
+	}
+	w.write(func(tx *store.Tx) { ok(w, tx.InsertSession(w.Context(), s, hashOf(s))) })
+	return s
+}
+
+// hashOf is the hash of the session's token.
+func hashOf(s doorward.Session) []byte {
+	hash := sha256.Sum256([]byte(s.ID))
+	return hash[:]
+}
+
+// live returns which of the sessions are there.
+func (w *world) live(all ...doorward.Session) (ids []string) {
+	w.Helper()
+	for _, s := range all {
+		_, err := w.Read().Session(w.Context(), s.ID)
+		if err == nil {
+			ids = append(ids, s.ID)
+		} else if !errors.Is(err, store.ErrNone) {
+			w.Fatal(err)
+		}
+	}
+	return ids
+}
+
+// ok fails the test for an error.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same wants a call to return the value.
+func same(t testing.TB, want any) func(got any, err error) {
+	t.Helper()
+	return func(got any, err error) {
+		t.Helper()
+		ok(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("not what was stored (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// yes wants a conditional statement to succeed.
+func yes(t testing.TB) func(bool, error) {
+	t.Helper()
+	return func(hit bool, err error) {
+		t.Helper()
+		ok(t, err)
+		if !hit {
+			t.Error("it found no row to change, and should have")
+		}
+	}
+}
+
+// no wants a conditional statement to find nothing.
+func no(t testing.TB) func(bool, error) {
+	t.Helper()
+	return func(hit bool, err error) {
+		t.Helper()
+		ok(t, err)
+		if hit {
+			t.Error("it changed a row, and should have found none")
+		}
+	}
+}
+
+// none wants a query to find nothing.
+func none(t testing.TB) func(any, error) {
+	t.Helper()
+	return func(got any, err error) {
+		t.Helper()
+		if !errors.Is(err, store.ErrNone) {
+			t.Errorf("got %+v, %v: want store.ErrNone", got, err)
+		}
+	}
+}
+
+// unavailable wants the error of a fault of ours.
+func unavailable(t testing.TB, err error) {
+	t.Helper()
+	isFault(t, "it", err)
+}
+
+func isFault(t testing.TB, who string, err error) {
+	t.Helper()
+	if !doorward.HasCode(err, doorward.CodeUnavailable) || errors.Is(err, store.ErrNone) {
+		t.Errorf("%s says %v: want the code unavailable, and nothing that looks like an absent row", who, err)
+	}
+}
+
+// at returns a pointer to the instant.
+func at(t time.Time) *time.Time { return &t }

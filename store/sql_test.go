@@ -1,0 +1,251 @@
+package store_test
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+// source is package store as it is written: every statement is a constant
+// named sql…, put together of literals and of constants named select….
+type source struct {
+	statements map[string]string // by the constant's name
+	loose      []string          // places of statements that are no constant
+	used       map[string]bool   // identifiers, where they don't declare
+}
+
+// engineFiles hold what only one engine understands.
+var engineFiles = []string{"postgres.go", "sqlite.go", "migrate.go"}
+
+func readSource(t *testing.T) source {
+	t.Helper()
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset, consts := token.NewFileSet(), map[string]ast.Expr{}
+	s := source{statements: map[string]string{}, used: map[string]bool{}}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".go") && !strings.HasSuffix(f.Name(), "_test.go") {
+			parsed, err := parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.read(fset, parsed, consts)
+		}
+	}
+	for name := range consts {
+		if strings.HasPrefix(name, "sql") {
+			s.statements[name] = text(t, consts, consts[name])
+		}
+	}
+	return s
+}
+
+var statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
+
+// read collects the constants, the names in use, and literals that look like a
+// statement and stand in no constant.
+func (s *source) read(fset *token.FileSet, file *ast.File, consts map[string]ast.Expr) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			if n.Tok != token.CONST {
+				return true
+			}
+			for _, spec := range n.Specs {
+				v := spec.(*ast.ValueSpec)
+				for i, name := range v.Names {
+					if i < len(v.Values) {
+						consts[name.Name] = v.Values[i]
+						ast.Inspect(v.Values[i], s.use)
+					}
+				}
+			}
+			return false
+		case *ast.BasicLit:
+			where := fset.Position(n.Pos())
+			if n.Kind == token.STRING && statement.MatchString(unquote(n)) && !slices.Contains(engineFiles, where.Filename) {
+				s.loose = append(s.loose, where.String())
+			}
+		case *ast.Ident:
+			s.use(n)
+		}
+		return true
+	})
+}
+
+func (s *source) use(n ast.Node) bool {
+	if name, ok := n.(*ast.Ident); ok {
+		s.used[name.Name] = true
+	}
+	return true
+}
+
+func unquote(n *ast.BasicLit) string {
+	return constant.StringVal(constant.MakeFromLiteral(n.Value, n.Kind, 0))
+}
+
+// text is the value of a constant.
+func text(t *testing.T, consts map[string]ast.Expr, e ast.Expr) string {
+	t.Helper()
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return unquote(e)
+	case *ast.BinaryExpr:
+		return text(t, consts, e.X) + text(t, consts, e.Y)
+	case *ast.Ident:
+		return text(t, consts, consts[e.Name])
+	}
+	t.Fatalf("a statement is put together of literals and constants, not of %T", e)
+	return ""
+}
+
+func TestStatementsAreUsedConstants(t *testing.T) {
+	s := readSource(t)
+	if len(s.statements) < 60 {
+		t.Errorf("only %d statements were found: is the search still right?", len(s.statements))
+	}
+	for name := range s.statements {
+		if !s.used[name] {
+			t.Errorf("%s is used nowhere: delete it", name)
+		}
+	}
+	for _, where := range s.loose {
+		t.Errorf("%s: a statement that is no constant named sql… is prepared by no test", where)
+	}
+}
+
+// TestStatementsPrepare: one text for both databases.
+func TestStatementsPrepare(t *testing.T) {
+	s := readSource(t)
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			write, _ := store.Pools(migrated(t, dsn(t), time.Now))
+			prepare := func(query string) error {
+				p, err := write.Prepare(query)
+				if err == nil {
+					p.Close()
+				}
+				return err
+			}
+			for _, name := range slices.Sorted(maps.Keys(s.statements)) {
+				if err := prepare(s.statements[name]); err != nil {
+					t.Errorf("%s: %v:\n%s", name, err, s.statements[name])
+				}
+			}
+			for _, wrong := range []string{`SELEKT 1`, `SELECT id FROM nowhere`, `SELECT nothing FROM users`} {
+				if prepare(wrong) == nil {
+					t.Errorf("preparing %q shows no fault: this test shows nothing", wrong)
+				}
+			}
+		})
+	}
+}
+
+// rules are what one text for two databases may not use, beyond what one of the
+// two refuses. Each has a statement that breaks it and one that comes near.
+var rules = []struct {
+	name, remedy string
+	breaks       func(query string) bool
+	wrong, right string
+}{
+	{
+		"no LIKE", "its letter case is one thing here and another there; compare whole values",
+		regexp.MustCompile(`(?i)\b(I?LIKE|GLOB|SIMILAR|REGEXP)\b`).MatchString,
+		`SELECT id FROM users WHERE email LIKE $1`, `SELECT likes FROM users`,
+	},
+	{
+		"no clock of the engine", "hand in tx.Now",
+		regexp.MustCompile(`(?i)\b(CURRENT_(TIMESTAMP|TIME|DATE)|LOCALTIME|LOCALTIMESTAMP|(now|clock_timestamp|datetime|date|unixepoch|strftime|julianday)\s*\()`).MatchString,
+		`UPDATE users SET created_at = now()`, `SELECT known, date FROM users`,
+	},
+	{
+		"parameters are numbered", "write $1, $2 …",
+		func(query string) bool { return strings.ContainsAny(query, "?@") || strings.Contains(query, ":") },
+		`SELECT id FROM users WHERE email = ?`, `SELECT id FROM users WHERE email = $1`,
+	},
+	{
+		"parameters have no gap", "number them from $1; SQLite binds what is missing as NULL",
+		gap,
+		`SELECT id FROM users WHERE email = $2`, `SELECT $2, $1, $10, $3, $4, $5, $6, $7, $8, $9, $1`,
+	},
+	{
+		"order by time, number or id", "collations of text differ from database to database; sort names in Go",
+		ordersByText,
+		`SELECT id FROM tenants t ORDER BY t.created_at, t.name LIMIT 1`, "SELECT id FROM tenants ORDER BY created_at DESC, t.id LIMIT $1",
+	},
+	{
+		"no folding of letter case", "store what is canonical",
+		regexp.MustCompile(`(?i)\b(lower|upper|initcap|collate|nocase|casefold)\b`).MatchString,
+		`SELECT id FROM users WHERE lower(email) = $1`, `SELECT lowered FROM users`,
+	},
+	{
+		"no JSON in SQL", "take it apart in Go",
+		regexp.MustCompile(`(?i)\bjsonb?(_\w+)?\b|->`).MatchString,
+		`SELECT json_extract(changes, '$.a') FROM events`, `SELECT reason FROM events`,
+	},
+}
+
+var parameter = regexp.MustCompile(`\$(\d+)`)
+
+func gap(query string) bool {
+	seen := map[string]bool{}
+	for _, p := range parameter.FindAllString(query, -1) {
+		seen[p] = true
+	}
+	for i := range len(seen) {
+		if !seen["$"+strconv.Itoa(i+1)] {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	orderBy = regexp.MustCompile(`(?is)ORDER\s+BY\s+(.*?)(?:\bLIMIT\b|\)|$)`)
+	sortKey = regexp.MustCompile(`(?i)^\s*(\w+\.)?(\w+_at|at|id|seq)(\s+(ASC|DESC))?\s*$`)
+)
+
+func ordersByText(query string) bool {
+	for _, clause := range orderBy.FindAllStringSubmatch(query, -1) {
+		for _, key := range strings.Split(clause[1], ",") {
+			if !sortKey.MatchString(key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestStatementsKeepTheRules(t *testing.T) {
+	for name, query := range readSource(t).statements {
+		for _, r := range rules {
+			if r.breaks(query) {
+				t.Errorf("%s breaks the rule %q: %s:\n%s", name, r.name, r.remedy, query)
+			}
+		}
+	}
+}
+
+func TestRulesAreWatched(t *testing.T) {
+	for _, r := range rules {
+		if !r.breaks(r.wrong) {
+			t.Errorf("the rule %q lets pass %q", r.name, r.wrong)
+		}
+		if r.breaks(r.right) {
+			t.Errorf("the rule %q refuses %q", r.name, r.right)
+		}
+	}
+}

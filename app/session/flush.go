@@ -78,18 +78,18 @@ func (s *Sessions) Flush(ctx context.Context) error {
 
 // flushAsked writes down now when this node saw the session used, since
 // another one is about to judge it.
-func (s *Sessions) flushAsked(subject string) {
+func (s *Sessions) flushAsked(subject string) error {
 	h, ok := parseSubject(subject)
 	if !ok {
-		return
+		return nil
 	}
 	e := s.registry.remembered(h)
 	if e == nil {
-		return
+		return nil
 	}
 	seen := e.seen.Load()
 	if seen <= e.flushed.Load() {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), store.MaxLease)
 	defer cancel()
@@ -97,6 +97,7 @@ func (s *Sessions) flushAsked(subject string) {
 	if err == nil {
 		e.flushed.Store(seen)
 	}
+	return err
 }
 
 // sweepMemory collects uses that are a minute old and not written, and lets go

@@ -93,13 +93,19 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 const sweepEvery = 10 * time.Minute
 
 // Run does the upkeep (following changes, writing uses of sessions down,
-// delivering mail, deleting what is over) until ctx ends.
+// delivering mail, deleting what is over) until ctx ends. The watch ends last:
+// until the last use is written down, other nodes have to ask this one before
+// they call a session idle.
 func (a *App) Run(ctx context.Context) {
-	var work sync.WaitGroup
-	for _, run := range []func(context.Context){a.Watch.Run, a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
+	following, leave := context.WithCancel(context.WithoutCancel(ctx))
+	var watch, work sync.WaitGroup
+	watch.Go(func() { a.Watch.Run(following) })
+	for _, run := range []func(context.Context){a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
+	leave()
+	watch.Wait()
 }
 
 func (a *App) sweepUntil(ctx context.Context) {

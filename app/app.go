@@ -52,6 +52,8 @@ type App struct {
 	Keys        *key.Keys
 	Mail        *mail.Mail
 	Watch       *store.Watch
+	// PasswordRules are the rules in force, to be told to people.
+	PasswordRules credential.Rules
 
 	db   *store.DB
 	desk *credential.Desk
@@ -77,8 +79,8 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:     tenant.New(door, db),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
-		Watch:       watch,
-		db:          db, desk: desk, pool: pool, log: s.Log,
+		Watch:       watch, PasswordRules: rules,
+		db: db, desk: desk, pool: pool, log: s.Log,
 	}
 }
 

@@ -49,18 +49,22 @@ func TestExamplesParse(t *testing.T) {
 				continue
 			}
 			typed, _, _ = strings.Cut(typed, " > ")
-			target, rest, err := command().Find(strings.Fields(typed))
-			if err != nil {
-				t.Errorf("%s: %v", line, err)
-				continue
-			}
-			if err := target.ParseFlags(rest); err != nil {
-				t.Errorf("%s: %v", line, err)
-				continue
-			}
-			if err := target.ValidateArgs(target.Flags().Args()); err != nil {
-				t.Errorf("%s: %v", line, err)
-			}
+			parses(t, strings.Fields(typed))
 		}
 	})
+}
+
+// parses checks the words behind "doorward".
+func parses(t *testing.T, words []string) {
+	t.Helper()
+	cmd, rest, err := command().Find(words)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
+	}
 }

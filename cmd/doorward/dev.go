@@ -43,30 +43,17 @@ Delete the folder to begin anew.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
 	}
 	s.register(cmd.Flags())
-	for _, name := range chosen {
-		_ = cmd.Flags().MarkHidden(name)
-	}
+	show(cmd, false, chosen...)
 	return cmd
 }
 
 // chosen are the settings that dev chooses itself.
 var chosen = []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"}
 
-func runDev(cmd *cobra.Command, s *settings) (err error) {
-	if s.from, err = resolve(cmd); err != nil {
-		return err
-	}
-	for _, name := range chosen {
-		if cmd.Flags().Changed(name) {
-			return s.wrong(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
-		}
-	}
-	cfg, err := s.nodeConfig()
+func runDev(cmd *cobra.Command, s *settings) error {
+	cfg, err := s.devConfig(cmd)
 	if err != nil {
 		return err
-	}
-	if host, _, _ := net.SplitHostPort(cfg.Listen); !front.IsLoopback(host) {
-		return badConfig("dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" for %s.", cfg.Listen)
 	}
 	mailbox := &dev.Mailbox{}
 	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, mailbox.Routes(), 0
@@ -76,6 +63,21 @@ func runDev(cmd *cobra.Command, s *settings) (err error) {
 	mailbox.Log = cfg.Log
 	cfg.Database = "sqlite:" + filepath.Join(devFolder, "doorward.db")
 	return serve(cmd.Context(), cfg, func(n *node.Node) { welcome(cmd.OutOrStdout(), n) })
+}
+
+func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {
+	if s.from, err = resolve(cmd); err != nil {
+		return cfg, err
+	}
+	for _, name := range chosen {
+		if cmd.Flags().Changed(name) {
+			return cfg, s.wrong(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
+		}
+	}
+	if host, _, err := net.SplitHostPort(s.listen); err == nil && !front.IsLoopback(host) {
+		return cfg, s.quoted("listen", s.listen, "dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" there.")
+	}
+	return s.nodeConfig()
 }
 
 func welcome(out io.Writer, n *node.Node) {

@@ -36,8 +36,8 @@ import (
 //	outdate                        gives the database a schema from the future
 //	capture NAME REGEXP            sets a variable to the first group in stdout
 //
-// $ADDR is a free address of loopback, $URL http:// and it, $DATABASE a new
-// database.
+// $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
+// $DATABASE a new database.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"doorward": main})
 }
@@ -61,6 +61,7 @@ func play(t *testing.T, p testscript.Params, database string) {
 		addr := freeAddress()
 		env.Setenv("ADDR", addr)
 		env.Setenv("URL", "http://"+addr)
+		env.Setenv("ADMIN", freeAddress())
 		env.Setenv("DATABASE", database)
 		return nil
 	}

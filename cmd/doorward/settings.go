@@ -50,7 +50,7 @@ type settings struct {
 // The groups of settings; a command takes those that mean something to it.
 func (s *settings) base(f *pflag.FlagSet) {
 	s.place(f)
-	f.StringVar(&s.database, "database", "sqlite:doorward.db", "`URL` sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts")
+	f.StringVar(&s.database, "database", "sqlite:doorward.db", "`URL` of the database, sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts")
 	f.StringVar(&s.logFormat, "log-format", "", "json or text (default text on a terminal, else json)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&s.clockOffset, "clock-offset", 0, "move the clock; for tests of expiry")
@@ -59,12 +59,12 @@ func (s *settings) base(f *pflag.FlagSet) {
 
 func (s *settings) place(f *pflag.FlagSet) {
 	f.StringVar(&s.config, "config", "", "YAML `file` with settings")
-	f.StringVar(&s.baseURL, "base-url", "", "`URL` as seen from outside, a path allowed (default http:// and --listen)")
-	f.StringVar(&s.listen, "listen", "localhost:8080", "`address` to serve on, HOST:PORT")
+	f.StringVar(&s.baseURL, "base-url", "", "`URL` that people open, a path allowed (default http:// and --listen)")
+	f.StringVar(&s.listen, "listen", "localhost:8080", "`address` HOST:PORT to serve on")
 }
 
 func (s *settings) mail(f *pflag.FlagSet) {
-	f.StringVar(&s.smtp, "smtp", "log:", "`URL` smtp://user:pass@host:port, smtps://…, file:DIR or log:")
+	f.StringVar(&s.smtp, "smtp", "log:", "`URL` of the mail server, smtp://user:pass@host:port or smtps://…; or file:DIR, or log:")
 	f.StringVar(&s.mailFrom, "mail-from", "Doorward <no-reply@localhost>", "`sender` of mails")
 }
 

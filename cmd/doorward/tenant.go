@@ -14,8 +14,11 @@ import (
 )
 
 // act is a command that works on the database, beside a running server or not.
+// Where a server is found is taken and not shown: it means something to few
+// commands, but one set of flags fits them all.
 func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
+	show(cmd, false, "base-url", "listen")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)
 		if err != nil {
@@ -29,6 +32,12 @@ func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.No
 		return do(cmd, n, args)
 	}
 	return cmd
+}
+
+func show(cmd *cobra.Command, shown bool, flags ...string) {
+	for _, name := range flags {
+		cmd.Flags().Lookup(name).Hidden = !shown
+	}
 }
 
 // quiet is for commands that expect the schema to be as needed.
@@ -66,6 +75,7 @@ server goes on trying.`,
 		return err
 	})
 	s.mail(cmd.Flags())
+	show(cmd, true, "base-url", "listen")
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
 	return needs(cmd, "name", "owner-email")

@@ -11,10 +11,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Identity is what a check knows of the caller. It is shared: read it only.
+// Identity is what a check knows of the caller.
 type Identity struct {
-	User      *doorward.User // LastLoginAt isn't known
 	SessionID string
+	UserID    string
+	TenantID  string
+	Email     string
+	Role      doorward.Role
 }
 
 // Check returns who is behind a token and notes the use. It does no I/O for a
@@ -49,7 +52,7 @@ func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
 	}
 	s.touch(hash, e, now)
 	s.busy.note(now)
-	return Identity{&e.member.user, e.id}, true
+	return e.identity, true
 }
 
 // busy remembers that checks are being asked for.
@@ -101,7 +104,7 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error)
 	if e := s.registry.get(hash); e != nil {
 		s.touch(hash, e, now)
 	}
-	return Identity{&cred.User, cred.Session.ID}, nil
+	return newEntry(cred, 0).identity, nil
 }
 
 // read loads the session by rule 5 of the lease, the last use being the later

@@ -87,35 +87,25 @@ func (s *Sessions) flushAsked(subject string) {
 	if e == nil {
 		return
 	}
-	seen := e.seen.Load()
-	if seen <= e.flushed.Load() {
-		return
-	}
+	seen := e.seen.Load() // also if it is about to be written: that may come too late
 	ctx, cancel := context.WithTimeout(context.Background(), store.MaxLease)
 	defer cancel()
-	err := s.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, []store.Use{{Hash: h, At: micros(seen)}}) })
-	if err == nil {
-		e.flushed.Store(seen)
-	}
+	_ = s.door.Upkeep(ctx, func(tx *store.Tx) error { // else whoever asked judges by what is written
+		return tx.TouchSessions(ctx, []store.Use{{Hash: h, At: micros(seen)}})
+	})
 }
 
 // sweepMemory collects uses that are a minute old and not written, and lets go
 // of sessions that are over.
 func (s *Sessions) sweepMemory() {
 	now := s.db.Now().UnixMicro()
-	used := map[*member]bool{}
 	s.registry.each(func(h secret.Hash, e *entry) bool {
 		seen, flushed := e.seen.Load(), e.flushed.Load()
 		if seen > flushed && now-flushed >= flushEvery.Microseconds() && e.flushed.CompareAndSwap(flushed, seen) {
 			s.dirty.add(store.Use{Hash: h, At: micros(seen)})
 		}
-		if now >= e.created+s.limits.Absolute.Microseconds() || now >= seen+s.limits.Idle.Microseconds()+flushLag.Microseconds() {
-			return true
-		}
-		used[e.member] = true
-		return false
+		return now >= e.created+s.limits.Absolute.Microseconds() || now >= seen+s.limits.Idle.Microseconds()+flushLag.Microseconds()
 	})
-	s.registry.prune(used)
 }
 
 // Run writes uses until ctx ends, then all that are left.

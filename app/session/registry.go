@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
@@ -16,15 +17,17 @@ import (
 // without I/O, for as long as the watch says that it may, and has the database
 // behind it for everything it doesn't hold.
 //
-// It is no cache with a time to live: entries leave when a change says so. A
-// session's change removes its entry; a change of a user or tenant marks the
-// shared part dead, so that each session on it is loaded anew at its next use,
-// however many there are.
+// It is no cache with a time to live: what it holds stays true until a change
+// says otherwise. Each entry remembers how many changes had been applied before
+// it was read from the database, and is good while nothing that was applied
+// later concerns its session, user or tenant. That one comparison is both how
+// an end is noticed and rule 5 of the lease: a value that was on its way from
+// the database while its revocation arrived is never good.
 type registry struct {
-	shards [shards]shard
-	users  sync.Map // user id → *holders
-	lapses lapses
-	max    int // entries per shard
+	shards  [shards]shard
+	applied atomic.Uint64 // changes applied so far
+	lapsed  lapsed
+	max     int // entries per shard
 }
 
 // shards is a power of two, many enough that two cores seldom meet in one.
@@ -36,28 +39,24 @@ type shard struct {
 	_        [32]byte // keeps neighbours off the same cache line
 }
 
-// entry is one session in memory. Beside the id it holds 40 bytes; user,
-// tenant, role and address are shared by all sessions of the membership.
+// entry is one session in memory: some 150 bytes, the text that it shares with
+// no other session, and its place in the map.
 type entry struct {
-	id      string
-	member  *member
-	created int64        // Unix microseconds
-	seen    atomic.Int64 // last use, Unix microseconds
-	flushed atomic.Int64 // last use that the database knows of
+	identity Identity
+	created  int64        // Unix microseconds
+	seen     atomic.Int64 // last use, Unix microseconds
+	flushed  atomic.Int64 // last use that is written, or about to be
+	mark     uint64       // changes applied before it was read
+	user     uint16       // where lapsed notes its user
+	tenant   uint16       // and its tenant
 }
 
-// member is what a check answers of a user in a tenant. It never changes: it is
-// replaced.
-type member struct {
-	user doorward.User
-	dead atomic.Bool
-}
-
-// holders are the members of one user, to be found by a change.
-type holders struct {
-	mu      sync.Mutex
-	members []*member
-	gone    bool // taken out of the registry: whoever still has it looks again
+// lapsed notes for each subject how many changes had been applied when one
+// concerned it, in as many places as a uint16 has values. Subjects that share a
+// place end each other's entries, which are then read anew.
+type lapsed struct {
+	all atomic.Uint64 // when everything was forgotten
+	at  [1 << 16]atomic.Uint64
 }
 
 func newRegistry(maxEntries int) *registry {
@@ -68,58 +67,74 @@ func newRegistry(maxEntries int) *registry {
 	return r
 }
 
-// shard chooses by bits that no caller can choose: a hash of random bits.
+var placeSeed = maphash.MakeSeed()
+
+// place is where lapsed notes a user or tenant. Ids carry their kind.
+func place(id string) uint16 { return uint16(maphash.String(placeSeed, id)) }
+
+// placeOf is where it notes a session. Its hash is random already.
+func placeOf(h secret.Hash) uint16 { return binary.LittleEndian.Uint16(h[8:]) }
+
 func (r *registry) shard(h secret.Hash) *shard {
-	return &r.shards[binary.LittleEndian.Uint64(h[:8])%shards]
+	return &r.shards[binary.LittleEndian.Uint64(h[:])%shards]
 }
 
-// get returns the entry of a token hash, if it is there and its membership is
-// as it was.
+// get returns the entry of a token hash if it is there and still good.
 func (r *registry) get(h secret.Hash) *entry {
-	s := r.shard(h)
-	s.mu.RLock()
-	e := s.sessions[h]
-	s.mu.RUnlock()
-	if e == nil || e.member.dead.Load() {
+	e := r.remembered(h)
+	if e == nil || !r.good(h, e) {
 		return nil
 	}
 	return e
 }
 
-// remembered is get without the question whether the membership still holds:
-// what is known of the session's last use stays true.
+func (r *registry) good(h secret.Hash, e *entry) bool {
+	return r.lapsed.all.Load() <= e.mark &&
+		r.lapsed.at[placeOf(h)].Load() <= e.mark &&
+		r.lapsed.at[e.user].Load() <= e.mark &&
+		r.lapsed.at[e.tenant].Load() <= e.mark
+}
+
+// remembered returns the entry good or not: what is known of the session's last
+// use stays true.
 func (r *registry) remembered(h secret.Hash) *entry {
 	s := r.shard(h)
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.sessions[h]
+	e := s.sessions[h]
+	s.mu.RUnlock()
+	return e
 }
 
 // mark is taken before a session is read from the database, for put.
-func (r *registry) mark() uint64 { return r.lapses.count.Load() }
+func (r *registry) mark() uint64 { return r.applied.Load() }
 
-// put keeps what was read after the mark was taken, unless something has been
-// forgotten since that may concern it: a value loaded while its revocation
-// arrives must not outlive it.
+// put keeps what was read after the mark was taken.
 func (r *registry) put(h secret.Hash, c store.Credential, mark uint64) {
-	e := &entry{id: c.Session.ID, created: c.Session.CreatedAt.UnixMicro()}
-	e.seen.Store(c.Session.LastSeenAt.UnixMicro())
-	e.flushed.Store(c.Session.LastSeenAt.UnixMicro())
-	e.member = r.memberOf(c.User)
+	e := newEntry(c, mark)
 	s := r.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.lapses.since(mark, h, c.User) {
-		return
-	}
 	if old := s.sessions[h]; old != nil {
 		e.seen.Store(max(e.seen.Load(), old.seen.Load()))
 		e.flushed.Store(max(e.flushed.Load(), old.flushed.Load()))
-	}
-	if len(s.sessions) >= r.max {
+	} else if len(s.sessions) >= r.max {
 		s.evictOne()
 	}
 	s.sessions[h] = e
+}
+
+// newEntry shares what many sessions have in common.
+func newEntry(c store.Credential, mark uint64) *entry {
+	e := &entry{
+		identity: Identity{
+			SessionID: c.Session.ID, UserID: c.User.ID, Email: c.User.Email,
+			TenantID: unique.Make(c.User.TenantID).Value(), Role: unique.Make(c.User.Role).Value(),
+		},
+		created: c.Session.CreatedAt.UnixMicro(), mark: mark, user: place(c.User.ID), tenant: place(c.User.TenantID),
+	}
+	e.seen.Store(c.Session.LastSeenAt.UnixMicro())
+	e.flushed.Store(c.Session.LastSeenAt.UnixMicro())
+	return e
 }
 
 // evictOne makes room by forgetting some session whose last use is written
@@ -134,113 +149,41 @@ func (s *shard) evictOne() {
 	}
 }
 
-// memberOf returns the shared part of the user's sessions in the tenant.
-func (r *registry) memberOf(u doorward.User) *member {
-	u.LastLoginAt = nil // differs by session, and no check answers it
-	for {
-		v, ok := r.users.Load(u.ID)
-		if !ok {
-			v, _ = r.users.LoadOrStore(u.ID, &holders{})
-		}
-		if m := v.(*holders).of(u); m != nil {
-			return m
-		}
-	}
-}
-
-// of returns the member for u, or nil when the holders are gone.
-func (hs *holders) of(u doorward.User) *member {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	if hs.gone {
-		return nil
-	}
-	for _, m := range hs.members {
-		if m.user == u {
-			return m
-		}
-	}
-	m := &member{user: u}
-	hs.members = append(hs.members, m)
-	return m
-}
-
-// prune lets go of members that no session in use is on. They are killed, not
-// just dropped: a session that is being put on one right now must not stay
-// where no change finds it.
-func (r *registry) prune(used map[*member]bool) {
-	r.users.Range(func(id, v any) bool {
-		hs := v.(*holders)
-		hs.drop(func(m *member) bool { return !used[m] })
-		hs.mu.Lock()
-		defer hs.mu.Unlock()
-		if len(hs.members) == 0 {
-			hs.gone = true
-			r.users.Delete(id)
-		}
-		return true
-	})
-}
-
-// forget applies a change. The lapse is noted first: a put that has not seen
-// it is found by what follows, one that comes later sees it.
+// forget applies a change. An entry that was read before is not good from here
+// on, wherever it is; a mark that is taken from here on belongs to a reading
+// that sees the change, since it is committed.
 func (r *registry) forget(c store.Change) {
-	r.lapses.note(c)
+	n := r.applied.Add(1)
 	switch c.Kind {
+	case store.ChangeUser, store.ChangeTenant:
+		raise(&r.lapsed.at[place(c.Subject)], n)
 	case store.ChangeSession:
-		r.forgetSession(c.Subject)
-	case store.ChangeUser:
-		r.forgetUser(c.Subject)
-	case store.ChangeTenant:
-		r.users.Range(func(_, v any) bool {
-			v.(*holders).drop(func(m *member) bool { return m.user.TenantID == c.Subject })
-			return true
-		})
-	case store.ChangeFlush:
+		if h, ok := parseSubject(c.Subject); ok {
+			raise(&r.lapsed.at[placeOf(h)], n)
+			r.drop(h)
+		}
+	case store.ChangeFlush: // ends nothing
 	}
 }
 
-func (r *registry) forgetSession(subject string) {
-	h, ok := parseSubject(subject)
-	if !ok {
-		return
+// raise stores n unless a later number is there.
+func raise(at *atomic.Uint64, n uint64) {
+	for old := at.Load(); old < n; old = at.Load() {
+		if at.CompareAndSwap(old, n) {
+			return
+		}
 	}
+}
+
+func (r *registry) drop(h secret.Hash) {
 	s := r.shard(h)
 	s.mu.Lock()
 	delete(s.sessions, h)
 	s.mu.Unlock()
 }
 
-func (r *registry) forgetUser(id string) {
-	if v, ok := r.users.Load(id); ok {
-		v.(*holders).drop(func(*member) bool { return true })
-	}
-}
-
-// drop kills the members that match.
-func (hs *holders) drop(match func(*member) bool) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	kept := hs.members[:0]
-	for _, m := range hs.members {
-		if match(m) {
-			m.dead.Store(true)
-			continue
-		}
-		kept = append(kept, m)
-	}
-	clear(hs.members[len(kept):])
-	hs.members = kept
-}
-
-// reset forgets everything.
-func (r *registry) reset() {
-	r.lapses.noteAll()
-	r.users.Range(func(id, v any) bool {
-		v.(*holders).drop(func(*member) bool { return true })
-		return true
-	})
-}
+// reset makes nothing good that was read before.
+func (r *registry) reset() { raise(&r.lapsed.all, r.applied.Add(1)) }
 
 // len counts the entries.
 func (r *registry) len() int {
@@ -269,60 +212,5 @@ func (r *registry) each(fn func(secret.Hash, *entry) (remove bool)) {
 	}
 }
 
-// lapses remembers the newest changes that were applied, so that a value read
-// before one of them is not kept after it.
-type lapses struct {
-	count atomic.Uint64
-	mu    sync.Mutex
-	ring  [lapsesKept]uint64 // hash of what was forgotten; 0 is everything
-}
-
-// lapsesKept bounds how many changes may arrive during one read from the
-// database before its value isn't kept for that reason alone.
-const lapsesKept = 512
-
-var lapseSeed = maphash.MakeSeed()
-
-func lapseKey(kind store.ChangeKind, subject string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(lapseSeed)
-	_, _ = h.WriteString(string(kind))
-	_, _ = h.WriteString(subject)
-	return h.Sum64() | 1
-}
-
-func (l *lapses) note(c store.Change) { l.add(lapseKey(c.Kind, c.Subject)) }
-
-func (l *lapses) noteAll() { l.add(0) }
-
-func (l *lapses) add(key uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ring[l.count.Load()%lapsesKept] = key
-	l.count.Add(1)
-}
-
-// since reports whether anything was forgotten since the mark that concerns
-// the session, its user or tenant, or too much to tell.
-func (l *lapses) since(mark uint64, h secret.Hash, u doorward.User) bool {
-	if l.count.Load() == mark {
-		return false
-	}
-	session := lapseKey(store.ChangeSession, store.SessionSubject(h[:]))
-	user, tenant := lapseKey(store.ChangeUser, u.ID), lapseKey(store.ChangeTenant, u.TenantID)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.count.Load()
-	if n-mark > lapsesKept {
-		return true
-	}
-	for i := mark; i < n; i++ {
-		if k := l.ring[i%lapsesKept]; k == 0 || k == session || k == user || k == tenant {
-			return true
-		}
-	}
-	return false
-}
-
 // micros is an instant of an entry.
-func micros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+func micros(us int64) time.Time { return doorward.Instant(time.UnixMicro(us)) }

@@ -44,17 +44,16 @@ type checker struct{ site *front.Site }
 func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 	id, err := c.identify(r)
 	if err == nil {
-		err = c.judge(r, id.User.Role)
+		err = c.judge(r, id.Role)
 	}
 	if err != nil {
 		c.refuse(w, r, err)
 		return
 	}
 	c.site.Metrics.Checks.Allowed.Inc()
-	u := id.User
 	h := w.Header()
 	c.site.SetHeaders(h, r)
-	setIdentity(h, &[6]string{u.ID, u.TenantID, string(u.Role), u.Email, id.SessionID, ""})
+	setIdentity(h, &[6]string{id.UserID, id.TenantID, string(id.Role), id.Email, id.SessionID, ""})
 }
 
 func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -100,7 +99,8 @@ func (c *checker) identify(r *http.Request) (session.Identity, error) {
 	if err == nil && by.Kind != doorward.ByUser {
 		err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
 	}
-	return session.Identity{User: &by.User, SessionID: by.Session.ID}, err
+	u := by.User
+	return session.Identity{SessionID: by.Session.ID, UserID: u.ID, TenantID: u.TenantID, Email: u.Email, Role: u.Role}, err
 }
 
 func (c *checker) judge(r *http.Request, role doorward.Role) error {

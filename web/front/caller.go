@@ -109,8 +109,11 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 	if err != nil {
 		return by, err
 	}
-	by = by.As(*id.User)
-	by.Session = doorward.Session{ID: id.SessionID, UserID: id.User.ID, TenantID: id.User.TenantID}
+	by = by.As(doorward.User{
+		ID: id.UserID, TenantID: id.TenantID, Email: id.Email, Role: id.Role,
+		Status: doorward.UserActive, TenantStatus: doorward.TenantActive,
+	})
+	by.Session = doorward.Session{ID: id.SessionID, UserID: id.UserID, TenantID: id.TenantID}
 	return by, nil
 }
 

@@ -16,8 +16,12 @@ type listener struct {
 	handler http.Handler
 }
 
+// listen asks for plain TCP: on a socket for Multipath TCP, Go's default, Linux
+// refuses what shut needs.
 func listen(addr string) (*listener, error) {
-	l, err := net.Listen("tcp", addr)
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false)
+	l, err := plain.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("node: listen on %s: %w", addr, err)
 	}
@@ -33,10 +37,6 @@ func (l *listener) address(asked string) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return net.JoinHostPort(host, port)
 }
-
-// drainFor is how long requests under way are waited for. No request takes
-// more than 3 s.
-const drainFor = 5 * time.Second
 
 // Run serves until ctx ends, then drains: requests under way and those that
 // arrive meanwhile are answered before the connections close. It closes the
@@ -54,24 +54,32 @@ func (n *Node) Run(ctx context.Context) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		err = n.drain(servers)
+		n.drain(servers)
 	}
 	stop()
 	work.Wait()
 	return errors.Join(err, n.Close())
 }
 
+// server is a listener being served, with those who wait for an answer.
 type server struct {
-	http *http.Server
-	on   net.Listener
+	http  *http.Server
+	on    *listener
+	queue *queue
 }
 
 func (n *Node) servers() []server {
-	all := []server{{newServer(n.main.handler), n.main}}
+	all := []server{serverOn(n.main)}
 	if n.admin != nil {
-		all = append(all, server{newServer(n.admin.handler), n.admin})
+		all = append(all, serverOn(n.admin))
 	}
 	return all
+}
+
+func serverOn(l *listener) server {
+	s := server{http: newServer(l.handler), on: l, queue: &queue{waiting: map[net.Conn]time.Time{}}}
+	s.http.ConnState = s.queue.note
+	return s
 }
 
 // newServer bounds what a slow or hostile client can hold. The times for body
@@ -86,15 +94,31 @@ func newServer(h http.Handler) *http.Server {
 	}
 }
 
-func (n *Node) drain(servers []server) error {
+const (
+	// drainFor is how long answers are waited for. No request takes more than
+	// 3 s.
+	drainFor = 5 * time.Second
+	// lastCall is for handshakes under way when the door is shut: a round trip.
+	lastCall = 100 * time.Millisecond
+	// lookEvery is how often it is looked whether all have their answer.
+	lookEvery = 5 * time.Millisecond
+)
+
+// drain says that the node is about to go, takes in who is still coming,
+// answers everybody and goes. http.Server.Shutdown would do less: from the
+// moment it is called it drops the requests that it reads.
+func (n *Node) drain(servers []server) {
 	n.cfg.Log.Info("draining")
 	n.draining.Store(true)
 	time.Sleep(n.cfg.Announce)
-	ctx, cancel := context.WithTimeout(context.Background(), drainFor)
-	defer cancel()
-	var errs []error
-	for _, s := range servers {
-		errs = append(errs, s.http.Shutdown(ctx))
+	for _, s := range servers { // the admin address last: it says how it goes
+		if n.cfg.Announce > 0 && s.on.shut() == nil {
+			time.Sleep(lastCall)
+		}
+		_ = s.on.Close() // Serve returns; its connections stay
+		if left := s.queue.empty(drainFor); left > 0 {
+			n.cfg.Log.Warn("not answered", "address", s.on.Addr(), "connections", left)
+		}
+		_ = s.http.Close() // of idle connections
 	}
-	return errors.Join(errs...)
 }

@@ -112,8 +112,11 @@ const sqlDeleteIdleSession = `DELETE FROM sessions WHERE token_hash = $1 AND las
 
 // DeleteIdleSession ends the session if it hasn't been used after an instant.
 func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time) error {
-	tx.announce(ChangeSession, SessionSubject(hash))
-	return tx.must(ctx, sqlDeleteIdleSession, hash, micros(seen))
+	ended, err := tx.hit(ctx, sqlDeleteIdleSession, hash, micros(seen))
+	if ended {
+		tx.announce(ChangeSession, SessionSubject(hash))
+	}
+	return err
 }
 
 const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,7 @@ type Watch struct {
 	id    string
 	lease time.Duration
 	epoch time.Time // monotonic origin of freshUntil
-	apply func([]Change)
+	apply func([]Change) error
 	reset func()
 	wake  chan struct{}
 
@@ -54,15 +56,15 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func([]Change) {}, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+		apply: func([]Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
 	}
 }
 
 // Follow names what hears of changes: apply of each batch, from any goroutine
 // and some of them twice, and reset when some were missed, so that all memory
-// has to go. Both must return before the change counts as applied. To be called
-// before Run.
-func (w *Watch) Follow(apply func([]Change), reset func()) { w.apply, w.reset = apply, reset }
+// has to go. A change counts as applied when apply has returned nil. To be
+// called before Run.
+func (w *Watch) Follow(apply func([]Change) error, reset func()) { w.apply, w.reset = apply, reset }
 
 // Fresh reports whether memory may be answered from. It costs one reading of
 // the clock.
@@ -241,7 +243,9 @@ func (w *Watch) catchUp(ctx context.Context) error {
 			w.startAt(h.last)
 			return nil
 		}
-		w.apply(news)
+		if err := w.apply(news); err != nil {
+			return err
+		}
 		if len(h.rows) > 0 {
 			w.position = h.rows[len(h.rows)-1]
 		}
@@ -305,36 +309,78 @@ type Settled struct {
 // Settle returns when no memory anywhere still holds what the changes, just
 // committed, have ended: applied here, and by every other node, or the longest
 // lease has passed. That is so even when the database can't be asked any more.
-func (w *Watch) Settle(ctx context.Context, changes []Change) Settled {
+//
+// A question (ChangeFlush) is settled by answers only: a node that is silent
+// for its lease leaves it open. Then, and when ctx ends first, the error is
+// unavailable; the changes are committed all the same.
+func (w *Watch) Settle(ctx context.Context, changes []Change) (Settled, error) {
 	began := time.Now()
-	w.apply(changes)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxLease)
+	if err := w.apply(changes); err != nil {
+		return Settled{}, err
+	}
+	settled, silent, err := w.wait(ctx, began, changes[len(changes)-1].Seq, w.id)
+	question := slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == ChangeFlush })
+	if err == nil && silent && question {
+		err = fault(errors.New("a node has not said what it knows"))
+	}
+	return settled, err
+}
+
+// SettleAll is Settle for all that has been committed by anyone so far. Whoever
+// finds something ended already, and says so, needs it: whoever ended it may
+// still be waiting, or may never have heard whether the commit succeeded. The
+// error is unavailable.
+func (w *Watch) SettleAll(ctx context.Context) (Settled, error) {
+	began := time.Now()
+	newest, err := w.db.Read().position(ctx)
+	if err != nil {
+		return Settled{}, err
+	}
+	if applied, waiting := w.progress(ctx, newest, ""); waiting == 0 {
+		return Settled{applied, time.Since(began)}, nil
+	}
+	w.poke()
+	settled, _, err := w.wait(ctx, began, newest, "")
+	return settled, err
+}
+
+// wait returns when every node has applied the change (the one named has), or
+// when the longest lease of those that haven't has passed since an instant
+// after the commit: silent says that it has.
+func (w *Watch) wait(ctx context.Context, began time.Time, seq int64, named string) (s Settled, silent bool, err error) {
+	asking, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
 	defer cancel()
 	if w.db.engine.notify != "" {
-		_, _ = w.db.write.ExecContext(ctx, w.db.engine.notify) // polling finds it too
+		_, _ = w.db.write.ExecContext(asking, w.db.engine.notify) // polling finds it too
 	}
-	last := changes[len(changes)-1].Seq
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
-		applied, waiting := w.progress(ctx, last)
-		if waiting <= time.Since(began) {
-			return Settled{applied, time.Since(began)}
+		applied, waiting := w.progress(asking, seq, named)
+		took := time.Since(began)
+		if waiting <= took {
+			return Settled{applied, took}, waiting > 0, nil
 		}
-		time.Sleep(min(pause, waiting-time.Since(began)))
+		select {
+		case <-ctx.Done():
+			return Settled{applied, took}, true, fault(ctx.Err())
+		case <-time.After(min(pause, waiting-took)):
+		}
 	}
 }
 
-// progress counts the nodes that have applied the change, and returns the
-// longest lease of those that haven't: the longest there is when the database
-// doesn't say.
-func (w *Watch) progress(ctx context.Context, seq int64) (applied int, longest time.Duration) {
-	applied = 1
+// progress counts the nodes that have applied the change, the one named among
+// them, and returns the longest lease of those that haven't: the longest there
+// is when the database doesn't say.
+func (w *Watch) progress(ctx context.Context, seq int64, named string) (applied int, longest time.Duration) {
+	if named != "" {
+		applied = 1
+	}
 	peers, err := w.db.Read().peers(ctx)
 	if err != nil {
 		return applied, MaxLease
 	}
 	for _, p := range peers {
 		switch {
-		case p.id == w.id:
+		case p.id == named:
 		case p.applied >= seq:
 			applied++
 		default:

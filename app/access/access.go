@@ -17,6 +17,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -51,12 +52,26 @@ func (tx *Tx) Changed(field, from, to string) {
 // Do decides, runs fn in a transaction, records, and commits. It returns the
 // decision's or fn's error as it is; either way nothing is then written but
 // the record of a refusal. fn may run more than once.
+//
+// When what has ended isn't known on every node in time, the error is
+// unavailable although it is committed: to be tried again.
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
 	err := Decide(by, act, on)
 	if err == nil {
 		err = d.write(ctx, by, func(tx *store.Tx) error { return perform(ctx, tx, by, act, on, fn) })
 	}
+	if doorward.HasCode(err, doorward.CodeNotFound) {
+		err = cmp.Or(d.Settle(ctx, by), err)
+	}
 	return d.recordRefusal(ctx, by, act, on, err)
+}
+
+// Settle returns once everything that has ended so far has ended on every node.
+// Whoever is told that something is gone, and didn't end it, may rely on that
+// as much as the one who did. The error is unavailable.
+func (d *Door) Settle(ctx context.Context, by doorward.Caller) error {
+	settled, err := d.watch.SettleAll(ctx)
+	return revoked(by, settled, err)
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
@@ -138,11 +153,16 @@ func (d *Door) write(ctx context.Context, by doorward.Caller, fn func(*store.Tx)
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	settled := d.watch.Settle(ctx, changes)
-	if by.Revoked != nil {
-		by.Revoked(settled.Nodes, settled.Took)
+	settled, err := d.watch.Settle(ctx, changes)
+	return revoked(by, settled, err)
+}
+
+// revoked tells the caller how far a revocation has come.
+func revoked(by doorward.Caller, s store.Settled, err error) error {
+	if err == nil && by.Revoked != nil {
+		by.Revoked(s.Nodes, s.Took)
 	}
-	return nil
+	return err
 }
 
 func event(by doorward.Caller, act doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {

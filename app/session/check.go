@@ -84,25 +84,21 @@ func (s *Sessions) inTime(created, seen, now int64) bool {
 
 // load asks the database and keeps what it says.
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error) {
-	over := doorward.Fail(doorward.CodeUnauthenticated, "")
 	cred, err := s.read(ctx, hash)
+	if err == nil && s.looksIdle(cred.Session) {
+		cred, err = s.judgeIdle(ctx, hash, cred.Session)
+	}
 	if err != nil {
 		return Identity{}, err
 	}
-	if !s.usable(cred) {
-		return Identity{}, over
-	}
-	if s.mayBeSeenElsewhere(cred.Session) {
-		if cred, err = s.askOthers(ctx, hash); err != nil {
-			return Identity{}, err
-		}
-	}
 	now := s.db.Now().UnixMicro()
-	if !s.inTime(cred.Session.CreatedAt.UnixMicro(), cred.Session.LastSeenAt.UnixMicro(), now) {
-		return Identity{}, errors.Join(s.endIdle(ctx, hash, cred.Session), over)
+	if !s.usable(cred) || !s.inTime(cred.Session.CreatedAt.UnixMicro(), cred.Session.LastSeenAt.UnixMicro(), now) {
+		return Identity{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	if e := s.registry.get(hash); e != nil {
 		s.touch(hash, e, now)
+	} else { // not kept, or gone again: the use counts all the same
+		s.dirty.add(hash, now)
 	}
 	return newEntry(cred, 0).identity, nil
 }
@@ -118,10 +114,8 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 	if err != nil {
 		return cred, err
 	}
-	if e := s.registry.remembered(hash); e != nil {
-		if seen := micros(e.seen.Load()); seen.After(cred.Session.LastSeenAt) {
-			cred.Session.LastSeenAt = seen
-		}
+	if seen := micros(s.lastUse(hash)); seen.After(cred.Session.LastSeenAt) {
+		cred.Session.LastSeenAt = seen
 	}
 	if s.usable(cred) {
 		s.registry.put(hash, cred, mark)
@@ -133,34 +127,29 @@ func (s *Sessions) usable(c store.Credential) bool {
 	return c.User.Status == doorward.UserActive && c.User.TenantStatus == doorward.TenantActive
 }
 
-// mayBeSeenElsewhere reports whether the session looks idle from here, while
-// another node may have seen it used and not have written it down yet.
-func (s *Sessions) mayBeSeenElsewhere(session doorward.Session) bool {
-	idleSince := session.LastSeenAt.Add(s.limits.Idle)
+// looksIdle reports whether the session has idled out as far as is known here.
+func (s *Sessions) looksIdle(session doorward.Session) bool {
 	now := s.db.Now()
-	return !now.Before(idleSince) && now.Before(idleSince.Add(flushLag)) && now.Before(session.ExpiresAt(s.limits))
+	return !now.Before(session.LastSeenAt.Add(s.limits.Idle)) && now.Before(session.ExpiresAt(s.limits))
 }
 
-// askOthers has every node write down what it knows of the session's use, and
-// reads it again. So a session in use on one node is never told on another
-// that it has idled out.
-func (s *Sessions) askOthers(ctx context.Context, hash secret.Hash) (store.Credential, error) {
-	err := s.door.Upkeep(ctx, func(tx *store.Tx) error {
-		tx.AskFlush(hash[:])
-		return nil
-	})
-	if err != nil {
+// judgeIdle ends a session that has idled out for certain, so that the question
+// is settled once, and returns what is there then: a use that some node had not
+// written down yet saves it. So a session in use on one node is never told on
+// another that it is over. While a node is silent, it is unavailable whether
+// the session is.
+func (s *Sessions) judgeIdle(ctx context.Context, hash secret.Hash, session doorward.Session) (store.Credential, error) {
+	if s.db.Now().Before(session.LastSeenAt.Add(s.limits.Idle + flushLag)) {
+		ask := func(tx *store.Tx) error { tx.AskFlush(hash[:]); return nil }
+		if err := s.door.Upkeep(ctx, ask); err != nil {
+			return store.Credential{}, err
+		}
+	}
+	end := func(tx *store.Tx) error { return tx.DeleteIdleSession(ctx, hash[:], tx.Now.Add(-s.limits.Idle)) }
+	if err := s.door.Upkeep(ctx, end); err != nil {
 		return store.Credential{}, err
 	}
 	return s.read(ctx, hash)
-}
-
-// endIdle ends a session that has idled out for certain, so that the question
-// is settled once. A use that was written down meanwhile saves it.
-func (s *Sessions) endIdle(ctx context.Context, hash secret.Hash, session doorward.Session) error {
-	return s.door.Upkeep(ctx, func(tx *store.Tx) error {
-		return tx.DeleteIdleSession(ctx, hash[:], session.LastSeenAt)
-	})
 }
 
 // Describe returns the session of a token with everything that is stored of

@@ -24,25 +24,55 @@ const (
 	flushBatch = 200
 )
 
-// dirty is the list of uses to be written.
+// flushWithin bounds one write: a connection that hangs must not keep the uses
+// of a quarter of an hour, the patience of TCP, from being written.
+const flushWithin = 5 * time.Second
+
+// dirty holds the uses to be written. Each stays until it is, so that whatever
+// isn't here, and isn't newer than its entry's flushed, the database knows.
 type dirty struct {
 	mu   sync.Mutex
-	uses []store.Use
-	wake chan struct{}
+	uses map[secret.Hash]int64 // Unix microseconds
 }
 
-func (d *dirty) add(u store.Use) {
-	d.mu.Lock()
-	d.uses = append(d.uses, u)
-	d.mu.Unlock()
-}
-
-func (d *dirty) take() []store.Use {
+func (d *dirty) add(h secret.Hash, at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	uses := d.uses
-	d.uses = nil
+	if d.uses == nil {
+		d.uses = map[secret.Hash]int64{}
+	}
+	d.uses[h] = max(d.uses[h], at)
+}
+
+// at is the use that waits, or 0.
+func (d *dirty) at(h secret.Hash) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.uses[h]
+}
+
+func (d *dirty) some(n int) []store.Use {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	uses := make([]store.Use, 0, min(n, len(d.uses)))
+	for h, at := range d.uses {
+		if len(uses) == n {
+			break
+		}
+		uses = append(uses, store.Use{Hash: h, At: micros(at)})
+	}
 	return uses
+}
+
+// written removes uses, but for those that have been followed by another.
+func (d *dirty) written(uses []store.Use) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, u := range uses {
+		if d.uses[u.Hash] == u.At.UnixMicro() {
+			delete(d.uses, u.Hash)
+		}
+	}
 }
 
 // touch notes a use in memory, and at most once a minute for the database.
@@ -52,47 +82,62 @@ func (s *Sessions) touch(h secret.Hash, e *entry, now int64) {
 		return
 	}
 	e.seen.CompareAndSwap(seen, now) // losing to another use of this instant is as good
-	flushed := e.flushed.Load()
-	if now-flushed >= flushEvery.Microseconds() && e.flushed.CompareAndSwap(flushed, now) {
-		s.dirty.add(store.Use{Hash: h, At: micros(now)})
+	if now-e.flushed.Load() >= flushEvery.Microseconds() {
+		s.toBeFlushed(h, e, now)
 	}
+}
+
+// toBeFlushed hands a use over to Flush: there first, so that no moment exists
+// at which it is in neither place.
+func (s *Sessions) toBeFlushed(h secret.Hash, e *entry, at int64) {
+	s.dirty.add(h, at)
+	e.flushed.Store(at)
+}
+
+// lastUse is the last use of a session that this node knows of, 0 when it knows
+// of none.
+func (s *Sessions) lastUse(h secret.Hash) int64 {
+	seen := int64(0)
+	if e := s.registry.remembered(h); e != nil {
+		seen = e.seen.Load()
+	}
+	return max(seen, s.dirty.at(h))
 }
 
 // Flush writes the uses that wait. It never brings an ended session back: that
 // row is gone. What can't be written now is kept for the next time.
 func (s *Sessions) Flush(ctx context.Context) error {
-	uses := s.dirty.take()
-	for len(uses) > 0 {
-		batch := uses[:min(flushBatch, len(uses))]
-		err := s.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, batch) })
-		if err != nil {
-			for _, u := range uses {
-				s.dirty.add(u)
-			}
+	for {
+		uses := s.dirty.some(flushBatch)
+		if len(uses) == 0 {
+			return nil
+		}
+		if err := s.write(ctx, uses); err != nil {
 			return err
 		}
-		uses = uses[len(batch):]
+		s.dirty.written(uses)
 	}
-	return nil
+}
+
+func (s *Sessions) write(ctx context.Context, uses []store.Use) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	return s.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, uses) })
 }
 
 // flushAsked writes down now when this node saw the session used, since
 // another one is about to judge it.
-func (s *Sessions) flushAsked(subject string) {
+func (s *Sessions) flushAsked(subject string) error {
 	h, ok := parseSubject(subject)
 	if !ok {
-		return
+		return nil
 	}
 	e := s.registry.remembered(h)
-	if e == nil {
-		return
+	known := e == nil || e.seen.Load() <= e.flushed.Load() // before the list: see toBeFlushed
+	if known && s.dirty.at(h) == 0 {
+		return nil
 	}
-	seen := e.seen.Load() // also if it is about to be written: that may come too late
-	ctx, cancel := context.WithTimeout(context.Background(), store.MaxLease)
-	defer cancel()
-	_ = s.door.Upkeep(ctx, func(tx *store.Tx) error { // else whoever asked judges by what is written
-		return tx.TouchSessions(ctx, []store.Use{{Hash: h, At: micros(seen)}})
-	})
+	return s.write(context.Background(), []store.Use{{Hash: h, At: micros(s.lastUse(h))}})
 }
 
 // sweepMemory collects uses that are a minute old and not written, and lets go
@@ -101,8 +146,8 @@ func (s *Sessions) sweepMemory() {
 	now := s.db.Now().UnixMicro()
 	s.registry.each(func(h secret.Hash, e *entry) bool {
 		seen, flushed := e.seen.Load(), e.flushed.Load()
-		if seen > flushed && now-flushed >= flushEvery.Microseconds() && e.flushed.CompareAndSwap(flushed, seen) {
-			s.dirty.add(store.Use{Hash: h, At: micros(seen)})
+		if seen > flushed && now-flushed >= flushEvery.Microseconds() {
+			s.toBeFlushed(h, e, seen)
 		}
 		return now >= e.created+s.limits.Absolute.Microseconds() || now >= seen+s.limits.Idle.Microseconds()+flushLag.Microseconds()
 	})
@@ -131,8 +176,8 @@ func (s *Sessions) flushAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	s.registry.each(func(h secret.Hash, e *entry) bool {
-		if seen := e.seen.Load(); seen > e.flushed.Swap(seen) {
-			s.dirty.add(store.Use{Hash: h, At: micros(seen)})
+		if seen := e.seen.Load(); seen > e.flushed.Load() {
+			s.toBeFlushed(h, e, seen)
 		}
 		return false
 	})

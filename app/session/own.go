@@ -16,9 +16,7 @@ func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Sess
 	rows, err := s.db.Read().UserSessions(ctx, by.User.ID)
 	var live []doorward.Session
 	for _, row := range rows {
-		if e := s.registry.remembered(secret.Hash(row.Hash)); e != nil {
-			row.Session.LastSeenAt = micros(max(e.seen.Load(), row.Session.LastSeenAt.UnixMicro()))
-		}
+		row.Session.LastSeenAt = micros(max(s.lastUse(secret.Hash(row.Hash)), row.Session.LastSeenAt.UnixMicro()))
 		if s.inTime(row.Session.CreatedAt.UnixMicro(), row.Session.LastSeenAt.UnixMicro(), s.db.Now().UnixMicro()) {
 			live = append(live, row.Session)
 		}

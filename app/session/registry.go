@@ -45,7 +45,7 @@ type entry struct {
 	identity Identity
 	created  int64        // Unix microseconds
 	seen     atomic.Int64 // last use, Unix microseconds
-	flushed  atomic.Int64 // last use that is written, or about to be
+	flushed  atomic.Int64 // last use that is written, or about to be: see dirty
 	mark     uint64       // changes applied before it was read
 	user     uint16       // where lapsed notes its user
 	tenant   uint16       // and its tenant

@@ -52,49 +52,56 @@ type Opened struct {
 	User    doorward.User
 }
 
-// apply is told what has changed, here or on another node.
-func (s *Sessions) apply(changes []store.Change) {
+// apply is told what has changed, here or on another node. The error is that a
+// question could not be answered; everything else is done all the same.
+func (s *Sessions) apply(changes []store.Change) error {
+	var errs []error
 	for _, c := range changes {
 		if c.Kind == store.ChangeFlush {
-			s.flushAsked(c.Subject)
+			errs = append(errs, s.flushAsked(c.Subject))
 			continue
 		}
 		s.registry.forget(c)
 	}
+	return errors.Join(errs...)
 }
 
 // End ends the sessions of all tokens, each in a transaction of its own, so
-// that after an error some may have ended. A token without a session is passed
-// over: logging out twice is no mistake.
+// that after an error some may have ended. Logging out twice is no mistake, but
+// whoever does must not be answered before the first time has come to every
+// node.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) error {
+	over := false
 	for _, token := range tokens {
-		if err := s.end(ctx, by, token); err != nil {
+		err := s.end(ctx, by, token)
+		if err != nil && !errors.Is(err, errEnded) {
 			return err
 		}
+		over = over || err != nil
+	}
+	if over {
+		return s.door.Settle(ctx, by)
 	}
 	return nil
 }
 
+// end is errEnded when there is no such session any more.
 func (s *Sessions) end(ctx context.Context, by doorward.Caller, token secret.Token) error {
 	hash := token.Hash()
 	cred, err := s.db.Read().SessionByToken(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
-		return nil
+		return errEnded
 	}
 	if err != nil {
 		return err
 	}
-	err = s.door.Do(ctx, by.As(cred.User), doorward.SessionEnd, object(cred.Session), func(tx *access.Tx) error {
+	return s.door.Do(ctx, by.As(cred.User), doorward.SessionEnd, object(cred.Session), func(tx *access.Tx) error {
 		ended, err := tx.DeleteSession(ctx, cred.Session.ID)
 		if err == nil && !ended {
 			err = errEnded
 		}
 		return err
 	})
-	if errors.Is(err, errEnded) {
-		return nil
-	}
-	return err
 }
 
 // errEnded keeps a second end out of the audit trail.

@@ -1,0 +1,159 @@
+package node_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
+)
+
+// announcing is production's courtesy, shorter.
+func announcing(c *node.Config) { c.Announce = 200 * time.Millisecond }
+
+// line is a connection that the test writes to and reads from piece by piece.
+type line struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(t *testing.T, s *doorwardtest.Server) line {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Node.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return line{c, bufio.NewReader(c)}
+}
+
+func (l line) say(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(l, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l line) hear(t *testing.T) *http.Response {
+	t.Helper()
+	res, err := http.ReadResponse(l.in, nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatalf("half an answer: %v", err)
+	}
+	return res
+}
+
+func ready(t *testing.T, s *doorwardtest.Server) int {
+	t.Helper()
+	res, err := http.Get(s.URL + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+func TestDrainAnswersWhoIsThere(t *testing.T) {
+	s := doorwardtest.Start(t, announcing)
+	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
+	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
+	for _, l := range []line{kept, idle} {
+		l.say(t, get)
+		if res := l.hear(t); res.StatusCode != http.StatusOK || res.Close {
+			t.Fatalf("before: %s, closes %v", res.Status, res.Close)
+		}
+	}
+	underWay.say(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n\n")
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); s.Stop() }()
+	for ready(t, s) != http.StatusServiceUnavailable {
+	}
+
+	kept.say(t, get)
+	if res := kept.hear(t); res.StatusCode != http.StatusOK || !res.Close {
+		t.Errorf("on a connection kept alive: %s, closes %v, want 200 and a close", res.Status, res.Close)
+	}
+	newcomer := dial(t, s)
+	newcomer.say(t, get)
+	if res := newcomer.hear(t); res.StatusCode != http.StatusOK || !res.Close {
+		t.Errorf("on a new connection: %s, closes %v, want 200 and a close", res.Status, res.Close)
+	}
+	underWay.say(t, `{"email":"nobody@acme.example","password":`)
+	if res := underWay.hear(t); res.StatusCode != http.StatusBadRequest || !res.Close {
+		t.Errorf("a request under way: %s, closes %v, want 400 and a close", res.Status, res.Close)
+	}
+	for name, l := range map[string]line{"idle": idle, "silent": silent} {
+		if _, err := l.in.ReadByte(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the %s connection ends with %v, want its end", name, err)
+		}
+	}
+	<-stopped
+	if _, err := http.Get(s.URL + "/healthz"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("afterwards: %v, want a refused connection", err)
+	}
+}
+
+// Clients that ask without a pause, on connections kept and on new ones, get an
+// answer each time until nobody listens any more.
+func TestDrainDropsNoRequest(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lets a listener be shut before it is closed")
+	}
+	s := doorwardtest.Start(t, announcing)
+	var clients sync.WaitGroup
+	var answers atomic.Int64
+	for i := range 8 {
+		clients.Go(func() {
+			client := http.Client{Transport: &http.Transport{DisableKeepAlives: i%2 == 0}}
+			for {
+				res, err := client.Get(s.URL + "/healthz")
+				if errors.Is(err, syscall.ECONNREFUSED) {
+					return
+				}
+				if err != nil {
+					t.Errorf("dropped: %v", err)
+					return
+				}
+				res.Body.Close()
+				answers.Add(1)
+			}
+		})
+	}
+	for answers.Load() < 100 {
+		ready(t, s)
+	}
+	s.Stop()
+	clients.Wait()
+}
+
+func TestPublicURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"localhost:8080":    "http://localhost:8080",
+		"10.1.2.3:80":       "http://10.1.2.3:80",
+		"[::1]:8080":        "http://[::1]:8080",
+		":8080":             "http://localhost:8080",
+		"0.0.0.0:8080":      "http://localhost:8080",
+		"[::]:8080":         "http://localhost:8080",
+		"door.example:8080": "http://door.example:8080",
+	} {
+		if got := (node.Config{Listen: listen}).PublicURL().String(); got != want {
+			t.Errorf("listening on %s: %s, want %s", listen, got, want)
+		}
+	}
+}

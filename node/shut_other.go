@@ -1,0 +1,9 @@
+//go:build !linux
+
+package node
+
+import "errors"
+
+// shut can't be done here: connections that Accept has not returned when the
+// listener closes are lost.
+func (l *listener) shut() error { return errors.New("node: not on this system") }

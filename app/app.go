@@ -52,6 +52,8 @@ type App struct {
 	Keys        *key.Keys
 	Mail        *mail.Mail
 	Watch       *store.Watch
+	// PasswordRules are the rules in force, to be told to people.
+	PasswordRules credential.Rules
 
 	db   *store.DB
 	desk *credential.Desk
@@ -77,8 +79,8 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:     tenant.New(door, db),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
-		Watch:       watch,
-		db:          db, desk: desk, pool: pool, log: s.Log,
+		Watch:       watch, PasswordRules: rules,
+		db: db, desk: desk, pool: pool, log: s.Log,
 	}
 }
 
@@ -93,13 +95,19 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 const sweepEvery = 10 * time.Minute
 
 // Run does the upkeep (following changes, writing uses of sessions down,
-// delivering mail, deleting what is over) until ctx ends.
+// delivering mail, deleting what is over) until ctx ends. The watch ends last:
+// until the last use is written down, other nodes have to ask this one before
+// they call a session idle.
 func (a *App) Run(ctx context.Context) {
-	var work sync.WaitGroup
-	for _, run := range []func(context.Context){a.Watch.Run, a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
+	following, leave := context.WithCancel(context.WithoutCancel(ctx))
+	var watch, work sync.WaitGroup
+	watch.Go(func() { a.Watch.Run(following) })
+	for _, run := range []func(context.Context){a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
+	leave()
+	watch.Wait()
 }
 
 func (a *App) sweepUntil(ctx context.Context) {

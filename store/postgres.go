@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -34,7 +35,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},
 		write: db, read: db,
-		close: func() error { err := db.Close(); pool.Close(); return err },
+		close: func() error { err := db.Close(); closePool(pool); return err },
 	}, nil
 }
 
@@ -52,6 +53,22 @@ func tunePostgres(cfg *pgxpool.Config) {
 	if cfg.MaxConns < 16 {
 		cfg.MaxConns = 16
 	}
+	// Behind a network that has forgotten them, idle connections are dead
+	// without a word. A request has time to find a few of them out, and closing
+	// the pool waits for each question that is still open: for a minute when
+	// this is not set.
+	cfg.PingTimeout = 500 * time.Millisecond
+}
+
+// closePool doesn't wait long for servers that say nothing: pgx lets each broken
+// connection take 15 s to say goodbye.
+func closePool(pool *pgxpool.Pool) {
+	closed := make(chan struct{})
+	go func() { pool.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(2 * time.Second):
+	}
 }
 
 // postgresTransient: serialization_failure and deadlock_detected.
@@ -68,13 +85,41 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, wake func()) error 
 	}
 	own := conn.Hijack()
 	defer own.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
-	if _, err := own.Exec(ctx, `LISTEN doorward_change`); err != nil {
-		return fault(err)
+	err = within(ctx, listenAnswer, func(ctx context.Context) error {
+		_, err := own.Exec(ctx, `LISTEN doorward_change`)
+		return err
+	})
+	for err == nil {
+		err = hear(ctx, own, wake)
 	}
-	for {
-		if _, err := own.WaitForNotification(ctx); err != nil {
-			return fault(err)
-		}
+	return fault(err)
+}
+
+// A connection on which nothing comes may be silent because it is dead: nothing
+// is ever sent on it, so no error would say so. It is asked that often, and has
+// that long to answer.
+const (
+	listenSilence = 5 * time.Second
+	listenAnswer  = 2 * time.Second
+)
+
+// hear waits for one notification, or through a silence.
+func hear(ctx context.Context, own *pgx.Conn, wake func()) error {
+	err := within(ctx, listenSilence, func(ctx context.Context) error {
+		_, err := own.WaitForNotification(ctx)
+		return err
+	})
+	if err == nil {
 		wake()
 	}
+	if err != nil && ctx.Err() == nil && pgconn.Timeout(err) {
+		return within(ctx, listenAnswer, own.Ping)
+	}
+	return err
+}
+
+func within(ctx context.Context, d time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return do(ctx)
 }

@@ -17,7 +17,8 @@ import (
 // instead of failing on each other's locks, and readers that can't write.
 // WAL with synchronous=FULL: what was answered survives a power cut.
 func openSQLite(path string) (*DB, error) {
-	if err := createPrivate(path); err != nil {
+	path, err := createPrivate(path)
+	if err != nil {
 		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
 	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
@@ -65,19 +66,25 @@ func sqliteDSN(path, more string) string {
 }
 
 // createPrivate makes the file readable by its owner alone before SQLite opens
-// it; SQLite gives its side files the same mode.
-func createPrivate(path string) error {
+// it; SQLite gives its side files the same mode. It returns the absolute path:
+// connections are opened when needed, wherever the process stands by then, and
+// SQLite knows no special names with a slash in front.
+func createPrivate(path string) (string, error) {
 	if path == "" {
-		return errors.New("the path is missing; write sqlite:PATH")
+		return "", errors.New("the path is missing; write sqlite:PATH")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return "", err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return f.Close()
+	return path, f.Close()
 }
 
 // sqliteTransient: with a single immediate writer nothing is aborted for

@@ -9,14 +9,14 @@ import (
 type Throttle struct {
 	Hits  int
 	Since time.Time // when the counting began
-	Until time.Time // no attempt is evaluated before
+	Until time.Time // no attempt is evaluated before; 1970 without a delay
 }
 
 func throttleColumns(t *Throttle) []any {
 	return []any{&t.Hits, (*instant)(&t.Since), (*instant)(&t.Until)}
 }
 
-const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until) VALUES ($1, 1, $2, $2)
+const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until) VALUES ($1, 1, $2, 0)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 1  ELSE throttles.hits + 1 END,
   since = CASE WHEN throttles.since <= $3 THEN $2 ELSE throttles.since END

@@ -25,7 +25,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 		return doorward.User{}, err
 	}
 	if err := i.noAccount(ctx, inv.Email); err != nil {
-		return doorward.User{}, err
+		return doorward.User{}, i.stillOpen(ctx, token, err)
 	}
 	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
 		return doorward.User{}, doorward.InvalidFields(faults...)
@@ -49,6 +49,16 @@ func (i *Invitations) noAccount(ctx context.Context, email string) error {
 		return nil
 	}
 	return err
+}
+
+// stillOpen returns the reason only if the invitation can be accepted still: the
+// account that is in the way may have come of this very invitation, a moment
+// ago.
+func (i *Invitations) stillOpen(ctx context.Context, token string, reason error) error {
+	if _, _, err := i.open(ctx, token); err != nil {
+		return err
+	}
+	return reason
 }
 
 func create(ctx context.Context, tx *access.Tx, account doorward.Account) error {

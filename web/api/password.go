@@ -23,7 +23,7 @@ func (a *api) forgotPassword(ctx context.Context, c *front.Call, in forgotInput)
 
 type resetInput struct {
 	Token           string `json:"token" doc:"The code of the mail"`
-	Password        string `json:"password" format:"password" doc:"12 to 128 characters, 1,024 bytes at most"`
+	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most"`
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
 }
 
@@ -39,7 +39,7 @@ func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (
 
 type changeInput struct {
 	CurrentPassword string `json:"currentPassword" format:"password"`
-	Password        string `json:"password" format:"password" doc:"12 to 128 characters, 1,024 bytes at most"`
+	Password        string `json:"password" format:"password" doc:"12 (or what the installation sets) to 128 characters, 1,024 bytes at most"`
 	ConfirmPassword string `json:"confirmPassword" format:"password" doc:"The same again"`
 }
 

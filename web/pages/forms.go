@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/credential"
 )
 
 // mailPage is a page that a mail links to: forms, of which one shows at a
@@ -82,27 +83,27 @@ type ending struct {
 	Good            bool
 }
 
-// The lengths of passwords in code points, the shortest being the default of
-// the installation (contract, section 3.2). The page counts up to it and
+// maxPassword is the longest password in code points. The page counts and
 // refuses nothing: that is for the API.
-const (
-	minPassword = 12
-	maxPassword = 128
-)
+const maxPassword = credential.MaxPasswordLength
 
 var (
 	mailCode = field{
 		Name: "token", Label: "Code from the mail", Autocomplete: "off",
 		Hint: "It stands on a line of its own. The whole link will do, too.",
 	}
-	newPassword = field{
-		Name: "password", Label: "New password", Autocomplete: "new-password",
-		Secret: true, Reveals: true, Min: minPassword, Max: maxPassword,
-		Hint: "At least " + strconv.Itoa(minPassword) + " characters. A few words in a row are easy to remember.",
-	}
 	samePassword    = field{Name: "confirmPassword", Label: "New password again", Autocomplete: "new-password", Secret: true}
 	currentPassword = field{Name: "password", Label: "Current password", Autocomplete: "current-password", Secret: true, Reveals: true}
 )
+
+// newPassword asks for a password of at least so many code points.
+func newPassword(shortest int) field {
+	return field{
+		Name: "password", Label: "New password", Autocomplete: "new-password",
+		Secret: true, Reveals: true, Min: shortest, Max: maxPassword,
+		Hint: "At least " + strconv.Itoa(shortest) + " characters. A few words in a row are easy to remember.",
+	}
+}
 
 func mailView(title, description string, body mailPage) view {
 	return view{File: "mail", Title: title, Description: description, Scripts: []string{"mail.js"}, Form: true, Body: body}
@@ -124,10 +125,10 @@ var wrongPassword = outcome{Pointer: "/password", Message: "This is not the pass
 
 // acceptPage registers somebody new. That the address has an account is known
 // only by trying; then the second form takes over with the same token.
-func acceptPage(base string) view {
+func acceptPage(base string, shortest int) view {
 	register := form{
 		Action: base + "/api/v2/auth/complete-registration", Button: "Create account", Done: "registered",
-		Fields:   []field{mailCode, newPassword, samePassword},
+		Fields:   []field{mailCode, newPassword(shortest), samePassword},
 		outcomes: invitationOver.and(outcomes{doorward.CodeAccountExists: {Part: "join"}}),
 	}
 	join := form{
@@ -163,10 +164,10 @@ var invitationEndings = []ending{
 	{"closed", "Nobody can join at the moment", "The organisation that invited you is closed for now. Ask the person who invited you what to do.", false},
 }
 
-func resetPage(base string) view {
+func resetPage(base string, shortest int) view {
 	reset := form{
 		Action: base + "/api/v2/auth/reset-password", Button: "Set password", Done: "changed",
-		Fields: []field{mailCode, newPassword, samePassword},
+		Fields: []field{mailCode, newPassword(shortest), samePassword},
 		outcomes: outcomes{
 			doorward.CodeResetExpired:  {Part: "expired"},
 			doorward.CodeResetUsed:     {Part: "used"},

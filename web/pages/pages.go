@@ -41,7 +41,7 @@ func Routes(s *front.Site, document []byte) ([]front.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := press{base: s.BasePath(), version: doc.Info.Version}
+	p := press{base: s.BasePath(), version: doc.Info.Version, shortest: s.App.PasswordRules.MinLength}
 	routes := p.pages(newReference(doc, s.BasePath()))
 	for _, r := range []struct{ path, mediaType, file string }{
 		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
@@ -58,9 +58,10 @@ func Routes(s *front.Site, document []byte) ([]front.Route, error) {
 
 // press makes pages. After the first failure it makes none and keeps the error.
 type press struct {
-	base    string // path of the base URL, in front of every link
-	version string
-	err     error
+	base     string // path of the base URL, in front of every link
+	version  string
+	shortest int // password, in code points
+	err      error
 }
 
 func (p *press) pages(ref *reference) []front.Route {
@@ -68,8 +69,8 @@ func (p *press) pages(ref *reference) []front.Route {
 	routes := []front.Route{
 		get("/{$}", home),
 		get("/docs", p.page(view{File: "docs", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref})),
-		get("/accept", p.page(acceptPage(p.base))),
-		get("/reset", p.page(resetPage(p.base))),
+		get("/accept", p.page(acceptPage(p.base, p.shortest))),
+		get("/reset", p.page(resetPage(p.base, p.shortest))),
 	}
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
@@ -145,19 +146,15 @@ type content struct {
 // joins an old script to a new page.
 func get(path string, c content) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
-		return c.write(call)
+		h := call.W.Header()
+		h.Set("Content-Type", c.mediaType)
+		h.Set("Content-Length", strconv.Itoa(len(c.body)))
+		if c.policy != "" {
+			h.Set("Content-Security-Policy", c.policy)
+		}
+		_, _ = call.W.Write(c.body) // a client that is gone needs no answer
+		return nil
 	}), front.Doc{})
-}
-
-func (c content) write(call *front.Call) error {
-	h := call.W.Header()
-	h.Set("Content-Type", c.mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(c.body)))
-	if c.policy != "" {
-		h.Set("Content-Security-Policy", c.policy)
-	}
-	_, _ = call.W.Write(c.body) // a client that is gone needs no answer
-	return nil
 }
 
 // helpers are the functions of the templates.

@@ -161,9 +161,11 @@ func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 func TestUnknownCodeIsAProblem(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/nonsense.css", "/docs/"} {
-		a := get(t, server.URL+path)
-		if a.StatusCode != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(a.body, `"code":"not_found"`) {
-			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			a := send(t, method, server.URL+path)
+			if a.StatusCode != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(a.body, `"code":"not_found"`) {
+				t.Errorf("%s %s: %d %s", method, path, a.StatusCode, a.body)
+			}
 		}
 	}
 }

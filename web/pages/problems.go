@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"context"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -22,17 +21,18 @@ type byStatus struct {
 	Problems []doorward.Problem
 }
 
-// problemPages makes the page of each code and the list of them.
+// problemPages makes the page of each code and the list of them. Each page is a
+// path of its own, so that an unknown code is an unknown path for every method.
 func (p *press) problemPages(ref *reference) []front.Route {
-	pages := map[string]content{}
+	var routes []front.Route
 	lists := map[int]*byStatus{}
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
-		pages[string(about.Code)] = p.page(view{
+		routes = append(routes, get(front.ProblemPath(about.Code), p.page(view{
 			File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
 				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
 			},
-		})
+		})))
 		if lists[status] == nil {
 			lists[status] = &byStatus{Status: status}
 		}
@@ -42,16 +42,9 @@ func (p *press) problemPages(ref *reference) []front.Route {
 	for _, l := range inOrder(lists) {
 		index = append(index, *l)
 	}
-	return []front.Route{
-		get("/problems", p.page(view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index})),
-		front.On("GET /problems/{code}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			page, ok := pages[c.R.PathValue("code")]
-			if !ok {
-				return doorward.Fail(doorward.CodeNotFound, "There is no problem of this name. All are listed at /problems.")
-			}
-			return page.write(c)
-		}), front.Doc{}),
-	}
+	return append(routes, get("/problems", p.page(view{
+		File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index,
+	})))
 }
 
 // answering returns the endpoints that name the code among their errors.

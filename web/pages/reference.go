@@ -55,7 +55,7 @@ type answer struct {
 type member struct {
 	Name, Type  string
 	Object      string // the id of the object that it is or lists
-	Required    bool
+	Note        string // "required" in what is sent, "optional" in what is answered, or nothing
 	Description string
 	Limits      []string
 	Example     string
@@ -139,7 +139,7 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	}
 	e.Who, e.Action = who(op.Action)
 	if op.RequestBody != nil {
-		e.Members = s.members(op.RequestBody.Content.json())
+		e.Members = s.members(op.RequestBody.Content.json(), sent)
 	}
 	return e
 }
@@ -149,7 +149,7 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 func who(action string) (string, doorward.Action) {
 	switch action {
 	case "public":
-		return "Anyone, without a session", ""
+		return "Anyone", ""
 	case "optional":
 		return "Anyone, with or without a session", ""
 	case "session":
@@ -170,26 +170,34 @@ func (s *spec) answer(op *operation) answer {
 	status, res := op.success()
 	a := answer{Status: number(status), Cookie: res.Headers["Set-Cookie"].Description}
 	if sc := res.Content.json(); sc != nil {
-		a.Members, a.Body = s.members(sc), encode(s.value("", sc), "")
+		a.Members, a.Body = s.members(sc, answered), encode(s.value("", sc), "")
 	}
 	return a
 }
 
+// noting says what to note at a member that is required, or isn't.
+type noting map[bool]string
+
+var (
+	sent     = noting{true: "required"}
+	answered = noting{false: "optional"}
+)
+
 // members describes the members of an object.
-func (s *spec) members(sc *schema) []member {
+func (s *spec) members(sc *schema, note noting) []member {
 	sc, _ = s.follow(sc)
 	var all []member
 	for _, name := range sc.names() {
 		m := sc.Properties[name]
-		all = append(all, s.member(name, m, slices.Contains(sc.Required, name), m.Description))
+		all = append(all, s.member(name, m, note[slices.Contains(sc.Required, name)], m.Description))
 	}
 	return all
 }
 
-func (s *spec) member(name string, sc *schema, required bool, description string) member {
+func (s *spec) member(name string, sc *schema, note, description string) member {
 	typ, obj := s.typeOf(sc)
 	return member{
-		Name: name, Type: typ, Object: obj, Required: required,
+		Name: name, Type: typ, Object: obj, Note: note,
 		Description: description, Limits: sc.limits(), Example: sc.example(),
 	}
 }
@@ -198,7 +206,7 @@ func (s *spec) member(name string, sc *schema, required bool, description string
 func (s *spec) parameters(op *operation) []member {
 	var all []member
 	for _, p := range op.Parameters {
-		m := s.member(p.Name, p.Schema, p.Required, p.Description)
+		m := s.member(p.Name, p.Schema, sent[p.Required], p.Description)
 		m.Type += " in the " + p.In
 		all = append(all, m)
 	}
@@ -282,7 +290,7 @@ func (s *spec) objects() []object {
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
 		}
-		all = append(all, object{ID: objectID(name), Name: name, Members: s.members(sc), Body: encode(body, "")})
+		all = append(all, object{ID: objectID(name), Name: name, Members: s.members(sc, answered), Body: encode(body, "")})
 	}
 	return all
 }

@@ -88,11 +88,35 @@ func TestReferenceLinksErrorsByStatus(t *testing.T) {
 	})
 }
 
+func TestReferenceSaysWhichMembersCount(t *testing.T) {
+	notes := map[string]map[string]string{}
+	operations(t, doorwardtest.Start(t), func(_, _ string, op *openapi3.Operation, part *html.Node) {
+		notes[op.OperationID] = map[string]string{}
+		for p := range elements(part, "p") {
+			if attr(p, "class") == "member" {
+				name, note := text(find(p, "code")), strings.TrimSpace(text(p.LastChild))
+				notes[op.OperationID][name] = note
+			}
+		}
+	})
+	for _, want := range []struct{ id, name, note string }{
+		{"login", "password", "required"},
+		{"login", "tenantId", "string"},
+		{"leaveTenant", "tenantId", "required"},
+		{"login", "token", "string"},
+		{"invite", "acceptedAt", "optional"},
+	} {
+		if got := notes[want.id][want.name]; got != want.note {
+			t.Errorf("%s: %s ends with %q, want %q", want.id, want.name, got, want.note)
+		}
+	}
+}
+
 func TestReferenceSaysWhoMay(t *testing.T) {
 	docs := page(t, doorwardtest.Start(t).URL+"/docs")
 	for id, want := range map[string]string{
 		"invite":           "Roles with user.invite: OWNER, ADMIN",
-		"login":            "Anyone, without a session",
+		"login":            "Who may Anyone\n",
 		"acceptInvitation": "Anyone, with or without a session",
 		"session":          "Everyone who is signed in",
 		"introspect":       "The operator, with an operator key",
@@ -129,6 +153,9 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 	}
 	if err := schema.VisitJSON(v); err != nil {
 		t.Errorf("%s: the example is not as the document says: %v", what, err)
+	}
+	if strings.Contains(example, "…") {
+		t.Errorf("%s: the example has a gap, to be filled in the document or in stock: %s", what, example)
 	}
 }
 

@@ -1,0 +1,250 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// tables counts all tables, by engine.
+var tables = map[string]string{
+	"sqlite":   `SELECT count(*) FROM sqlite_master`,
+	"postgres": `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`,
+}
+
+// onlyOnce wants every migration to have been recorded once, beside goose's
+// zero.
+func onlyOnce(t *testing.T, db *store.DB) {
+	t.Helper()
+	ok(t, db.CheckSchema(t.Context()))
+	write, _ := store.Pools(db)
+	got := ask[int64](t, write, `SELECT count(*) FROM goose_db_version`)
+	if got != store.SchemaNeeded+1 {
+		t.Errorf("%d migrations are recorded, want %d and goose's own zero", got, store.SchemaNeeded)
+	}
+}
+
+func TestNodesMigrateTogether(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			const nodes = 8
+			address := dsn(t)
+			errs := make([]error, nodes)
+			gate := make(chan struct{})
+			var all sync.WaitGroup
+			for i := range nodes {
+				all.Go(func() {
+					<-gate
+					db, err := store.Open(t.Context(), address, time.Now)
+					if err == nil {
+						err = errors.Join(db.Migrate(t.Context()), db.CheckSchema(t.Context()), db.Close())
+					}
+					errs[i] = err
+				})
+			}
+			close(gate)
+			all.Wait()
+			ok(t, errors.Join(errs...))
+			onlyOnce(t, open(t, address, time.Now))
+		})
+	}
+}
+
+// TestProcessesMigrateTogether: a lock may hold among the goroutines of one
+// process and not among processes.
+func TestProcessesMigrateTogether(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := dsn(t)
+			var starts []io.WriteCloser
+			var ends []*bufio.Reader
+			for range 4 {
+				in, out := child(t, address)
+				starts, ends = append(starts, in), append(ends, out)
+			}
+			for _, out := range ends {
+				if line, err := out.ReadString('\n'); line != "ready\n" {
+					t.Fatalf("a child says %q, %v", line, err)
+				}
+			}
+			for _, in := range starts {
+				in.Close()
+			}
+			for _, out := range ends {
+				if line, err := out.ReadString('\n'); line != "<nil>\n" {
+					t.Errorf("a child says %q, %v", line, err)
+				}
+			}
+			onlyOnce(t, open(t, address, time.Now))
+		})
+	}
+}
+
+// address names the variable that makes a process a child.
+const addressVariable = "DOORWARD_MIGRATE_CHILD"
+
+func child(t *testing.T, address string) (io.WriteCloser, *bufio.Reader) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestMigrateChild$")
+	cmd.Env = append(os.Environ(), addressVariable+"="+address)
+	in, err := cmd.StdinPipe()
+	ok(t, err)
+	out, err := cmd.StdoutPipe()
+	ok(t, err)
+	ok(t, cmd.Start())
+	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	return in, bufio.NewReader(out)
+}
+
+// TestMigrateChild is a process of TestProcessesMigrateTogether.
+func TestMigrateChild(t *testing.T) {
+	address := os.Getenv(addressVariable)
+	if address == "" {
+		t.Skip("runs only as a child of TestProcessesMigrateTogether")
+	}
+	fmt.Println("ready")
+	_, _ = io.ReadAll(os.Stdin) // until all are ready
+	db, err := store.Open(t.Context(), address, time.Now)
+	if err == nil {
+		err = errors.Join(db.Migrate(t.Context()), db.CheckSchema(t.Context()), db.Close())
+	}
+	fmt.Println(strings.ReplaceAll(fmt.Sprint(err), "\n", "; "))
+}
+
+func TestCheckSchemaChangesNothing(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			db := open(t, dsn(t), time.Now)
+			write, _ := store.Pools(db)
+			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
+			if n := ask[int](t, write, tables[engine]); n != 0 {
+				t.Errorf("looking at an empty database has made %d tables or indexes", n)
+			}
+
+			// A migration short.
+			ok(t, db.Migrate(t.Context()))
+			run(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
+			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
+		})
+	}
+}
+
+func TestOlderBinaryRefuses(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			db := migrated(t, dsn(t), time.Now)
+			write, _ := store.Pools(db)
+			run(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			before := ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			for _, err := range []error{db.CheckSchema(t.Context()), db.Migrate(t.Context())} {
+				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
+			}
+			if after := ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+				t.Errorf("%d migrations are recorded, and there were %d", after, before)
+			}
+		})
+	}
+}
+
+// refuses wants an ErrSchema that says all the words.
+func refuses(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, store.ErrSchema) || doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("got %v: want ErrSchema", err)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("no %q in %q", word, err)
+		}
+	}
+}
+
+// TestWaitingForTheLockCanBeGivenUp: an operator's Ctrl-C ends a node that waits
+// for another one's migration.
+func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
+	hold := map[string]func(t *testing.T, address string) (release func()){
+		"sqlite": func(t *testing.T, address string) func() {
+			f, err := os.OpenFile(strings.TrimPrefix(address, "sqlite:")+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+			ok(t, err)
+			ok(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+			return func() { f.Close() }
+		},
+		"postgres": func(t *testing.T, address string) func() {
+			other, err := sql.Open("pgx", address)
+			ok(t, err)
+			run(t, other, `SELECT pg_advisory_lock($1)`, store.MigrationLock)
+			return func() { other.Close() }
+		},
+	}
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			address := dsn(t)
+			release := hold[engine](t, address)
+			db := open(t, address, time.Now)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			err := db.Migrate(ctx)
+			if !doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v: want that it gave up waiting", err)
+			}
+			write, _ := store.Pools(db)
+			if n := ask[int](t, write, tables[engine]); n != 0 {
+				t.Errorf("without the lock %d tables and indexes were made", n)
+			}
+			release()
+			ok(t, db.Migrate(t.Context()))
+			ok(t, db.Migrate(t.Context())) // and the lock was given back
+			onlyOnce(t, db)
+		})
+	}
+}
+
+// TestMigrationsGoForward: numbered without a gap, up only, one text for both
+// databases, each in a transaction.
+func TestMigrationsGoForward(t *testing.T) {
+	files, err := filepath.Glob("schema/*")
+	ok(t, err)
+	name := regexp.MustCompile(`^schema/(\d{4})_[a-z_]+\.sql$`)
+	banned := regexp.MustCompile(`(?i)\+goose\s+(down|no\s+transaction|statementbegin)|\b(serial|bigserial|autoincrement|identity|strict|without\s+rowid|timestamptz?|datetime|jsonb?|uuid|varchar|citext|collate|rename|pragma|if\s+not\s+exists|default\s+(now|current)|drop\s+table)\b`)
+	comment := regexp.MustCompile(`--[^+\n]*(\n|$)`)
+	for i, file := range files {
+		parts := name.FindStringSubmatch(file)
+		if parts == nil {
+			t.Errorf("%s: call it NNNN_what_for.sql", file)
+			continue
+		}
+		if n, _ := strconv.Atoi(parts[1]); n != i+1 {
+			t.Errorf("%s: want the number %04d, next to the one before", file, i+1)
+		}
+		raw, err := os.ReadFile(file)
+		ok(t, err)
+		if !strings.HasPrefix(string(raw), "-- +goose Up\n") {
+			t.Errorf("%s: begin it with -- +goose Up", file)
+		}
+		if found := banned.FindString(comment.ReplaceAllString(string(raw), "\n")); found != "" {
+			t.Errorf("%s: %q is not for both databases, or not forward", file, found)
+		}
+	}
+	if int64(len(files)) != store.SchemaNeeded {
+		t.Errorf("the binary needs schema %d of %d", store.SchemaNeeded, len(files))
+	}
+}

@@ -1,0 +1,73 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// abort is what PostgreSQL says to the victim of another transaction.
+func abort(code string) string {
+	return `DO $$ BEGIN RAISE EXCEPTION 'as arranged' USING ERRCODE = '` + code + `'; END $$`
+}
+
+// TestAbortedTransactionsRunAgain: four times at most, each from the start with
+// an instant of its own, and only when the database has asked for it.
+func TestAbortedTransactionsRunAgain(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	db := migrated(t, engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
+	for _, c := range []struct {
+		name, code   string
+		faults, runs int
+		passes       bool
+	}{
+		{"a serialization failure", "40001", 1, 2, true},
+		{"deadlocks, three in a row", "40P01", 3, 4, true},
+		{"one too many", "40001", 4, 4, false},
+		{"a unique violation", "23505", 1, 1, false},
+	} {
+		runs, instants := 0, map[time.Time]bool{}
+		changes, err := db.Write(t.Context(), func(tx *store.Tx) error {
+			runs++
+			instants[tx.Now] = true
+			tx.AskFlush([]byte(c.name))
+			if err := tx.InsertTenant(t.Context(), doorward.Tenant{ID: c.name}); err != nil {
+				return err
+			}
+			if runs <= c.faults {
+				return store.Raw(t.Context(), tx, abort(c.code))
+			}
+			return nil
+		})
+		if runs != c.runs || len(instants) != runs {
+			t.Errorf("%s: %d runs at %d instants, want %d", c.name, runs, len(instants), c.runs)
+		}
+		_, gone := db.Read().Tenant(t.Context(), c.name)
+		if (err == nil) != c.passes || (gone == nil) != c.passes || (len(changes) == 1) != c.passes {
+			t.Errorf("%s: %v, %v, changes %v: want committed %v", c.name, err, gone, changes, c.passes)
+		}
+		if !c.passes && (!doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(gone, store.ErrNone)) {
+			t.Errorf("%s: got %v, and the row %v", c.name, err, gone)
+		}
+	}
+}
+
+// TestSpoiltTransactionIsNoCommit: a function that passes over a fault has its
+// transaction rolled back by PostgreSQL, and must hear of it.
+func TestSpoiltTransactionIsNoCommit(t *testing.T) {
+	db := migrated(t, engines["postgres"](t), time.Now)
+	_, err := db.Write(t.Context(), func(tx *store.Tx) error {
+		ok(t, tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}))
+		_ = store.Raw(t.Context(), tx, abort("22000"))
+		return nil
+	})
+	if !doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("got %v: want unavailable", err)
+	}
+	if _, err := db.Read().Tenant(t.Context(), "tnt_1"); !errors.Is(err, store.ErrNone) {
+		t.Errorf("the row: %v", err)
+	}
+}

@@ -1,0 +1,230 @@
+package store_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// hold takes n connections of a pool at once, so that each is another one.
+func hold(t *testing.T, db *sql.DB, n int) (all []*sql.Conn) {
+	t.Helper()
+	for range n {
+		conn, err := db.Conn(t.Context())
+		ok(t, err)
+		t.Cleanup(func() { conn.Close() })
+		all = append(all, conn)
+	}
+	return all
+}
+
+// TestSQLiteIsSafe asks every connection what it is set to. A setting that was
+// misspelt in the DSN would be ignored without a word.
+func TestSQLiteIsSafe(t *testing.T) {
+	write, read := store.Pools(migrated(t, engines["sqlite"](t), time.Now))
+	common := map[string]string{"journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "2000"}
+	wants := []struct {
+		conns []*sql.Conn
+		extra map[string]string
+	}{
+		{hold(t, write, 1), map[string]string{"synchronous": "2", "query_only": "0"}}, // 2 is FULL
+		{hold(t, read, 8), map[string]string{"query_only": "1"}},
+	}
+	for _, w := range wants {
+		for _, conn := range w.conns {
+			var n int // a connection that has read nothing doesn't know the mode yet
+			ok(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM tenants`).Scan(&n))
+			for _, settings := range []map[string]string{common, w.extra} {
+				for name, want := range settings {
+					var got string
+					ok(t, conn.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&got))
+					if got != want {
+						t.Errorf("%s is %s, want %s", name, got, want)
+					}
+				}
+			}
+		}
+	}
+	if n := write.Stats().MaxOpenConnections; n != 1 {
+		t.Errorf("%d writers at once, want one", n)
+	}
+}
+
+// TestReadersCantWrite, whatever they are asked to run, and see at once what was
+// committed.
+func TestReadersCantWrite(t *testing.T) {
+	db := migrated(t, engines["sqlite"](t), time.Now)
+	write, read := store.Pools(db)
+	for _, statement := range []string{`DELETE FROM tenants`, `CREATE TABLE t (a)`, `PRAGMA user_version = 7`, `INSERT INTO change_position VALUES (2, 2)`} {
+		if _, err := read.Exec(statement); err == nil {
+			t.Errorf("a reader has run %s", statement)
+		}
+	}
+	for i := range 50 {
+		id := fmt.Sprint("tnt_", i)
+		_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InsertTenant(t.Context(), doorward.Tenant{ID: id}) })
+		ok(t, err)
+		if _, err := db.Read().Tenant(t.Context(), id); err != nil {
+			t.Fatalf("just committed, and not there: %v", err)
+		}
+	}
+	if n := ask[int](t, write, `PRAGMA user_version`); n != 0 {
+		t.Errorf("user_version is %d", n)
+	}
+}
+
+func TestForeignKeysHold(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			db := migrated(t, dsn(t), time.Now)
+			_, err := db.Write(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.InsertMembership(t.Context(), doorward.User{ID: "usr_none", TenantID: "tnt_none"})
+				return err
+			})
+			if !doorward.HasCode(err, doorward.CodeUnavailable) {
+				t.Errorf("a member of nothing: %v", err)
+			}
+		})
+	}
+}
+
+// TestFilesAreTheOwners: the database holds password hashes; so do the files
+// that SQLite puts beside it.
+func TestFilesAreTheOwners(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	db := migrated(t, "sqlite:"+filepath.Join(dir, "doorward.db"), time.Now)
+	_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}) })
+	ok(t, err)
+	entries, err := os.ReadDir(dir)
+	ok(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+		info, err := e.Info()
+		ok(t, err)
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, want 0600", e.Name(), info.Mode())
+		}
+	}
+	if got := strings.Join(names, " "); got != "doorward.db doorward.db-shm doorward.db-wal doorward.db.lock" {
+		t.Errorf("the files are %s", got)
+	}
+	info, err := os.Stat(dir)
+	ok(t, err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder has mode %v, want 0700", info.Mode())
+	}
+	ok(t, db.Close())
+	if _, err := os.Stat(filepath.Join(dir, "doorward.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a clean end the log is still there (%v)", err)
+	}
+}
+
+// TestOddPaths: a path is a path, whatever it looks like to a URL, to SQLite or
+// to a driver.
+func TestOddPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	home, err := os.Getwd()
+	ok(t, err)
+	for _, path := range []string{
+		"plain.db", "./dot.db", "with space.db", "per%cent.db", "%41.db", "what?.db", "what?mode=memory&cache=shared",
+		"hash#tag.db", "ünï/🚪.db", "a&b=c;d.db", "quo'te\"s.db", `back\slash.db`, ":memory:", "file:name.db", "colon:s.db", "-dash.db", " lead",
+		home + "/absolute.db", "/" + home + "/two slashes.db", "latin\xe9.db",
+	} {
+		db := open(t, "sqlite:"+path, time.Now)
+		write, read := store.Pools(db)
+		run(t, write, `PRAGMA user_version = 7`)
+		if n := ask[int](t, read, `PRAGMA user_version`); n != 7 {
+			t.Errorf("%q: the readers look elsewhere", path)
+		}
+		ok(t, db.Close())
+		again, err := store.OpenExisting(t.Context(), "sqlite:"+path, time.Now)
+		ok(t, err)
+		_, read = store.Pools(again)
+		if n := ask[int](t, read, `PRAGMA user_version`); n != 7 {
+			t.Errorf("%q: it was kept elsewhere", path)
+		}
+		ok(t, again.Close())
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("%q: there is no such database (%v)", path, err)
+		}
+	}
+}
+
+// TestFolderChanges: SQLite opens connections when they are needed, and by then
+// the process may stand elsewhere.
+func TestFolderChanges(t *testing.T) {
+	t.Chdir(t.TempDir())
+	db := migrated(t, "sqlite:doorward.db", time.Now)
+	t.Chdir(t.TempDir())
+	_, read := store.Pools(db)
+	for _, conn := range hold(t, read, 8) {
+		var n int
+		ok(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM tenants`).Scan(&n))
+	}
+}
+
+// TestCommandBesideAServer: two processes write to one file. Neither waits for
+// long, and neither loses anything.
+func TestCommandBesideAServer(t *testing.T) {
+	address := engines["sqlite"](t)
+	nodes := []*store.DB{migrated(t, address, time.Now), open(t, address, time.Now)}
+	const each = 100
+	errs := make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i, db := range nodes {
+		all.Go(func() {
+			for range each {
+				_, err := db.Write(t.Context(), func(tx *store.Tx) error {
+					_, err := tx.HitThrottle(t.Context(), "shared", time.Hour)
+					return err
+				})
+				errs[i] = errors.Join(errs[i], err)
+			}
+		})
+	}
+	all.Wait()
+	ok(t, errors.Join(errs...))
+	_, read := store.Pools(nodes[1])
+	if n := ask[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
+		t.Errorf("%d hits of %d were counted", n, each*len(nodes))
+	}
+}
+
+// TestBusyFileIsAFault: another process keeps its transaction open for longer
+// than a request may take.
+func TestBusyFileIsAFault(t *testing.T) {
+	t.Parallel() // it waits out busy_timeout, which no context can cut short
+	address := engines["sqlite"](t)
+	db, other := migrated(t, address, time.Now), open(t, address, time.Now)
+	_, err := other.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := db.Write(t.Context(), func(*store.Tx) error { t.Error("two writers at once"); return nil })
+		if !doorward.HasCode(err, doorward.CodeUnavailable) {
+			t.Errorf("got %v: want unavailable", err)
+		}
+		_, err = db.Read().Tenants(t.Context()) // who only reads waits for nobody
+		return err
+	})
+	ok(t, err)
+}
+
+func TestOpenExistingMakesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "folder", "doorward.db")
+	db, err := store.OpenExisting(t.Context(), "sqlite:"+path, time.Now)
+	if !doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("got %v, %v: want unavailable", db, err)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there (%v)", err)
+	}
+}

@@ -1,0 +1,81 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+)
+
+// Somebody with an account accepts with a session of the invited address or
+// with the account's password.
+func TestAcceptInvitation(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
+		ann := acme.Join("ann@acme.example", "USER")
+
+		bySession := d.accept(t, d.invite(t, globex.Owner, ann.Email, "ADMIN"), m{}, as(ann.Token())).ok(http.StatusOK)
+		bySession.names("", "user").names("user", "id", "email", "name", "role", "status", "tenantId", "tenantName", "permissions", "createdAt")
+		bySession.is("user.id", ann.ID).is("user.email", ann.Email).is("user.role", "ADMIN").is("user.tenantId", globex.ID).is("user.tenantName", "Globex")
+		byPassword := d.accept(t, d.invite(t, initech.Owner, ann.Email, "VIEWER"), m{"password": password}).ok(http.StatusOK)
+		byPassword.is("user.id", ann.ID).is("user.role", "VIEWER").is("user.tenantId", initech.ID)
+		for _, a := range []answer{bySession, byPassword} {
+			if len(a.cookies()) > 0 {
+				t.Errorf("a session was opened: %q", a.cookies())
+			}
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK).is("user.tenantId", acme.ID).is("session.tenantId", acme.ID)
+		if items, _ := d.send(t, "GET /api/v2/auth/memberships", nil, as(ann.Token())).at("items").([]any); len(items) != 3 {
+			t.Errorf("memberships are %v, want 3", items)
+		}
+	})
+}
+
+func TestAcceptInvitationRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		code := d.invite(t, globex.Owner, ann.Email, "USER")
+		dead := d.token(t, ann.Email)
+		d.send(t, "POST /api/v2/auth/logout", nil, as(dead)).ok(http.StatusNoContent)
+
+		d.accept(t, code, m{}).fails(http.StatusUnauthorized, "unauthenticated")
+		d.accept(t, code, m{}, as(dead)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.accept(t, code, m{}, as(ann.Token()), as(bob.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.accept(t, code, m{}, as(ann.Token()), bearer(d.operatorKey(t))).fails(http.StatusUnauthorized, "unauthenticated")
+		d.accept(t, code, m{}, bearer(d.operatorKey(t))).fails(http.StatusUnauthorized, "unauthenticated")
+		d.accept(t, code, m{}, as(bob.Token())).fails(http.StatusForbidden, "wrong_account")
+		d.accept(t, code, m{}, as(globex.Owner.Token())).fails(http.StatusForbidden, "wrong_account")
+		d.accept(t, code, m{"password": "wrong password"}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.accept(t, forged, m{"password": password}).fails(http.StatusNotFound, "invitation_not_found")
+		d.accept(t, "", m{"password": password}).invalid("/token", "required")
+		d.accept(t, "", m{}, as(ann.Token())).invalid("/token", "required")
+
+		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)
+		d.accept(t, code, m{}, as(ann.Token())).fails(http.StatusGone, "invitation_used")
+		d.accept(t, code, m{"password": password}).fails(http.StatusGone, "invitation_used")
+		d.complete(t, code, password).fails(http.StatusGone, "invitation_used")
+	})
+}
+
+// The password of the invited account proves it whoever is signed in.
+func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		code := d.invite(t, globex.Owner, ann.Email, "USER")
+		d.accept(t, code, m{"password": password}, as(bob.Token())).ok(http.StatusOK).is("user.id", ann.ID)
+	})
+}
+
+// Without an account there is no password to accept with, and the answer is
+// that for a wrong one.
+func TestAcceptInvitationWithoutAccount(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		stranger := d.accept(t, d.invite(t, acme.Owner, "new@acme.example", "USER"), m{"password": password})
+		known := d.accept(t, d.invite(t, acme.Owner, globex.Owner.Email, "USER"), m{"password": "wrong password"})
+		stranger.fails(http.StatusUnauthorized, "invalid_credentials")
+		if stranger.blank() != known.fails(http.StatusUnauthorized, "invalid_credentials").blank() {
+			t.Errorf("%s\nis not\n%s", stranger.body, known.body)
+		}
+	})
+}

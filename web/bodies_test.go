@@ -1,0 +1,268 @@
+package web_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// typed labels the body as of another type.
+func typed(contentType string) opt {
+	return func(r *http.Request) { r.Header.Set("Content-Type", contentType) }
+}
+
+// taker is an endpoint that takes a body.
+type taker struct {
+	path string
+	good m // a body of the right form, in which nothing is true
+	who  string
+}
+
+// takers are all of them. Every good body leads to a refusal that says more
+// than invalid_body, so that a hostile one can be told from it.
+var takers = []taker{
+	{"/api/v2/auth/invite", m{"email": "x@acme.example", "role": "NONE", "name": "X", "expiresInDays": 99, "locale": "en"}, "owner"},
+	{"/api/v2/auth/complete-registration", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
+	{"/api/v2/auth/accept-invitation", m{"token": forged, "password": "four quiet mice"}, ""},
+	{"/api/v2/auth/login", m{"email": "nobody@acme.example", "password": "four quiet mice", "tenantId": "tnt_x"}, ""},
+	{"/api/v2/auth/switch-tenant", m{"tenantId": "tnt_x"}, "owner"},
+	{"/api/v2/auth/forgot-password", m{"email": "none"}, ""},
+	{"/api/v2/auth/reset-password", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
+	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
+}
+
+// onTakers runs a test for each of them, with a good body as text.
+func onTakers(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k taker)) {
+	t.Helper()
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for _, k := range takers {
+			good, _ := encode(t, k.good)
+			test(t, strings.TrimSpace(good), func(t *testing.T, body any, opts ...opt) answer {
+				t.Helper()
+				if k.who == "owner" {
+					opts = append(opts, as(owner.Token()))
+				}
+				return d.send(t, "POST "+k.path, body, opts...)
+			}, k)
+		}
+	})
+}
+
+// quoted is a name or string in JSON.
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+// hostileTo returns bodies that are wrong in form whatever the endpoint takes,
+// made from a good one, by what is wrong with them.
+func hostileTo(k taker, good string) map[string]string {
+	name := slices.Sorted(maps.Keys(k.good))[0]
+	inner := strings.TrimSuffix(strings.TrimPrefix(good, "{"), "}")
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	return map[string]string{
+		"nothing": "", "blanks": " \t\r\n", "null": "null", "true": "true", "a number": "7", "a string": quoted(good),
+		"an array": "[]", "an array of it": "[" + good + "]", "a bare word": name, "a brace": "{", "two braces closed": good + "}",
+		"cut short": good[:len(good)-1], "cut in the middle": good[:len(good)/2], "a comma at the end": "{" + inner + ",}",
+		"a comma first": "{," + inner + "}", "single quotes": strings.ReplaceAll(good, `"`, `'`), "names without quotes": "{" + name + ":1}",
+		"trailing text": good + "x", "a second object": good + good, "a second object on its own line": good + "\n" + good,
+		"a comment": "/* */" + good, "a comment behind": good + "//", "a byte order mark": "\ufeff" + good,
+		"UTF-16": utf16(good), "NUL before": "\x00" + good, "NUL behind": good + "\x00", "NUL in a name": `{"a\u0000":1,` + inner + "}",
+		"a name twice":              "{" + quoted(name) + `:"x",` + inner + "}",
+		"a name twice, behind":      "{" + inner + "," + quoted(name) + `:"x"}`,
+		"a name twice, escaped":     "{" + inner + `,"\u00` + fmt.Sprintf("%02x", name[0]) + name[1:] + `":"x"}`,
+		"a name in capitals":        "{" + inner + "," + quoted(strings.ToUpper(name)) + `:"x"}`,
+		"names in capitals only":    strings.ReplaceAll(good, quoted(name), quoted(strings.ToUpper(name))),
+		"a name capitalised":        "{" + inner + "," + quoted(strings.ToUpper(name[:1])+name[1:]) + `:"x"}`,
+		"a name with a blank":       "{" + inner + "," + quoted(name+" ") + `:"x"}`,
+		"a name with Kelvin's sign": "{" + inner + `,"to` + "\u212a" + `en":"x"}`,
+		"an unknown name":           "{" + inner + `,"unknown":"x"}`, "an empty name": "{" + inner + `,"":"x"}`,
+		"a prototype": "{" + inner + `,"__proto__":{"role":"OWNER"}}`, "a permission": "{" + inner + `,"permissions":["x"]}`,
+		"an unknown name that is null": "{" + inner + `,"unknown":null}`, "33 levels": "{" + inner + `,"x":` + deep(32) + "}",
+		"1000 levels": "{" + inner + `,"x":` + deep(1000) + "}", "10000 levels open": `{"x":` + strings.Repeat("[", 10000),
+		"10000 objects open": strings.Repeat(`{"x":`, 10000), "a lone surrogate": "{" + inner + `,"x":"\ud800"}`,
+		"a reversed pair": "{" + inner + `,"x":"\udc00\ud800"}`, "a bad escape": "{" + inner + `,"x":"\x41"}`,
+		"a raw line break": "{" + inner + ",\"x\":\"a\nb\"}", "invalid UTF-8": "{" + inner + ",\"x\":\"\xff\"}",
+		"overlong UTF-8": "{" + inner + ",\"x\":\"\xc0\x80\"}", "not a number": "{" + inner + `,"x":NaN}`, "infinity": "{" + inner + `,"x":Infinity}`,
+		"a leading zero": "{" + inner + `,"x":01}`, "hexadecimal": "{" + inner + `,"x":0x1}`, "a form": "email=a&password=b", "XML": "<a/>",
+		"multipart": "--x\r\n\r\n--x--",
+	}
+}
+
+func utf16(s string) string {
+	var out strings.Builder
+	for _, c := range s {
+		out.WriteString(string(c) + "\x00")
+	}
+	return out.String()
+}
+
+// wrongValues stand in place of a string or an integer.
+var wrongValues = map[string]string{
+	"null": "null", "true": "true", "false": "false", "an array": "[]", "an array of it": `["x"]`, "an object": "{}",
+	"a number with a fraction": "1.5", "an exponent": "1e1", "nested": `{"$ne":""}`, "a lone surrogate": `"\ud800"`,
+	"invalid UTF-8": "\"\xff\"", "an escaped NUL": `"a\u0000b"`, "a raw NUL": "\"a\x00b\"", "a raw line break": "\"a\nb\"",
+}
+
+func TestHostileBodies(t *testing.T) {
+	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
+		for what, body := range hostileTo(k, good) {
+			if a := post(t, body); a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
+				t.Errorf("%s with %s: %d %s", k.path, what, a.status, a.body)
+			}
+		}
+	})
+}
+
+func TestWrongTypesOfValues(t *testing.T) {
+	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
+		for name, value := range k.good {
+			wrong := maps.Clone(wrongValues)
+			if _, isText := value.(string); isText {
+				wrong["an integer"] = "7"
+			} else {
+				wrong["a string"], wrong["a whole number with a fraction"] = `"7"`, "7.0"
+			}
+			old, _ := encode(t, m{name: value})
+			old = strings.Trim(old, "{}\n")
+			for what, replacement := range wrong {
+				a := post(t, strings.Replace(good, old, quoted(name)+":"+replacement, 1))
+				if a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
+					t.Errorf("%s with %s as %s: %d %s", k.path, what, name, a.status, a.body)
+				}
+			}
+		}
+	})
+}
+
+// The strict form takes what it should: the good body, however it is written.
+func TestGoodBodiesAreOfTheForm(t *testing.T) {
+	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
+		padded := " \t\r\n" + strings.ReplaceAll(good, ":", " :\n ") + "\r\n"
+		escaped := strings.Replace(good, `"`, `"\u00`+fmt.Sprintf("%02x", good[2]), 1)
+		escaped = strings.Replace(escaped, fmt.Sprintf("%02x", good[2])+good[2:3], fmt.Sprintf("%02x", good[2]), 1)
+		full := good + strings.Repeat(" ", 64<<10-len(good))
+		for _, body := range []string{good, padded, escaped, full} {
+			if a := post(t, body); a.status < 401 || a.status > 429 || a.status == http.StatusRequestEntityTooLarge {
+				t.Errorf("%s with %.200s: %d %s", k.path, body, a.status, a.body)
+			}
+		}
+	})
+}
+
+// What is missing or empty is of the right form, and required.
+func TestMissingMembers(t *testing.T) {
+	onTakers(t, func(t *testing.T, _ string, post func(*testing.T, any, ...opt) answer, k taker) {
+		empty := m{}
+		for name, value := range k.good {
+			if _, isText := value.(string); isText {
+				empty[name] = ""
+			}
+		}
+		required := map[string][]string{
+			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
+			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
+			"reset-password":  {"/token", "/password", "/confirmPassword"},
+			"change-password": {"/password", "/confirmPassword", "/currentPassword"},
+		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
+		var want []string
+		for _, pointer := range required {
+			want = append(want, pointer, "required")
+		}
+		for _, body := range []m{{}, empty} {
+			if required == nil { // accept-invitation: who brings no proof isn't told more
+				post(t, body).fails(http.StatusUnauthorized, "unauthenticated")
+				continue
+			}
+			post(t, body).invalid(want...)
+		}
+	})
+}
+
+func TestMediaTypes(t *testing.T) {
+	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
+		for _, ok := range []string{"application/json", "Application/JSON", "application/json; charset=utf-8", "application/json;charset=UTF-8", `application/json; charset="utf-8"`} {
+			post(t, "{", typed(ok)).fails(http.StatusBadRequest, "invalid_body")
+		}
+		for _, bad := range []string{
+			"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", "application/jsonp",
+			"application/problem+json", "application/json; charset=iso-8859-1", "application/json; charset=utf-16", "application/json; charset=",
+			"application/json, text/plain", "json", "*/*", "application/*", "", ";", "application/json;charset=utf-8;charset=utf-16",
+		} {
+			post(t, good, typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			post(t, "", typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		}
+		post(t, good, without("Content-Type")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		post(t, good, with("Content-Type", "application/json")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		for _, encoding := range []string{"gzip", "identity", "br", "nonsense", ""} {
+			post(t, good, with("Content-Encoding", encoding)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			post(t, nil, with("Content-Encoding", encoding)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		}
+		post(t, nil).fails(http.StatusBadRequest, "invalid_body")
+	})
+}
+
+func TestBodySizes(t *testing.T) {
+	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
+		chunked := func(r *http.Request) { r.ContentLength = -1 }
+		over := good + strings.Repeat(" ", 64<<10+1-len(good))
+		for _, body := range []string{over, over + over, strings.Repeat("\xff", 1<<20)} {
+			post(t, body).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+			post(t, body, chunked).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+			post(t, body, typed("text/plain")).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+		}
+		post(t, over[1:]+"x", chunked).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+	})
+}
+
+// A body that doesn't arrive whole is no defect of ours, and nothing is done.
+func TestBodyCutOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		head := "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		good, _ := encode(t, m{"email": owner.Email, "password": password})
+		for _, request := range []string{
+			head + "Content-Length: 500\r\n\r\n" + good,
+			head + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n", len(good), good),
+			head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n" + good,
+		} {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(d.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.StatusCode != http.StatusBadRequest {
+				t.Errorf("%q: %v %v, want 400", request, res, err)
+			}
+		}
+	})
+}
+
+// An endpoint that takes no body reads none.
+func TestBodiesThatAreNotRead(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		for _, body := range []string{"", "{", "null", "\x00\xff", strings.Repeat("x", 100<<10)} {
+			for _, contentType := range []string{"application/json", "text/plain", "nonsense", "application/json; charset=utf-16"} {
+				token := d.token(t, acme.Owner.Email)
+				d.send(t, "POST /api/v2/auth/logout", body, as(token), typed(contentType), with("Content-Encoding", "gzip")).ok(http.StatusNoContent)
+				d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+			}
+		}
+		d.send(t, "GET /api/v2/auth/session", "{", as(acme.Owner.Token()), typed("nonsense")).ok(http.StatusOK)
+		d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", "{", as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
+	})
+}

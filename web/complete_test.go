@@ -1,0 +1,237 @@
+package web_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// complete completes a registration.
+func (d *door) complete(t *testing.T, code, password string) answer {
+	t.Helper()
+	return d.completeWith(t, code, password, password)
+}
+
+func (d *door) completeWith(t *testing.T, code, password, confirm string) answer {
+	t.Helper()
+	return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": password, "confirmPassword": confirm})
+}
+
+// accept accepts an invitation with what more proves who it is.
+func (d *door) accept(t *testing.T, code string, more m, opts ...opt) answer {
+	t.Helper()
+	body := maps.Clone(more)
+	body["token"] = code
+	return d.send(t, "POST /api/v2/auth/accept-invitation", body, opts...)
+}
+
+func TestCompleteRegistration(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		d.send(t, invitePath, m{"email": "ann@acme.example", "role": "VIEWER", "name": "Ann Lee"}, as(acme.Owner.Token())).ok(http.StatusCreated)
+		a := d.complete(t, d.code(t, "ann@acme.example"), "three old paper boats").ok(http.StatusOK)
+		a.names("", "user").names("user", "id", "email", "name", "role", "status", "tenantId", "tenantName", "permissions", "createdAt")
+		a.is("user.email", "ann@acme.example").is("user.name", "Ann Lee").is("user.role", "VIEWER").is("user.status", "active")
+		a.is("user.tenantId", acme.ID).is("user.tenantName", "Acme")
+		if len(a.cookies()) > 0 {
+			t.Errorf("a session was opened: %q", a.cookies())
+		}
+		permissions, _ := a.at("user.permissions").([]any)
+		if want := []any{"message.read", "report.read", "tenant.read", "user.read"}; !slices.Equal(permissions, want) {
+			t.Errorf("permissions are %v, want %v", permissions, want)
+		}
+		d.login(t, "ann@acme.example", "three old paper boats").ok(http.StatusOK).is("user.id", a.at("user.id"))
+	})
+}
+
+// Each reason not to complete, in the order in which they are looked at, and
+// the token is good for another try after each.
+func TestCompleteRegistrationRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
+		for _, none := range []string{forged, "x", code[:42], code + "A", " " + code, code + "=", strings.ToLower(code), "inv_abc", strings.Repeat("A", 60000)} {
+			d.complete(t, none, "short").fails(http.StatusNotFound, "invitation_not_found")
+		}
+		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": "short", "confirmPassword": "other", "x": 1}).fails(http.StatusBadRequest, "invalid_body")
+		d.completeWith(t, code, "four quiet mice", "four quiet rats").invalid("/confirmPassword", "mismatch")
+		d.completeWith(t, code, "short", "other").invalid("/password", "too_short", "/confirmPassword", "mismatch")
+		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code}).invalid("/password", "required", "/confirmPassword", "required")
+		d.complete(t, code, "four quiet mice").ok(http.StatusOK)
+		d.complete(t, code, "short").fails(http.StatusGone, "invitation_used")
+		d.Advance(31 * 24 * time.Hour)
+		d.complete(t, code, "short").fails(http.StatusGone, "invitation_used")
+	})
+}
+
+func TestInvitationExpiry(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		early, late := d.invite(t, acme.Owner, "early@acme.example", "USER"), d.invite(t, acme.Owner, "late@acme.example", "USER")
+		d.Advance(7*24*time.Hour - time.Second)
+		d.complete(t, early, password).ok(http.StatusOK)
+		d.Advance(time.Second)
+		d.complete(t, late, password).fails(http.StatusGone, "invitation_expired")
+		d.accept(t, late, m{"password": password}).fails(http.StatusGone, "invitation_expired")
+	})
+}
+
+// An invitation never touches the password of an account that exists.
+func TestCompleteRegistrationForAccounts(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := globex.Join("ann@globex.example", "USER")
+		code := d.invite(t, acme.Owner, ann.Email, "ADMIN")
+		d.complete(t, code, "three old paper boats").fails(http.StatusConflict, "account_exists")
+		d.completeWith(t, code, "short", "other").fails(http.StatusConflict, "account_exists")
+		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code}).fails(http.StatusConflict, "account_exists")
+		d.login(t, ann.Email, "three old paper boats").fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, ann.Email, password).ok(http.StatusOK).is("user.tenantId", globex.ID)
+		d.send(t, invitePath, m{"email": ann.Email, "role": "USER"}, as(acme.Owner.Token())).fails(http.StatusConflict, "invitation_pending")
+		d.accept(t, code, m{"password": password}).ok(http.StatusOK).is("user.role", "ADMIN")
+	})
+}
+
+// Of many who complete one registration at once, one does, and the others'
+// passwords never work.
+func TestCompleteRegistrationAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
+		answers := make([]answer, 8)
+		passwords := make([]string, len(answers))
+		var all sync.WaitGroup
+		for i := range answers {
+			passwords[i] = "four quiet mice " + strings.Repeat("x", i)
+			all.Go(func() { answers[i] = d.complete(t, code, passwords[i]) })
+		}
+		all.Wait()
+		done := 0
+		for i, a := range answers {
+			login := d.login(t, "ann@acme.example", passwords[i])
+			if a.status == http.StatusOK {
+				done++
+				login.ok(http.StatusOK)
+				continue
+			}
+			if a.text("code") != "account_exists" {
+				a.fails(http.StatusGone, "invitation_used")
+			}
+			login.fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		if done != 1 {
+			t.Errorf("%d registrations were completed", done)
+		}
+	})
+}
+
+// passwordRules are passwords of ann.lee@lakeside.example, whose name is Ann
+// Leeds and whose tenant is called Müller & Söhne, with the fault of each.
+var passwordRules = map[string]string{
+	"four quiet mice":                    "",
+	strings.Repeat("ä", 11):              "too_short",
+	"elevenchars":                        "too_short",
+	strings.Repeat("e\u0301", 11) + "":   "too_short", // 22 code points, 11 after NFC
+	"x" + strings.Repeat(" ", 10) + "\t": "",
+	strings.Repeat("xyz ", 32):           "",
+	strings.Repeat("xyz ", 32) + "x":     "too_long",
+	strings.Repeat("😀", 128):             "",
+	strings.Repeat("😀", 129):             "too_long",
+	strings.Repeat("e\u0301", 128):       "",
+	strings.Repeat("q", 30000):           "too_long",
+	"passwordpassword":                   "too_common",
+	"PasswordPassword":                   "too_common",
+	"1q2w3e4r5t6y":                       "too_common",
+	"my ann.lee@lakeside.example":        "contains_identity",
+	"my ANN.LEE@Lakeside.Example!":       "contains_identity",
+	"xx ann.lee yy zz":                   "contains_identity",
+	"xx ANN.LEE yy zz":                   "contains_identity",
+	"I am Ann Leeds!!":                   "contains_identity",
+	"i am aNN lEEDS!!":                   "contains_identity",
+	"work at müller & söhne":             "contains_identity",
+	"work at MÜLLER & SÖHNE":             "contains_identity",
+	"work at mu\u0308ller & so\u0308hne": "contains_identity",
+	"leeds annual fair":                  "",
+	"the lakeside bench":                 "",
+}
+
+// wayToSet is one of the three ways to set a password.
+type wayToSet func(candidate string) answer
+
+// ways returns all of them for people who share everything that a password may
+// not contain. Each can be tried again after a refusal, and the first only
+// until it succeeds.
+func (d *door) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
+	t.Helper()
+	tenant := d.Tenant("Müller & Söhne")
+	complete = func(n int) wayToSet {
+		email := "ann.lee@lakeside.example" + strings.Repeat("x", n)
+		d.send(t, invitePath, m{"email": email, "role": "USER", "name": "Ann Leeds"}, as(tenant.Owner.Token())).ok(http.StatusCreated)
+		code := d.code(t, email)
+		return func(candidate string) answer { return d.complete(t, code, candidate) }
+	}
+	complete(0)(password).ok(http.StatusOK)
+	current, token := password, d.token(t, "ann.lee@lakeside.example")
+	change := func(candidate string) answer {
+		a := d.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": current, "password": candidate, "confirmPassword": candidate}, as(token))
+		if a.status == http.StatusNoContent {
+			current = candidate
+		}
+		return a
+	}
+	reset := func(candidate string) answer {
+		d.Advance(20 * time.Minute) // three mails an hour
+		token = ""
+		d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "ann.lee@lakeside.example"}).ok(http.StatusAccepted)
+		return d.reset(t, d.code(t, "ann.lee@lakeside.example"), candidate)
+	}
+	return complete, map[string]wayToSet{"change": change, "reset": reset}
+}
+
+func TestPasswordRules(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		complete, others := d.ways(t)
+		n := 1
+		pending := complete(n)
+		for candidate, fault := range passwordRules {
+			if fault != "" {
+				pending(candidate).invalid("/password", fault)
+				others["change"](candidate).invalid("/password", fault)
+				continue
+			}
+			pending(candidate).ok(http.StatusOK)
+			d.login(t, "ann.lee@lakeside.example"+strings.Repeat("x", n), candidate).ok(http.StatusOK)
+			others["change"](candidate).ok(http.StatusNoContent)
+			d.login(t, "ann.lee@lakeside.example", candidate).ok(http.StatusOK)
+			n++
+			pending = complete(n)
+		}
+		for candidate, fault := range passwordRules {
+			if fault != "" {
+				others["reset"](candidate).invalid("/password", fault)
+				continue
+			}
+			others["reset"](candidate).ok(http.StatusNoContent)
+			d.login(t, "ann.lee@lakeside.example", candidate).ok(http.StatusOK)
+		}
+	})
+}
+
+// A password is the same however its accents are composed.
+func TestPasswordsAreComposed(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
+		d.completeWith(t, code, "vier stille ma\u0308use", "vier stille m\u00e4use").ok(http.StatusOK)
+		for _, typed := range []string{"vier stille ma\u0308use", "vier stille m\u00e4use"} {
+			d.login(t, "ann@acme.example", typed).ok(http.StatusOK)
+		}
+		for _, typed := range []string{"vier stille mause", "Vier stille m\u00e4use", "vier stille m\u00e4use ", " vier stille m\u00e4use", "vier stille ｍ\u00e4use"} {
+			d.login(t, "ann@acme.example", typed).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+	})
+}

@@ -1,0 +1,427 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// faults returns what is wrong with an answer whatever the request was.
+func (d *door) faults(req *http.Request, a answer) (all []string) {
+	all = append(all, d.headerFaults(a)...)
+	if a.status >= 400 && req.Method != http.MethodHead {
+		all = append(all, d.problemFaults(req, a)...)
+	}
+	for _, secret := range secrets(req, a.sent) {
+		if strings.Contains(string(a.body)+fmt.Sprint(a.header), secret) {
+			all = append(all, "the answer repeats a secret of the request")
+		}
+	}
+	if err := d.spec.check(req, a); err != nil {
+		all = append(all, "not as the document says: "+err.Error())
+	}
+	return all
+}
+
+func (d *door) headerFaults(a answer) (all []string) {
+	want := map[string]string{
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+	}
+	for name, value := range want {
+		if got := a.header.Values(name); len(got) != 1 || got[0] != value {
+			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, value))
+		}
+	}
+	if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") {
+		all = append(all, fmt.Sprintf("Content-Security-Policy is %q", policy))
+	}
+	if id := a.header.Values("X-Request-Id"); len(id) != 1 || !requestIDForm.MatchString(id[0]) {
+		all = append(all, fmt.Sprintf("X-Request-Id is %q", id))
+	}
+	if has := a.header.Get("Strict-Transport-Security") != ""; has != strings.HasPrefix(d.base, "https:") {
+		all = append(all, fmt.Sprintf("Strict-Transport-Security is sent: %v, with base URL %s", has, d.base))
+	}
+	if cors := a.header.Get("Access-Control-Allow-Origin"); cors != "" {
+		all = append(all, "CORS is allowed to "+cors)
+	}
+	return append(all, statusFaults(a)...)
+}
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// statusFaults are about the headers that go with a status.
+func statusFaults(a answer) (all []string) {
+	challenge := ""
+	if a.status == http.StatusUnauthorized {
+		challenge = `Bearer realm="doorward"`
+	}
+	if got := a.header.Get("WWW-Authenticate"); got != challenge {
+		all = append(all, fmt.Sprintf("WWW-Authenticate is %q, want %q", got, challenge))
+	}
+	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if later := a.status == 429 || a.status == 503; later && (err != nil || wait < 1) {
+		all = append(all, fmt.Sprintf("Retry-After is %q", a.header.Get("Retry-After")))
+	}
+	if (a.header.Get("Allow") != "") != (a.status == http.StatusMethodNotAllowed) {
+		all = append(all, fmt.Sprintf("Allow is %q", a.header.Get("Allow")))
+	}
+	if a.status == http.StatusInternalServerError {
+		all = append(all, "a defect")
+	}
+	return all
+}
+
+// problemFaults are about the body of an error, RFC 9457.
+func (d *door) problemFaults(req *http.Request, a answer) (all []string) {
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		return []string{fmt.Sprintf("Content-Type is %q", got)}
+	}
+	code, title := a.text("code"), a.text("title")
+	want := m{
+		"type": d.base + "/problems/" + code, "status": float64(a.status),
+		"instance": req.URL.EscapedPath(), "requestId": a.header.Get("X-Request-Id"),
+	}
+	for name, value := range want {
+		if got := a.at(name); got != value {
+			all = append(all, fmt.Sprintf("%s is %v, want %v", name, got, value))
+		}
+	}
+	if first, _ := titles.LoadOrStore(code, title); first != title || title == "" {
+		all = append(all, fmt.Sprintf("the title of %q is %q here and %q elsewhere", code, title, first))
+	}
+	if a.text("detail") == "" {
+		all = append(all, "no detail")
+	}
+	faults, _ := a.at("errors").([]any)
+	for _, f := range faults {
+		if f, _ := f.(m); f["code"] == "" || f["message"] == "" {
+			all = append(all, fmt.Sprintf("a fault says little: %v", f))
+		}
+	}
+	return all
+}
+
+// titles are those seen so far, by code.
+var titles sync.Map
+
+// secretMember finds the values of a body that nobody may see again. What is
+// short may stand in an answer by chance.
+var secretMember = regexp.MustCompile(`(?i)"(?:password|currentPassword|confirmPassword|token)"\s*:\s*"([^"\\]{12,})"`)
+
+func secrets(req *http.Request, sent string) (all []string) {
+	for _, found := range secretMember.FindAllStringSubmatch(sent, -1) {
+		all = append(all, found[1])
+	}
+	for _, c := range req.CookiesNamed("JSESSIONID") {
+		if len(c.Value) >= 12 {
+			all = append(all, c.Value)
+		}
+	}
+	return all
+}
+
+// endpoints of the API with their methods, by path. IDs stand for any.
+var endpoints = map[string][]string{
+	"/api/v2/auth/invite":                 {"POST"},
+	"/api/v2/auth/complete-registration":  {"POST"},
+	"/api/v2/auth/accept-invitation":      {"POST"},
+	"/api/v2/auth/login":                  {"POST"},
+	"/api/v2/auth/logout":                 {"POST"},
+	"/api/v2/auth/session":                {"GET", "HEAD"},
+	"/api/v2/auth/memberships":            {"GET", "HEAD"},
+	"/api/v2/auth/memberships/tnt_absent": {"DELETE"},
+	"/api/v2/auth/switch-tenant":          {"POST"},
+	"/api/v2/sessions":                    {"DELETE", "GET", "HEAD"},
+	"/api/v2/sessions/ses_absent":         {"DELETE"},
+	"/api/v2/auth/forgot-password":        {"POST"},
+	"/api/v2/auth/reset-password":         {"POST"},
+	"/api/v2/auth/change-password":        {"POST"},
+}
+
+func TestMethods(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		all := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"}
+		for path, methods := range endpoints {
+			for _, method := range all {
+				if slices.Contains(methods, method) {
+					continue
+				}
+				a := d.send(t, method+" "+path, nil).ok(http.StatusMethodNotAllowed)
+				if allow := a.header.Get("Allow"); allow != strings.Join(methods, ", ") {
+					t.Errorf("%s: Allow is %q, want %q", a.route, allow, methods)
+				}
+				if method != "HEAD" {
+					a.fails(http.StatusMethodNotAllowed, "method_not_allowed")
+				}
+			}
+		}
+	})
+}
+
+func TestHeadIsGetWithoutBody(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for _, path := range []string{"/api/v2/auth/session", "/api/v2/auth/memberships", "/openapi.json", "/healthz", "/readyz"} {
+			get := d.send(t, "GET "+path, nil, as(owner.Token())).ok(http.StatusOK)
+			head := d.send(t, "HEAD "+path, nil, as(owner.Token())).ok(http.StatusOK)
+			if len(head.body) > 0 || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
+				t.Errorf("%s: %v with %d bytes, GET has %v", head.route, head.header, len(head.body), get.header)
+			}
+		}
+		d.send(t, "HEAD /api/v2/auth/session", nil).ok(http.StatusUnauthorized)
+	})
+}
+
+func TestPathsThatAreNone(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		paths := []string{
+			"/api", "/api/v2", "/api/v2/", "/api/v2/auth", "/api/v2/auth/", "/api/v2/auth/logins", "/API/v2/auth/login",
+			"/api/v2/auth/login/", "/api/v2/auth/session/", "/api/v2//auth/session", "//api/v2/auth/session", "/api/v2/auth/./session",
+			"/api/v2/auth/x/../session", "/api/v2/auth/%2e%2e/auth/session", "/api/v2/auth%2Fsession", "/api/v1/auth/session",
+			"/api/v2/auth/memberships/", "/api/v2/auth/session%00", "/api/v2/auth/session%20", "/a%20b%22", "/%C3%A4", "/%FF",
+		}
+		for _, path := range paths {
+			for _, method := range []string{"GET", "POST", "OPTIONS"} {
+				d.send(t, method+" "+path, nil, as(owner.Token()), with("Origin", "https://evil.example")).fails(http.StatusNotFound, "not_found")
+			}
+		}
+	})
+}
+
+// Of several reasons to refuse, the first in the contract's order answers.
+func TestOrderOfRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		admin, viewer := acme.Join("admin@acme.example", "ADMIN"), acme.Join("viewer@acme.example", "VIEWER")
+		d.invite(t, acme.Owner, "pending@acme.example", "USER")
+		d.invite(t, acme.Owner, "gone@acme.example", "USER")
+		big, cross, plain := strings.Repeat("x", 64<<10+1), with("Origin", "https://evil.example"), typed("text/plain")
+		const invite, garbage = "POST /api/v2/auth/invite", `{"email":`
+		member := m{"email": viewer.Email, "role": "USER", "expiresInDays": 99}
+
+		d.send(t, "POST /api/v2/auth/nothing", big, cross, plain).fails(http.StatusNotFound, "not_found")
+		d.send(t, "PUT /api/v2/auth/invite", big, cross, plain).fails(http.StatusMethodNotAllowed, "method_not_allowed")
+		d.send(t, invite, big, cross, plain).fails(http.StatusForbidden, "cross_origin")
+		d.send(t, invite, big, plain).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, invite, big, plain, as(viewer.Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, invite, big, plain, as(admin.Token())).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+		d.send(t, invite, garbage, plain, as(admin.Token())).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		d.send(t, invite, garbage, as(admin.Token())).fails(http.StatusBadRequest, "invalid_body")
+		d.send(t, invite, m{"email": viewer.Email, "role": "OWNER", "expiresInDays": 99}, as(admin.Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, invite, m{"email": "none", "role": "OWNER"}, as(admin.Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, invite, member, as(admin.Token())).fails(http.StatusConflict, "already_member")
+		d.send(t, invite, m{"email": "pending@acme.example", "role": "NONE"}, as(admin.Token())).fails(http.StatusConflict, "invitation_pending")
+		d.send(t, invite, m{"email": "new@acme.example", "role": "NONE"}, as(admin.Token())).invalid("/role", "invalid")
+
+		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": forged, "more": 1}).fails(http.StatusBadRequest, "invalid_body")
+		d.send(t, "POST /api/v2/auth/complete-registration", m{"token": forged}).fails(http.StatusNotFound, "invitation_not_found")
+		d.send(t, "POST /api/v2/auth/reset-password", m{"token": forged, "password": 1}).fails(http.StatusBadRequest, "invalid_body")
+		d.send(t, "POST /api/v2/auth/reset-password", m{"token": forged, "password": ""}).fails(http.StatusNotFound, "reset_not_found")
+		d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil, cross).fails(http.StatusForbidden, "cross_origin")
+		d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
+// The type of a problem is the address of a page that describes it.
+func TestProblemTypesHavePages(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		for _, p := range doorward.Problems() {
+			page := d.send(t, "GET /problems/"+string(p.Code), nil).ok(http.StatusOK)
+			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.body), p.Title) {
+				t.Errorf("%s: %v %.200s", page.route, page.header, page.body)
+			}
+		}
+		d.send(t, "GET /problems/none", nil).fails(http.StatusNotFound, "not_found")
+	})
+}
+
+func TestRequestID(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		for _, id := range []string{"a", "7", "A.b_c-d", "..", strings.Repeat("x", 128)} {
+			a := d.send(t, "GET /api/v2/auth/session", nil, with("X-Request-Id", id))
+			if got := a.header.Get("X-Request-Id"); got != id {
+				t.Errorf("X-Request-Id %q became %q", id, got)
+			}
+		}
+		for _, id := range []string{"", " ", strings.Repeat("x", 129), "a b", "a/b", "ä", "a,b", `"a"`, "a\tb", "a:b", "<a>"} {
+			a := d.send(t, "GET /api/v2/auth/session", nil, with("X-Request-Id", id))
+			if got := a.header.Get("X-Request-Id"); got == id || len(got) < 16 {
+				t.Errorf("X-Request-Id %q became %q, want a new one", id, got)
+			}
+		}
+		first, second := d.send(t, "GET /healthz", nil), d.send(t, "GET /healthz", nil)
+		if first.header.Get("X-Request-Id") == second.header.Get("X-Request-Id") {
+			t.Error("two requests have one id")
+		}
+	})
+}
+
+// Accept and unknown parts of the query change nothing.
+func TestIgnored(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		want := d.send(t, "GET /api/v2/auth/memberships", nil, as(owner.Token())).ok(http.StatusOK)
+		for _, accept := range []string{"text/html", "image/png", "application/xml;q=1", "nonsense", "application/json;q=0"} {
+			got := d.send(t, "GET /api/v2/auth/memberships?unknown=1&limit=-5&unknown=%FF;x", nil, as(owner.Token()), with("Accept", accept)).ok(http.StatusOK)
+			if string(got.body) != string(want.body) || got.header.Get("Content-Type") != "application/json" {
+				t.Errorf("Accept %q: %v %s", accept, got.header, got.body)
+			}
+		}
+		d.send(t, "POST /api/v2/auth/login?tenantId=tnt_x", m{"email": owner.Email, "password": password}, with("Accept", "text/html")).ok(http.StatusOK)
+	})
+}
+
+// With a base URL that has a path the server answers with it and without.
+func TestBasePath(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		for _, prefix := range []string{"", "/platform", "/platfor%6D"} {
+			d.send(t, "GET "+prefix+"/api/v2/auth/session", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+			d.send(t, "POST "+prefix+"/api/v2/auth/login", m{"email": acme.Owner.Email, "password": password}).ok(http.StatusOK)
+			d.send(t, "GET "+prefix+"/api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
+			d.send(t, "PUT "+prefix+"/api/v2/auth/session", nil).fails(http.StatusMethodNotAllowed, "method_not_allowed")
+			d.send(t, "GET "+prefix+"/openapi.json", nil).ok(http.StatusOK)
+			d.send(t, "DELETE "+prefix+"/api/v2/auth/memberships/a%2Fb", nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
+		}
+		for _, path := range []string{"/platforms/api/v2/auth/session", "/platform/platform/api/v2/auth/session", "/platform//api/v2/auth/session"} {
+			d.send(t, "GET "+path, nil).fails(http.StatusNotFound, "not_found")
+		}
+		a := d.login(t, acme.Owner.Email, password)
+		if got := a.cookies(); !slices.ContainsFunc(got, func(c string) bool { return strings.HasPrefix(c, "JSESSIONID=") && strings.Contains(c, "; Path=/;") }) {
+			t.Errorf("the cookie is not for the whole host: %q", got)
+		}
+		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
+		if text := d.Mails("ann@acme.example")[0].Text; !strings.Contains(text, "\nhttp://localhost:9999/platform/accept#token="+code+"\n") {
+			t.Errorf("no link below the base URL in\n%s", text)
+		}
+	}, doorwardtest.BaseURL("http://localhost:9999/platform"))
+}
+
+// Below a base such as /api a path can be read in two ways, and both occur.
+func TestBasePathLikeARoute(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/api/api/v2/auth/session", nil).fails(http.StatusNotFound, "not_found")
+	}, doorwardtest.BaseURL("http://localhost:9999/api/"))
+}
+
+func TestOverTLS(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		a := d.login(t, owner.Email, password).ok(http.StatusOK)
+		if got, want := cookieNamed(a, "JSESSIONID"), "JSESSIONID="+a.text("token")+"; Path=/; HttpOnly; SameSite=Lax; Secure"; got != want {
+			t.Errorf("the cookie is %q, want %q", got, want)
+		}
+		if got := cookieNamed(a, "doorward_device"); !strings.HasSuffix(got, "; Path=/; HttpOnly; SameSite=Lax; Max-Age=34560000; Secure") {
+			t.Errorf("the device cookie is %q", got)
+		}
+		out := d.send(t, "POST /api/v2/auth/logout", nil, as(a.text("token")), with("Origin", "https://door.example")).ok(http.StatusNoContent)
+		if got, want := out.cookies(), "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"; len(got) != 1 || got[0] != want {
+			t.Errorf("logout sets %q, want %q", got, want)
+		}
+		d.send(t, "GET /nothing", nil).fails(http.StatusNotFound, "not_found")
+	}, doorwardtest.BaseURL("https://door.example"))
+}
+
+// Plain http without Secure is for loopback names alone.
+func TestSecureCookies(t *testing.T) {
+	for base, secure := range map[string]bool{
+		"http://localhost": false, "http://127.0.0.1:8080": false, "http://[::1]:8080": false, "http://door.localhost": false,
+		"http://door.example": true, "http://192.0.2.1": true, "https://localhost": true, "http://localhost.example": true,
+	} {
+		t.Run(base, func(t *testing.T) {
+			t.Parallel()
+			d := start(t, doorwardtest.BaseURL(base))
+			a := d.login(t, d.Tenant("Acme").Owner.Email, password).ok(http.StatusOK)
+			for _, c := range a.cookies() {
+				if strings.HasSuffix(c, "; Secure") != secure {
+					t.Errorf("%q, want Secure %v", c, secure)
+				}
+			}
+		})
+	}
+}
+
+// cookieNamed is the Set-Cookie header for the name, or "".
+func cookieNamed(a answer, name string) string {
+	for _, c := range a.cookies() {
+		if strings.HasPrefix(c, name+"=") {
+			return c
+		}
+	}
+	return ""
+}
+
+// A browser says where a request comes from; who doesn't say is no browser.
+func TestOrigins(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		own, err := url.Parse(d.base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const absent = "(absent)"
+		sites := []string{absent, "same-origin", "none", "same-site", "cross-site", "other"}
+		origins := []string{
+			absent, d.base, "https://" + own.Host, "http://localhost:1", "http://localhost",
+			"http://evil.example", "http://" + own.Host + ".evil.example", d.base + "/", "null", "", "http://evil.example@" + own.Host,
+		}
+		for _, site := range sites {
+			for i, origin := range origins {
+				allowed := site == "same-origin" || site == "none" || site == absent && i <= 1
+				var opts []opt
+				if site != absent {
+					opts = append(opts, with("Sec-Fetch-Site", site))
+				}
+				if origin != absent {
+					opts = append(opts, with("Origin", origin))
+				}
+				d.tryOrigin(t, allowed, opts...)
+			}
+		}
+	})
+}
+
+// Every endpoint that changes something refuses other origins, before it looks
+// at anything else.
+func TestOtherOriginsEverywhere(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for path, methods := range endpoints {
+			for _, method := range methods {
+				if method == "GET" || method == "HEAD" {
+					continue
+				}
+				for _, elsewhere := range []opt{with("Origin", "https://evil.example"), with("Sec-Fetch-Site", "cross-site")} {
+					d.send(t, method+" "+path, "{", elsewhere, typed("text/plain"), as(owner.Token())).fails(http.StatusForbidden, "cross_origin")
+				}
+			}
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
+	})
+}
+
+func (d *door) tryOrigin(t *testing.T, allowed bool, opts ...opt) {
+	t.Helper()
+	logout := d.send(t, "POST /api/v2/auth/logout", nil, opts...)
+	leave := d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil, opts...)
+	read := d.send(t, "GET /api/v2/auth/session", nil, opts...)
+	read.fails(http.StatusUnauthorized, "unauthenticated")
+	if allowed {
+		logout.ok(http.StatusNoContent)
+		leave.fails(http.StatusUnauthorized, "unauthenticated")
+		return
+	}
+	logout.fails(http.StatusForbidden, "cross_origin")
+	leave.fails(http.StatusForbidden, "cross_origin")
+}

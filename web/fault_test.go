@@ -1,0 +1,150 @@
+package web_test
+
+import (
+	"database/sql"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// inNeed are requests with a good session that can't be answered without the
+// database.
+func inNeed(email string) map[string]m {
+	return map[string]m{
+		"POST /api/v2/auth/invite":                {"email": "x@acme.example", "role": "USER"},
+		"POST /api/v2/auth/complete-registration": {"token": forged, "password": password, "confirmPassword": password},
+		"POST /api/v2/auth/accept-invitation":     {"token": forged, "password": password},
+		"POST /api/v2/auth/login":                 {"email": email, "password": password},
+		"POST /api/v2/auth/logout":                nil,
+		"GET /api/v2/auth/session":                nil,
+		"GET /api/v2/auth/memberships":            nil,
+		"DELETE /api/v2/auth/memberships/tnt_x":   nil,
+		"POST /api/v2/auth/switch-tenant":         {"tenantId": "tnt_x"},
+		"POST /api/v2/auth/forgot-password":       {"email": email},
+		"POST /api/v2/auth/reset-password":        {"token": forged, "password": password, "confirmPassword": password},
+		"POST /api/v2/auth/change-password":       {"currentPassword": password, "password": "three old boats", "confirmPassword": "three old boats"},
+		"GET /api/v2/sessions":                    nil,
+		"DELETE /api/v2/sessions":                 nil,
+		"DELETE /api/v2/sessions/ses_x":           nil,
+	}
+}
+
+// answersWithin is promised for every answer.
+const answersWithin = 3 * time.Second
+
+// unavailable sends all of them at once and wants each refused with 503 in
+// time: the caller's session is as good as before.
+func (d *door) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
+	t.Helper()
+	var all sync.WaitGroup
+	for route, body := range requests {
+		all.Go(func() {
+			var sent any = body
+			if body == nil {
+				sent = nil
+			}
+			began := time.Now()
+			a := d.send(t, route, sent, as(token))
+			if took := time.Since(began); took > within {
+				t.Errorf("%s: %s took %v", what, route, took)
+			}
+			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
+				t.Errorf("%s: %s answered %d %s %q, want 503", what, route, a.status, a.body, a.cookies())
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What needs no database is answered as ever.
+func (d *door) answersWithout(t *testing.T) {
+	t.Helper()
+	d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
+	d.send(t, "GET /api/v2/nothing", nil).fails(http.StatusNotFound, "not_found")
+	d.send(t, "POST /api/v2/auth/logout", nil).ok(http.StatusNoContent)
+	d.login(t, "", "").invalid("/email", "required", "/password", "required")
+	d.send(t, loginPath, "{").fails(http.StatusBadRequest, "invalid_body")
+	d.send(t, "GET /healthz", nil).ok(http.StatusOK)
+}
+
+func TestDatabaseClosed(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner, key := d.Tenant("Acme").Owner, d.operatorKey(t)
+		if err := d.Node.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.unavailable(t, "database closed", inNeed(owner.Email), owner.Token(), answersWithin)
+		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		d.send(t, "GET /api/v2/auth/session", nil, as(forged)).fails(http.StatusServiceUnavailable, "unavailable")
+		d.send(t, "GET /readyz", nil).fails(http.StatusServiceUnavailable, "unavailable")
+		d.answersWithout(t)
+	})
+}
+
+// A PostgreSQL that is gone, or hangs, comes back to sessions that are as they
+// were.
+func TestPostgresGoneAndBack(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t)
+	d := start(t, doorwardtest.Database(cluster.DSN(t)))
+	owner := d.Tenant("Acme").Owner
+	for _, fault := range []struct {
+		name     string
+		down, up func(testing.TB)
+	}{
+		{"stopped", func(tb testing.TB) { cluster.Stop(tb, pgtest.Immediate) }, cluster.Start},
+		{"hanging", cluster.Pause, cluster.Resume},
+	} {
+		fault.down(t)
+		d.unavailable(t, fault.name, inNeed(owner.Email), owner.Token(), answersWithin)
+		d.answersWithout(t)
+		fault.up(t)
+		d.waitUntilReady(t)
+		d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
+		d.login(t, owner.Email, password).ok(http.StatusOK)
+	}
+}
+
+func (d *door) waitUntilReady(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if d.send(t, "GET /readyz", nil).status == http.StatusOK {
+			return
+		}
+	}
+	t.Fatal("the server does not find its database again")
+}
+
+// While another process holds the lock on the SQLite file, nothing is written;
+// what only reads goes on.
+func TestSQLiteLocked(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "doorward.db")
+	d := start(t, doorwardtest.Database("sqlite:"+path))
+	owner := d.Tenant("Acme").Owner
+	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	lock, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// SQLite's wait for a lock can't be cut short, and a writer may have to wait
+	// for one that waits already: this alone is not yet within the promise.
+	const twoWaits = 5 * time.Second
+	for _, route := range []string{loginPath, "POST /api/v2/auth/logout"} {
+		d.unavailable(t, "locked", map[string]m{route: inNeed(owner.Email)[route]}, owner.Token(), twoWaits)
+	}
+	d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	d.login(t, owner.Email, password).ok(http.StatusOK)
+}

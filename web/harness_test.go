@@ -1,0 +1,371 @@
+// The contract of the HTTP API, told from outside: every test here starts a
+// real server, on SQLite and on PostgreSQL, and knows of it what a caller knows.
+//
+// Each answer that any of these tests gets is checked for what all answers
+// promise (conventions_test.go) and against the server's own OpenAPI document
+// (openapi_test.go). After a whole run TestMain wants to have seen every status
+// and code that the document promises.
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+// m is a JSON object.
+type m = map[string]any
+
+// clock stands still but for a microsecond at each look, so that no two
+// instants are one, and for what a test advances it by.
+type clock struct {
+	mu      sync.Mutex
+	instant time.Time
+}
+
+func (c *clock) now() time.Time { return c.advance(time.Microsecond) }
+
+func (c *clock) advance(by time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.instant = c.instant.Add(by)
+	return c.instant
+}
+
+// door is a server seen by a caller who checks every answer.
+type door struct {
+	*doorwardtest.Server
+	base   string // the base URL
+	clock  *clock
+	client *http.Client
+	spec   *spec
+}
+
+// onBoth runs a test on a server of its own for each database.
+func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.Option) {
+	t.Helper()
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, start(t, options...))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, start(t, append(options[:len(options):len(options)], doorwardtest.Database(pgtest.DSN(t)))...))
+	})
+}
+
+func start(t *testing.T, options ...doorwardtest.Option) *door {
+	t.Helper()
+	d := &door{clock: &clock{instant: time.Now()}}
+	d.Server = doorwardtest.Start(t, append(options[:len(options):len(options)], func(c *node.Config) { c.Clock = d.clock.now })...)
+	d.base = d.Node.URL()
+	d.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 10 * time.Second}
+	d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	t.Cleanup(d.client.CloseIdleConnections)
+	d.spec = readSpec(t, d)
+	return d
+}
+
+// Advance moves the server's clock.
+func (d *door) Advance(by time.Duration) { d.clock.advance(by) }
+
+// opt changes a request before it is sent.
+type opt func(*http.Request)
+
+// as sends the session's identifier, besides cookies that are there already.
+func as(token string) opt { return cookie("JSESSIONID=" + token) }
+
+func cookie(pair string) opt {
+	return func(r *http.Request) {
+		if had := r.Header.Get("Cookie"); had != "" {
+			pair = had + "; " + pair
+		}
+		r.Header.Set("Cookie", pair)
+	}
+}
+
+// with adds a header; without takes one away.
+func with(name, value string) opt { return func(r *http.Request) { r.Header.Add(name, value) } }
+
+func without(name string) opt { return func(r *http.Request) { r.Header.Del(name) } }
+
+func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
+
+// from plays a client at an address, on servers that trust loopback.
+func from(ip string) opt { return with("X-Forwarded-For", ip) }
+
+// send sends a request such as "POST /api/v2/auth/login" and checks the answer
+// for what every answer promises. A string goes as it is, nil is no body, and
+// anything else is encoded; either is labelled as JSON.
+func (d *door) send(t *testing.T, route string, body any, opts ...opt) answer {
+	t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	text, hasBody := encode(t, body)
+	req, err := http.NewRequestWithContext(t.Context(), method, d.URL+path, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hasBody {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, change := range opts {
+		change(req)
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", route, err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", route, err)
+	}
+	a := answer{t: t, route: route, sent: text, status: res.StatusCode, header: res.Header, body: got}
+	for _, fault := range d.faults(req, a) {
+		t.Errorf("%s: %s\nin the answer %d %s", route, fault, a.status, a.body)
+	}
+	return a
+}
+
+func encode(t *testing.T, body any) (text string, any bool) {
+	t.Helper()
+	switch body := body.(type) {
+	case nil:
+		return "", false
+	case string:
+		return body, true
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(body); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), true
+}
+
+// answer is what came back.
+type answer struct {
+	t           *testing.T
+	route, sent string
+	status      int
+	header      http.Header
+	body        []byte
+}
+
+// ok ends the test when the answer has another status.
+func (a answer) ok(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("%s %s\nanswered %d %s\nwant %d", a.route, a.sent, a.status, a.body, status)
+	}
+	return a
+}
+
+// fails ends the test when the answer is another than this problem.
+func (a answer) fails(status int, code string) answer {
+	a.t.Helper()
+	if a.status != status || a.text("code") != code {
+		a.t.Fatalf("%s %s\nanswered %d %s\nwant %d %s", a.route, a.sent, a.status, a.body, status, code)
+	}
+	return a
+}
+
+// invalid ends the test when the answer is no 422 with exactly these faults,
+// given as pointer and code in turn.
+func (a answer) invalid(pointersAndCodes ...string) answer {
+	a.t.Helper()
+	a.fails(http.StatusUnprocessableEntity, "validation_failed")
+	var got []string
+	faults, _ := a.at("errors").([]any)
+	for _, f := range faults {
+		f := f.(m)
+		pointer, _ := f["pointer"].(string)
+		got = append(got, pointer, f["code"].(string))
+	}
+	if strings.Join(got, " ") != strings.Join(pointersAndCodes, " ") {
+		a.t.Fatalf("%s %s\nis said to have the faults %q, want %q", a.route, a.sent, got, pointersAndCodes)
+	}
+	return a
+}
+
+// at returns the member that a path such as "user.role" leads to, or nil; the
+// empty path leads to the whole.
+func (a answer) at(path string) any {
+	var v any
+	if json.Unmarshal(a.body, &v) != nil || path == "" {
+		return v
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, _ := v.(m)
+		v = object[name]
+	}
+	return v
+}
+
+// text is a member that is a string, or "".
+func (a answer) text(path string) string {
+	s, _ := a.at(path).(string)
+	return s
+}
+
+// instant is a member that is a time.
+func (a answer) instant(path string) time.Time {
+	a.t.Helper()
+	at, err := time.Parse(time.RFC3339, a.text(path))
+	if err != nil || !strings.HasSuffix(a.text(path), "Z") {
+		a.t.Fatalf("%s: %s is %q, want RFC 3339 in UTC", a.route, path, a.text(path))
+	}
+	return at
+}
+
+// is ends the test when a member differs.
+func (a answer) is(path string, want any) answer {
+	a.t.Helper()
+	if got := a.at(path); got != want {
+		a.t.Fatalf("%s: %s is %v, want %v, in %s", a.route, path, got, want, a.body)
+	}
+	return a
+}
+
+// names ends the test when the object has other members.
+func (a answer) names(path string, want ...string) answer {
+	a.t.Helper()
+	object, _ := a.at(path).(m)
+	missing := len(object) != len(want)
+	for _, name := range want {
+		_, has := object[name]
+		missing = missing || !has
+	}
+	if missing {
+		a.t.Fatalf("%s: %q has other members than %q: %s", a.route, path, want, a.body)
+	}
+	return a
+}
+
+// cookies are the Set-Cookie headers.
+func (a answer) cookies() []string { return a.header.Values("Set-Cookie") }
+
+// blank is the answer's text with everything left out that names the request,
+// to compare two answers that must not differ.
+func (a answer) blank() string {
+	return requestIDs.ReplaceAllString(string(a.body), "ID")
+}
+
+var requestIDs = regexp.MustCompile(`req_[a-z2-7]{26}`)
+
+// The people and the tenants of a test.
+
+const password = doorwardtest.Password
+
+// login signs somebody in and returns the whole answer.
+func (d *door) login(t *testing.T, email, password string, opts ...opt) answer {
+	t.Helper()
+	return d.send(t, "POST /api/v2/auth/login", m{"email": email, "password": password}, opts...)
+}
+
+// token signs somebody in and returns the identifier of the session.
+func (d *door) token(t *testing.T, email string, opts ...opt) string {
+	t.Helper()
+	return d.login(t, email, password, opts...).ok(http.StatusOK).text("token")
+}
+
+// invite invites and returns the code in the mail.
+func (d *door) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
+	t.Helper()
+	d.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(by.Token())).ok(http.StatusCreated)
+	return d.code(t, email)
+}
+
+// enrol makes somebody who has an account a member of another tenant.
+func (d *door) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
+	t.Helper()
+	code := d.invite(t, in.Owner, who.Email, role)
+	d.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
+}
+
+func (d *door) suspend(t *testing.T, tenantID, userID string) {
+	t.Helper()
+	target := doorward.User{ID: userID, TenantID: tenantID}
+	if _, err := d.Node.App.Users.Suspend(context.Background(), doorward.OperatorAtTerminal(), target); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *door) freeze(t *testing.T, tenantID string) {
+	t.Helper()
+	if _, err := d.Node.App.Tenants.Freeze(context.Background(), doorward.OperatorAtTerminal(), tenantID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setTenant puts a tenant into a status without what else goes with it.
+func (d *door) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
+	t.Helper()
+	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.SetTenantStatus(t.Context(), tenant.ID, to)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *door) operatorKey(t *testing.T) string {
+	t.Helper()
+	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// deliver returns when every queued mail has been sent.
+func (d *door) deliver(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		queued, err := d.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queued == 0 {
+			return
+		}
+		<-time.After(time.Millisecond) // the server's own worker has it in hand
+	}
+	t.Fatal("mail stays queued")
+}
+
+// code delivers all mail and returns the code in the newest one to the address.
+func (d *door) code(t *testing.T, to string) string {
+	t.Helper()
+	d.deliver(t)
+	mails := d.Mails(to)
+	if len(mails) == 0 {
+		t.Fatalf("no mail to %s", to)
+	}
+	return codeLine.FindString(mails[0].Text)
+}
+
+// codeLine is the code of a mail, alone on its line.
+var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
+
+// forged has the form of a token and is none.
+const forged = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

@@ -1,0 +1,167 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const switchPath = "POST /api/v2/auth/switch-tenant"
+
+func TestMemberships(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
+		ann := acme.Join("ann@acme.example", "VIEWER")
+		d.enrol(t, globex, ann, "ADMIN")
+		d.enrol(t, initech, ann, "OWNER")
+		d.suspend(t, globex.ID, ann.ID)
+		a := d.send(t, "GET /api/v2/auth/memberships", nil, as(ann.Token())).ok(http.StatusOK)
+		want := []any{
+			m{"tenantId": acme.ID, "tenantName": "Acme", "role": "VIEWER", "status": "active", "current": true},
+			m{"tenantId": globex.ID, "tenantName": "Globex", "role": "ADMIN", "status": "suspended", "current": false},
+			m{"tenantId": initech.ID, "tenantName": "Initech", "role": "OWNER", "status": "active", "current": false},
+		}
+		if diff := cmp.Diff(want, a.names("", "items").at("items")); diff != "" {
+			t.Errorf("memberships:\n%s", diff)
+		}
+	})
+}
+
+func TestSwitchTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "ADMIN")
+		old, elsewhere := d.token(t, ann.Email), d.token(t, ann.Email)
+
+		a := d.send(t, switchPath, m{"tenantId": globex.ID}, as(old)).ok(http.StatusOK)
+		a.names("", "token", "expiresAt", "idleExpiresAt", "user").is("user.tenantId", globex.ID).is("user.role", "ADMIN").is("user.id", ann.ID)
+		match := sessionCookie.FindStringSubmatch(cookieNamed(a, "JSESSIONID"))
+		if match == nil || match[1] != a.text("token") || a.text("token") == old {
+			t.Errorf("the cookies are %q, with the token %s", a.cookies(), a.text("token"))
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(old)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, switchPath, m{"tenantId": acme.ID}, as(old)).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/auth/session", nil, as(a.text("token"))).ok(http.StatusOK).is("session.tenantId", globex.ID)
+		d.send(t, "GET /api/v2/auth/session", nil, as(elsewhere)).ok(http.StatusOK).is("session.tenantId", acme.ID)
+
+		same := d.send(t, switchPath, m{"tenantId": acme.ID}, as(elsewhere)).ok(http.StatusOK).is("user.tenantId", acme.ID)
+		token := as(same.text("token"))
+		absent := d.send(t, switchPath, m{"tenantId": "tnt_x"}, token).fails(http.StatusNotFound, "not_found")
+		foreign := d.send(t, switchPath, m{"tenantId": initech.ID}, token).fails(http.StatusNotFound, "not_found")
+		if absent.blank() != foreign.blank() {
+			t.Errorf("a tenant of others can be told from none:\n%s\n%s", foreign.body, absent.body)
+		}
+		d.suspend(t, globex.ID, ann.ID)
+		if suspended := d.send(t, switchPath, m{"tenantId": globex.ID}, token).fails(http.StatusNotFound, "not_found"); suspended.blank() != absent.blank() {
+			t.Errorf("%s", suspended.body)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, token).ok(http.StatusOK) // refusals end nothing
+	})
+}
+
+func TestSwitchToALockedTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		d.setTenant(t, globex, "closing")
+		d.send(t, switchPath, m{"tenantId": globex.ID}, as(ann.Token())).fails(http.StatusForbidden, "tenant_closing")
+		d.setTenant(t, globex, "frozen")
+		d.send(t, switchPath, m{"tenantId": globex.ID}, as(ann.Token())).fails(http.StatusForbidden, "tenant_frozen")
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
+	})
+}
+
+func TestLeaveTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		d.enrol(t, globex, ann, "USER")
+		leave := func(id string, opts ...opt) answer {
+			t.Helper()
+			return d.send(t, "DELETE /api/v2/auth/memberships/"+id, nil, opts...)
+		}
+		invited := d.invite(t, ann, "bob@acme.example", "USER")
+		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+
+		a := leave(acme.ID, as(there)).ok(http.StatusNoContent)
+		if len(a.cookies()) > 0 {
+			t.Errorf("cookies %q, though the session is in another tenant", a.cookies())
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.complete(t, invited, password).fails(http.StatusGone, "invitation_revoked")
+		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
+
+		again := leave(acme.ID, as(there)).fails(http.StatusNotFound, "not_found")
+		for _, none := range []string{"tnt_" + acme.ID[4:10], "tnt_x", "x", "usr_x", "tnt_", "tnt_%00", "tnt_a%2Fb", "tnt_'", "%F0%9F%98%80"} {
+			got := leave(none, as(there)).fails(http.StatusNotFound, "not_found")
+			if got.text("detail") != again.text("detail") || got.at("errors") != nil {
+				t.Errorf("%s\nis not %s", got.body, again.body)
+			}
+		}
+		a = leave(globex.ID, as(there)).ok(http.StatusNoContent)
+		if got, want := cookieNamed(a, "JSESSIONID"), "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"; got != want {
+			t.Errorf("the cookie is %q, want %q", got, want)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(there)).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
+// The last active OWNER stays.
+func TestLastOwnerCannotLeave(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		second := acme.Join("second@acme.example", "OWNER")
+		leave := "DELETE /api/v2/auth/memberships/" + acme.ID
+		d.suspend(t, acme.ID, second.ID)
+		d.send(t, leave, nil, as(acme.Owner.Token())).fails(http.StatusConflict, "last_owner")
+		d.send(t, "GET /api/v2/auth/session", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		third := acme.Join("third@acme.example", "OWNER")
+		d.send(t, leave, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+		d.send(t, leave, nil, as(third.Token())).fails(http.StatusConflict, "last_owner")
+	})
+}
+
+// One's own sessions in all own tenants, and nobody else's.
+func TestOwnSessions(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+		own := func(token string) (ids []string, current int) {
+			t.Helper()
+			items, _ := d.send(t, "GET /api/v2/sessions", nil, as(token)).ok(http.StatusOK).names("", "items").at("items").([]any)
+			for _, item := range items {
+				ids = append(ids, item.(m)["id"].(string))
+				if item.(m)["current"] == true {
+					current++
+				}
+			}
+			return ids, current
+		}
+		ids, current := own(there)
+		if len(ids) != 2 || current != 1 {
+			t.Fatalf("sessions %q, %d of them current", ids, current)
+		}
+		bobs, _ := own(bob.Token())
+		d.send(t, "DELETE /api/v2/sessions/"+bobs[0], nil, as(there)).fails(http.StatusNotFound, "not_found")
+		for _, none := range []string{"ses_x", "x", "tnt_x", "ses_%00"} {
+			d.send(t, "DELETE /api/v2/sessions/"+none, nil, as(there)).fails(http.StatusNotFound, "not_found")
+		}
+		more := d.token(t, ann.Email)
+		d.send(t, "DELETE /api/v2/sessions", nil, as(there)).ok(http.StatusNoContent)
+		for token, status := range map[string]int{there: 200, ann.Token(): 401, more: 401, bob.Token(): 200} {
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(status)
+		}
+		ids, _ = own(there)
+		a := d.send(t, "DELETE /api/v2/sessions/"+ids[0], nil, as(there)).ok(http.StatusNoContent)
+		if got, want := cookieNamed(a, "JSESSIONID"), "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"; got != want {
+			t.Errorf("the cookie is %q, want %q", got, want)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(there)).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}

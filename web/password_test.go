@@ -1,0 +1,185 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+const (
+	forgotPath = "POST /api/v2/auth/forgot-password"
+	resetPath  = "POST /api/v2/auth/reset-password"
+	changePath = "POST /api/v2/auth/change-password"
+)
+
+func (d *door) reset(t *testing.T, code, password string) answer {
+	t.Helper()
+	return d.send(t, resetPath, m{"token": code, "password": password, "confirmPassword": password})
+}
+
+// forgot asks for a reset and returns the code of the mail.
+func (d *door) forgot(t *testing.T, email string) string {
+	t.Helper()
+	d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
+	return d.code(t, email)
+}
+
+// 202 for every well-formed address, three times an hour; then 429 for every
+// one alike. Mail goes to who has an account.
+func TestForgotPassword(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		suspended := acme.Join("suspended@acme.example", "USER")
+		d.suspend(t, acme.ID, suspended.ID)
+		mails := map[string]int{acme.Owner.Email: 3, "nobody@acme.example": 0, suspended.Email: 0}
+		for email := range mails {
+			before := len(d.Mails(email))
+			for range 3 {
+				a := d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
+				if len(a.body) > 0 || len(a.cookies()) > 0 {
+					t.Errorf("the answer for %s says something: %v %s", email, a.header, a.body)
+				}
+				d.Advance(10 * time.Minute)
+			}
+			d.deliver(t)
+			if got := len(d.Mails(email)) - before; got != mails[email] {
+				t.Errorf("%d mails to %s, want %d", got, email, mails[email])
+			}
+			a := d.send(t, forgotPath, m{"email": email}).fails(http.StatusTooManyRequests, "too_many_attempts")
+			if got := a.header.Get("Retry-After"); got != "1800" {
+				t.Errorf("Retry-After for %s is %s, want the 1800 s that are left of the hour", email, got)
+			}
+			d.send(t, forgotPath, m{"email": "+" + email}).ok(http.StatusAccepted) // another address
+			d.Advance(30*time.Minute - time.Second)
+			d.send(t, forgotPath, m{"email": email}).fails(http.StatusTooManyRequests, "too_many_attempts")
+			d.Advance(time.Second)
+			d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
+		}
+	})
+}
+
+// The answers for an address with an account and for one without are the same
+// but for their ids.
+func TestForgotPasswordTellsNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for n := range 5 {
+			known := d.send(t, forgotPath, m{"email": owner.Email})
+			unknown := d.send(t, forgotPath, m{"email": "other@acme.example"})
+			if known.status != unknown.status || known.blank() != unknown.blank() || len(known.body) != len(unknown.body) {
+				t.Errorf("%d: %d %s\nbut for the unknown %d %s", n, known.status, known.body, unknown.status, unknown.body)
+			}
+			if a, b := fmt.Sprint(headerNames(known)), fmt.Sprint(headerNames(unknown)); a != b {
+				t.Errorf("headers %s, for the unknown %s", a, b)
+			}
+		}
+	})
+}
+
+func TestResetPassword(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		here := d.token(t, ann.Email)
+		there := d.send(t, "POST /api/v2/auth/login", m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+		code := d.forgot(t, ann.Email)
+		d.send(t, "GET /api/v2/auth/session", nil, as(here)).ok(http.StatusOK) // asking ends nothing
+
+		a := d.send(t, resetPath, m{"token": code, "password": "three old paper boats", "confirmPassword": "three old paper boats"}, as(here)).ok(http.StatusNoContent)
+		if len(a.cookies()) > 0 {
+			t.Errorf("a session was opened: %q", a.cookies())
+		}
+		for _, token := range []string{here, there, ann.Token()} {
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.login(t, ann.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, ann.Email, "three old paper boats").ok(http.StatusOK)
+		d.send(t, "GET /api/v2/auth/session", nil, as(acme.Owner.Token())).ok(http.StatusOK) // somebody else
+	})
+}
+
+func TestResetPasswordRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		invitation := d.invite(t, owner, "x@acme.example", "USER")
+		for _, none := range []string{forged, "x", invitation, owner.Token()} {
+			d.reset(t, none, "short").fails(http.StatusNotFound, "reset_not_found")
+		}
+		earlier := d.forgot(t, owner.Email)
+		d.complete(t, earlier, password).fails(http.StatusNotFound, "invitation_not_found")
+		code := d.forgot(t, owner.Email)
+		d.reset(t, earlier, "short").fails(http.StatusGone, "reset_expired")
+		d.reset(t, code, "short").invalid("/password", "too_short")
+		d.send(t, resetPath, m{"token": code}).invalid("/password", "required", "/confirmPassword", "required")
+		d.send(t, resetPath, m{"token": code, "password": "four quiet mice", "confirmPassword": "four quiet rats"}).invalid("/confirmPassword", "mismatch")
+		d.reset(t, code, "four quiet mice").ok(http.StatusNoContent)
+		d.reset(t, code, "short").fails(http.StatusGone, "reset_used")
+		d.reset(t, earlier, "short").fails(http.StatusGone, "reset_expired")
+		d.Advance(time.Hour)
+		d.reset(t, code, "short").fails(http.StatusGone, "reset_used")
+	})
+}
+
+// A reset is valid for 30 minutes, from its mail on.
+func TestResetPasswordExpiry(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		code := d.forgot(t, owner.Email)
+		d.Advance(30*time.Minute - time.Second)
+		d.reset(t, code, "short").invalid("/password", "too_short")
+		d.Advance(time.Second)
+		d.reset(t, code, "short").fails(http.StatusGone, "reset_expired")
+		d.login(t, owner.Email, password).ok(http.StatusOK)
+	})
+}
+
+// A change of the password takes open resets with it, and so does losing the
+// last membership.
+func TestResetsThatEndWithOtherThings(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		code := d.forgot(t, ann.Email)
+		d.send(t, changePath, m{"currentPassword": password, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, as(ann.Token())).ok(http.StatusNoContent)
+		d.reset(t, code, "two green kettles").fails(http.StatusGone, "reset_expired")
+
+		code = d.forgot(t, bob.Email)
+		d.suspend(t, acme.ID, bob.ID)
+		d.reset(t, code, "two green kettles").fails(http.StatusGone, "reset_expired")
+	})
+}
+
+func TestChangePassword(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		there := d.send(t, "POST /api/v2/auth/login", m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+		own := d.token(t, ann.Email)
+		change := func(current, password, confirm string) answer {
+			t.Helper()
+			return d.send(t, changePath, m{"currentPassword": current, "password": password, "confirmPassword": confirm}, as(own))
+		}
+		change("wrong password", "three old boats", "three old boats").invalid("/currentPassword", "wrong")
+		change(password, "short", "other").invalid("/password", "too_short", "/confirmPassword", "mismatch")
+		change("wrong password", "short", "short").invalid("/password", "too_short")
+		change(password, "xx ann@acme.example", "xx ann@acme.example").invalid("/password", "contains_identity")
+		change(password, "I work at Globex", "I work at Globex").invalid("/password", "contains_identity")
+		for _, token := range []string{there, own, ann.Token()} {
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
+		}
+		a := change(password, "three old boats", "three old boats").ok(http.StatusNoContent)
+		if len(a.cookies()) > 0 {
+			t.Errorf("cookies are set: %q", a.cookies())
+		}
+		for _, token := range []string{there, ann.Token()} {
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(own)).ok(http.StatusOK)
+		d.login(t, ann.Email, password).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, ann.Email, "three old boats").ok(http.StatusOK)
+		change(password, "four old boats", "four old boats").invalid("/currentPassword", "wrong")
+	})
+}

@@ -1,0 +1,140 @@
+package web_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
+)
+
+// journal is a log to be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// canary is a secret like no other, to be looked for later.
+func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
+
+// No secret reaches the log, at any level, or an answer, or the database as it
+// is: not when all goes well, not in a body of the wrong form, and not when the
+// database is gone. (Answers are looked through by every test of this package.)
+func TestSecretsStaySecret(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	path := filepath.Join(t.TempDir(), "doorward.db")
+	d := start(t, doorwardtest.Database("sqlite:"+path), func(c *node.Config) {
+		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	acme := d.Tenant("Acme")
+	secrets := d.leadALife(t, acme)
+	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
+	file := stored(t, path)
+	if err := d.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.unavailable(t, "database closed", inNeed(acme.Owner.Email), acme.Owner.Token(), answersWithin)
+	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
+	for _, secret := range append(secrets, acme.Owner.Token(), password) {
+		if at := strings.Index(log.String(), secret); at >= 0 {
+			t.Errorf("the log has %q in %q", secret, log.String()[max(0, at-300):at+len(secret)])
+		}
+		if strings.Contains(file, secret) {
+			t.Errorf("the database has %q", secret)
+		}
+	}
+	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(file, acme.Owner.Email) {
+		t.Error("looked in the wrong place: no login in the log, or no OWNER in the database")
+	}
+}
+
+// stored is what the database's files hold.
+func stored(t *testing.T, path string) (all string) {
+	t.Helper()
+	files, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(text)
+	}
+	return all
+}
+
+// leadALife does everything that has to do with secrets, and returns them.
+func (d *door) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
+	t.Helper()
+	first, second, third := canary("first"), canary("second"), canary("third")
+	invitation := d.invite(t, acme.Owner, "ann@lakeside.example", "USER")
+	d.complete(t, invitation, first).ok(http.StatusOK)
+	login := d.login(t, "ann@lakeside.example", first).ok(http.StatusOK)
+	token := login.text("token")
+	device, _, _ := strings.Cut(strings.TrimPrefix(cookieNamed(login, "doorward_device"), "doorward_device="), ";")
+	d.login(t, "ann@lakeside.example", first, cookie("doorward_device="+device), as(token)).ok(http.StatusOK)
+	d.login(t, "ann@lakeside.example", canary("wrong"))
+	d.login(t, canary("address"), canary("no-address"))
+	d.send(t, changePath, m{"currentPassword": first, "password": second, "confirmPassword": second}, as(token)).ok(http.StatusNoContent)
+	d.send(t, changePath, m{"currentPassword": canary("wrong"), "password": second, "confirmPassword": canary("mismatch")}, as(token))
+	switched := d.send(t, switchPath, m{"tenantId": acme.ID}, as(token)).ok(http.StatusOK).text("token")
+	d.Advance(time.Minute)
+	reset := d.forgot(t, "ann@lakeside.example")
+	d.reset(t, reset, third).ok(http.StatusNoContent)
+	d.reset(t, reset, canary("late")).fails(http.StatusGone, "reset_used")
+	d.send(t, "POST /api/v2/auth/logout", nil, as(switched), as(token)).ok(http.StatusNoContent)
+	key := d.operatorKey(t)
+	d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
+	return []string{
+		first, second, third, invitation, token, device, switched, reset, key, strings.TrimPrefix(key, "dwo_"),
+		canary("wrong"), canary("no-address"), canary("mismatch"), canary("late"),
+	}
+}
+
+// misplaceSecrets sends secrets where they don't belong, and returns them.
+func (d *door) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secrets []string) {
+	t.Helper()
+	for n, form := range []string{
+		`{"email":"x@acme.example","password":%q`, `{"email":%q}x`, `{%q:1}`, `{"email":[%q]}`, `[%q]`, `%q`, `{"email":{%q:{"a":null}}}`,
+		`{"email":"a","email":%q}`, `{"expiresInDays":%q}`, `{"password":"%s` + "\xff" + `"}`, `{"tenantId":%q,"tenantId":1}`, `{"role":%q,"a":1}`,
+	} {
+		secret := canary(fmt.Sprint("misplaced", n))
+		secrets = append(secrets, secret)
+		for _, k := range takers {
+			a := d.send(t, "POST "+k.path, fmt.Sprintf(form, secret), as(owner.Token()))
+			if strings.Contains(string(a.body), secret) {
+				t.Errorf("%s repeats what it was sent: %s", a.route, a.body)
+			}
+		}
+	}
+	for _, more := range []opt{
+		bearer(canary("bearer")), with("Authorization", "Basic "+canary("bearer")), cookie("JSESSIONID=" + canary("cookie")), cookie("doorward_device=" + canary("cookie")),
+		typed(canary("type")), with("Origin", "https://"+canary("origin")),
+	} {
+		d.send(t, "POST /api/v2/auth/login?password="+canary("query")+"&token="+canary("query"), m{"email": owner.Email, "password": canary("wrong")}, more)
+	}
+	return append(secrets, canary("bearer"), canary("cookie"), canary("query"))
+}

@@ -1,0 +1,242 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// limited are the options of a server with the limits of production, to which
+// a test can play several clients.
+var limited = []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.TrustLoopback()}
+
+// wait is the seconds of Retry-After.
+func (a answer) wait() time.Duration {
+	n, _ := strconv.Atoi(a.header.Get("Retry-After"))
+	return time.Duration(n) * time.Second
+}
+
+// Five attempts are free; from then on each has to wait twice as long as the
+// one before, up to a quarter of an hour. It is the same for an address that
+// nobody has.
+func TestDelays(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		var want []time.Duration
+		for delay := time.Second; delay < 15*time.Minute; delay *= 2 {
+			want = append(want, delay)
+		}
+		want = append(want, 15*time.Minute, 15*time.Minute)
+		for i, email := range []string{owner.Email, "nobody@acme.example"} {
+			guess := func(password string) answer {
+				t.Helper()
+				return d.login(t, email, password, from("192.0.2."+strconv.Itoa(i)))
+			}
+			for range 5 {
+				guess("wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+			}
+			var got []time.Duration
+			for range want {
+				// Attempts meanwhile are refused, the right one too, and lengthen nothing.
+				got = append(got, guess("wrong password").fails(http.StatusTooManyRequests, "too_many_attempts").wait())
+				guess(password).fails(http.StatusTooManyRequests, "too_many_attempts")
+				d.Advance(got[len(got)-1] - time.Millisecond)
+				guess(password).fails(http.StatusTooManyRequests, "too_many_attempts")
+				d.Advance(time.Millisecond)
+				guess("wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the delays for %s:\n%s", email, diff)
+			}
+		}
+	}, limited...)
+}
+
+func TestSuccessClearsTheDelay(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for range 3 {
+			for range 4 {
+				d.login(t, owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+			}
+			d.login(t, strings.ToUpper(owner.Email), password).ok(http.StatusOK)
+		}
+		for range 5 {
+			d.login(t, owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.Advance(time.Second)
+		d.login(t, owner.Email, password).ok(http.StatusOK)
+		for range 5 {
+			d.login(t, owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, "wrong password").fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, limited...)
+}
+
+// All ways to try a password share the counter, and all spellings of an
+// address.
+func TestOneCounterForAllWays(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		code := d.invite(t, globex.Owner, ann.Email, "USER")
+		change := func() answer {
+			return d.send(t, changePath, m{"currentPassword": "wrong password", "password": "three old boats", "confirmPassword": "three old boats"}, as(ann.Token()), from("192.0.2.1"))
+		}
+		accept := func() answer {
+			return d.accept(t, code, m{"password": "wrong password"}, from("192.0.2.2"))
+		}
+		login := func(email string) answer { return d.login(t, email, "wrong password", from("192.0.2.3")) }
+		change().invalid("/currentPassword", "wrong")
+		change().invalid("/currentPassword", "wrong")
+		accept().fails(http.StatusUnauthorized, "invalid_credentials")
+		login("ann@acme.example").fails(http.StatusUnauthorized, "invalid_credentials")
+		login("ANN@Acme.Example").fails(http.StatusUnauthorized, "invalid_credentials")
+		for _, a := range []answer{change(), accept(), login(ann.Email), login("ANN@acme.example")} {
+			a.fails(http.StatusTooManyRequests, "too_many_attempts")
+		}
+		login("ann+tag@acme.example").fails(http.StatusUnauthorized, "invalid_credentials") // another address
+		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // no password is tried
+	}, limited...)
+}
+
+// An attempt counts before its hash: guesses side by side don't slip through.
+func TestGuessesAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		statuses := make([]int, 16)
+		var all sync.WaitGroup
+		for i := range statuses {
+			all.Go(func() { statuses[i] = d.login(t, owner.Email, "wrong password").status })
+		}
+		all.Wait()
+		slices.Sort(statuses)
+		if want := append(slices.Repeat([]int{401}, 5), slices.Repeat([]int{429}, 11)...); !slices.Equal(statuses, want) {
+			t.Errorf("statuses %v, want 5 of 401", statuses)
+		}
+	}, limited...)
+}
+
+// Strangers cannot lock out a person who has signed in from this browser
+// before; that browser has an allowance of its own.
+func TestKnownDevices(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
+		home := []opt{cookie(device), from("192.0.2.1")}
+		for range 5 {
+			d.login(t, owner.Email, "wrong password", from("198.51.100.1")).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, password, from("198.51.100.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, owner.Email, password, home...).ok(http.StatusOK)
+		d.login(t, owner.Email, password, from("198.51.100.1")).fails(http.StatusTooManyRequests, "too_many_attempts") // not cleared
+		d.login(t, owner.Email, password, cookie("doorward_device="+forged), from("198.51.100.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
+
+		d.Advance(time.Second)
+		for range 9 {
+			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, password, home...).ok(http.StatusOK) // and clears its own allowance
+		for range 10 {
+			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		a := d.login(t, owner.Email, password, home...).fails(http.StatusTooManyRequests, "too_many_attempts")
+		if a.wait() > time.Hour || a.wait() < time.Hour-time.Second {
+			t.Errorf("the device has to wait %v, want an hour", a.wait())
+		}
+		d.login(t, owner.Email, password, from("203.0.113.1")).ok(http.StatusOK) // any other browser
+		d.Advance(a.wait())
+		d.login(t, owner.Email, password, home...).ok(http.StatusOK)
+	}, limited...)
+}
+
+// Thirty failures of one client in ten minutes, whoever's passwords it tries.
+func TestClientLimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		// One address in IPv4, a network of 64 bits in IPv6.
+		clients := map[string]func(n int) string{
+			"198.51.100.7": func(int) string { return "192.0.2.7" },
+			"2001:db8::1":  func(n int) string { return fmt.Sprintf("2001:db8:7:7:%x::%x", n, n+1) },
+		}
+		for elsewhere, address := range clients {
+			for n := range 30 {
+				d.login(t, owner.Email, password, from(address(n))).ok(http.StatusOK) // no failure
+				d.login(t, fmt.Sprintf("nobody%d@acme.example", n), password, from(address(n))).fails(http.StatusUnauthorized, "invalid_credentials")
+			}
+			a := d.login(t, owner.Email, password, from(address(99))).fails(http.StatusTooManyRequests, "too_many_attempts")
+			if a.wait() > 10*time.Minute || a.wait() < 9*time.Minute {
+				t.Errorf("a client has to wait %v, want ten minutes", a.wait())
+			}
+			d.login(t, "nobody", password, from(address(98))).fails(http.StatusTooManyRequests, "too_many_attempts")
+			d.login(t, owner.Email, password, from(elsewhere)).ok(http.StatusOK)
+			d.Advance(a.wait() - time.Second)
+			d.login(t, owner.Email, password, from(address(97))).fails(http.StatusTooManyRequests, "too_many_attempts")
+			d.Advance(time.Second)
+			d.login(t, owner.Email, password, from(address(97))).ok(http.StatusOK)
+		}
+	}, limited...)
+}
+
+// Texts that are no address share one counter for each client.
+func TestAddressesThatAreNoneShareACounter(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for n := range 5 {
+			d.login(t, strings.Repeat("x", n+1), password, from("192.0.2.1")).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, "something else", password, from("192.0.2.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, "something else", password, from("192.0.2.2")).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, owner.Email, password, from("192.0.2.1")).ok(http.StatusOK)
+		d.login(t, "nobody@acme.example", password, from("192.0.2.1")).fails(http.StatusUnauthorized, "invalid_credentials")
+	}, limited...)
+}
+
+func TestLimitsCanBeOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
+		for range 40 {
+			d.login(t, owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+			d.login(t, owner.Email, "wrong password", cookie(device)).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+	})
+}
+
+// X-Forwarded-For is believed from the right, as far as the proxies that are
+// trusted go.
+func TestClientAddress(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		for forwarded, want := range map[string]string{
+			"203.0.113.5":                     "203.0.113.5",
+			"1.1.1.1, 203.0.113.5":            "203.0.113.5",
+			"1.1.1.1,203.0.113.5 , 127.0.0.1": "203.0.113.5",
+			"127.0.0.1":                       "127.0.0.1",
+			"203.0.113.5:4711":                "203.0.113.5",
+			"[2001:db8::5]:4711":              "2001:db8::5",
+			"2001:DB8:0:0::5":                 "2001:db8::5",
+			"::ffff:203.0.113.5":              "203.0.113.5",
+			"203.0.113.5, ::1":                "203.0.113.5",
+			"203.0.113.5, unknown":            "127.0.0.1",
+			"203.0.113.5,":                    "127.0.0.1",
+			"":                                "127.0.0.1",
+			"'; DROP TABLE sessions; --":      "127.0.0.1",
+			strings.Repeat("1.1.1.1, ", 500) + "9.9.9.9": "9.9.9.9",
+		} {
+			token := d.token(t, owner.Email, from(forwarded))
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK).is("session.ip", want)
+		}
+		token := d.token(t, owner.Email, from("1.1.1.1"), from("203.0.113.5"))
+		d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK).is("session.ip", "203.0.113.5")
+	}, doorwardtest.TrustLoopback())
+}

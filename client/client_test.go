@@ -258,6 +258,15 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 	}
 }
 
+// A header that came by other ways than HTTP may hold what HTTP would refuse.
+func TestLineBreakInATokenIsNoFault(t *testing.T) {
+	token := newTenant().Owner.Token()
+	_, err := newClient(t, running().URL).Check(t.Context(), client.Request{Header: session(token[:20] + "\n" + token[20:])})
+	if !errors.Is(err, client.ErrUnauthenticated) {
+		t.Errorf("Check = %v, want ErrUnauthenticated", err)
+	}
+}
+
 func cookies(pairs ...string) http.Header { return http.Header{"Cookie": {strings.Join(pairs, "; ")}} }
 
 func with(h http.Header, name, value string) http.Header {

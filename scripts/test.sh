@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 needs=(
 	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
 	"gcc:gcc"
+	"curl:curl"
 	"libc6-dev:/usr/include/stdio.h"
 )
 

@@ -24,7 +24,8 @@ func (tx *Tx) InsertEvent(ctx context.Context, e doorward.Event) error {
 func eventColumns(e *doorward.Event) []any {
 	return []any{
 		&e.ID, (*instant)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
-		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID, jsonColumn[[]doorward.Change]{&e.Changes},
+		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID,
+		jsonColumn[[]doorward.Change]{&e.Changes},
 	}
 }
 

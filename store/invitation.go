@@ -8,8 +8,12 @@ import (
 
 func invitationColumns(i *doorward.Invitation) []any {
 	return []any{
-		&i.ID, &i.TenantID, &i.Email, &i.Role, &i.Name, &i.Locale, &i.State, textOrNone{&i.InvitedBy},
-		(*instant)(&i.CreatedAt), (*instant)(&i.ExpiresAt), maybe{&i.AcceptedAt}, maybe{&i.RevokedAt}, (*textOrQueued)(&i.Delivery),
+		&i.ID, &i.TenantID, &i.Email, &i.Role, &i.Name, &i.Locale, &i.State,
+		textOrNone{&i.InvitedBy},
+		(*instant)(&i.CreatedAt), (*instant)(&i.ExpiresAt),
+		maybe{&i.AcceptedAt},
+		maybe{&i.RevokedAt},
+		(*textOrQueued)(&i.Delivery),
 	}
 }
 

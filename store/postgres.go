@@ -48,8 +48,10 @@ func tunePostgres(cfg *pgxpool.Config) {
 		conn.ConnectTimeout = 2 * time.Second // a request is answered within 3 s
 	}
 	conn.RuntimeParams["application_name"] = "doorward"
-	// A transaction whose client is gone must not hold its locks for long.
-	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
+	// A transaction whose node was stopped or cut off in the middle holds its
+	// locks, and every revocation waits for some of them. None of ours thinks for
+	// so long between two statements, and a request has 2.7 s.
+	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "2000"
 	if cfg.MaxConns < 16 {
 		cfg.MaxConns = 16
 	}

@@ -52,7 +52,8 @@ func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error
 func userColumns(u *doorward.User) []any {
 	return []any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
-		(*instant)(&u.CreatedAt), maybe{&u.LastLoginAt},
+		(*instant)(&u.CreatedAt),
+		maybe{&u.LastLoginAt},
 	}
 }
 

@@ -251,6 +251,26 @@ func TestBodyCutOff(t *testing.T) {
 	})
 }
 
+// A body that comes too slowly is not waited for longer than answers may take.
+func TestBodyTooSlow(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		began := time.Now()
+		if _, err := io.WriteString(conn, "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusBadRequest || time.Since(began) > answersWithin {
+			t.Errorf("%v %v after %v, want 400 within %v", res, err, time.Since(began), answersWithin)
+		}
+	})
+}
+
 // An endpoint that takes no body reads none.
 func TestBodiesThatAreNotRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {

@@ -26,7 +26,7 @@ func (d *door) faults(req *http.Request, a answer) (all []string) {
 			all = append(all, "the answer repeats a secret of the request")
 		}
 	}
-	if err := d.spec.check(req, a); err != nil {
+	if err := d.spec.check(req, d.path, a); err != nil {
 		all = append(all, "not as the document says: "+err.Error())
 	}
 	return all

@@ -38,9 +38,23 @@ func inNeed(email string) map[string]m {
 const answersWithin = 3 * time.Second
 
 // unavailable sends all of them at once and wants each refused with 503 in
-// time: the caller's session is as good as before.
+// time: the caller's session is as good as before. What a busy machine made
+// slow gets two more tries.
 func (d *door) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
+	for range 3 {
+		if requests = d.refusesSlowly(t, what, requests, token, within); len(requests) == 0 {
+			return
+		}
+	}
+	t.Errorf("%s: not refused within %v: %v", what, within, requests)
+}
+
+// refusesSlowly returns the requests that were refused too slowly.
+func (d *door) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
+	t.Helper()
+	slow := map[string]m{}
+	var mu sync.Mutex
 	var all sync.WaitGroup
 	for route, body := range requests {
 		all.Go(func() {
@@ -50,15 +64,18 @@ func (d *door) unavailable(t *testing.T, what string, requests map[string]m, tok
 			}
 			began := time.Now()
 			a := d.send(t, route, sent, as(token))
-			if took := time.Since(began); took > within {
-				t.Errorf("%s: %s took %v", what, route, took)
-			}
 			if a.status != http.StatusServiceUnavailable || a.text("code") != "unavailable" || len(a.cookies()) > 0 {
 				t.Errorf("%s: %s answered %d %s %q, want 503", what, route, a.status, a.body, a.cookies())
+			}
+			if time.Since(began) > within {
+				mu.Lock()
+				defer mu.Unlock()
+				slow[route] = body
 			}
 		})
 	}
 	all.Wait()
+	return slow
 }
 
 // What needs no database is answered as ever.
@@ -112,7 +129,7 @@ func TestPostgresGoneAndBack(t *testing.T) {
 
 func (d *door) waitUntilReady(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if d.send(t, "GET /readyz", nil).status == http.StatusOK {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -48,7 +49,9 @@ func (c *clock) advance(by time.Duration) time.Time {
 // door is a server seen by a caller who checks every answer.
 type door struct {
 	*doorwardtest.Server
+	t      *testing.T
 	base   string // the base URL
+	path   string // and its path
 	clock  *clock
 	client *http.Client
 	spec   *spec
@@ -70,10 +73,13 @@ func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.
 
 func start(t *testing.T, options ...doorwardtest.Option) *door {
 	t.Helper()
-	d := &door{clock: &clock{instant: time.Now()}}
+	d := &door{t: t, clock: &clock{instant: time.Now()}}
 	d.Server = doorwardtest.Start(t, append(options[:len(options):len(options)], func(c *node.Config) { c.Clock = d.clock.now })...)
 	d.base = d.Node.URL()
-	d.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 10 * time.Second}
+	if u, err := url.Parse(d.base); err == nil {
+		d.path = u.Path
+	}
+	d.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
 	d.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(d.client.CloseIdleConnections)
 	d.spec = readSpec(t, d)
@@ -82,6 +88,14 @@ func start(t *testing.T, options ...doorwardtest.Option) *door {
 
 // Advance moves the server's clock.
 func (d *door) Advance(by time.Duration) { d.clock.advance(by) }
+
+// Tenant makes a tenant, and is done when the mail to its OWNER is.
+func (d *door) Tenant(name string) *doorwardtest.Tenant {
+	d.t.Helper()
+	tenant := d.Server.Tenant(name)
+	d.deliver(d.t)
+	return tenant
+}
 
 // opt changes a request before it is sent.
 type opt func(*http.Request)
@@ -337,7 +351,7 @@ func (d *door) operatorKey(t *testing.T) string {
 // deliver returns when every queued mail has been sent.
 func (d *door) deliver(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,11 @@ func Decide(by doorward.Caller, act doorward.Action, on doorward.Object) error {
 }
 
 func decideOperator(by doorward.Caller) error {
-	if by.Kind == doorward.Operator || by.Kind == doorward.System {
+	switch by.Kind {
+	case doorward.Operator, doorward.System:
 		return nil
+	case doorward.Anonymous:
+		return doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return doorward.Fail(doorward.CodeForbidden, "Only the operator of the installation may do this.")
 }

@@ -40,7 +40,7 @@ with one person per role, and shows mail at /dev/mail instead of sending it.
 Delete the folder to begin anew.`,
 		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
 	}
 	s.register(cmd.Flags())
 	for _, name := range chosen {

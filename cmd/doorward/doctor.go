@@ -54,7 +54,7 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 		code = max(code, f.code)
 	}
 	if code != 0 {
-		return &failure{code, errors.New("not all is well.")}
+		return &failure{code, errors.New("not all is well")}
 	}
 	return nil
 }

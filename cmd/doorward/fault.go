@@ -213,7 +213,7 @@ func needs(cmd *cobra.Command, names ...string) *cobra.Command {
 
 // suggest is a hint at the nearest name, if one is near.
 func suggest(name string, known []string) string {
-	best, distance := "", 1+max(2, len(name)/4)
+	best, distance := "", 3 // further away is another word
 	for _, k := range known {
 		if d := editDistance(name, k); d < distance {
 			best, distance = k, d

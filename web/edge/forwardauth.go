@@ -121,13 +121,24 @@ func (c *checker) judge(r *http.Request, role doorward.Role) error {
 	return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", role, action)
 }
 
-// actionOf returns the one action of the query, if there is any.
+// original ends what a gateway says of its own accord, when all that it can do
+// is write in front of the client's path and query (path_prefix of Envoy and
+// Istio).
+const original = "&original="
+
+// actionOf returns the one action of the query, if there is any. What stands
+// behind original is the client's text and isn't read. It ends the query only
+// right behind the action at the very start, which no client can write: were it
+// to count elsewhere, a client's text could cut off the action behind it.
 func actionOf(query string) (action doorward.Action, asked bool, err error) {
 	if query == "" {
 		return "", false, nil
 	}
-	if name, ok := strings.CutPrefix(query, "action="); ok && doorward.Action(name).IsPermission() {
-		return doorward.Action(name), true, nil
+	if name, ok := strings.CutPrefix(query, "action="); ok {
+		name, _, _ = strings.Cut(name, original)
+		if action = doorward.Action(name); action.IsPermission() {
+			return action, true, nil
+		}
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil || len(values["action"]) > 1 {

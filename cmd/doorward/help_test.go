@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// walk calls visit with every command that people see.
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	if cmd.Hidden {
+		return
+	}
+	visit(cmd)
+	for _, below := range cmd.Commands() {
+		walk(below, visit)
+	}
+}
+
+func TestHelpIsComplete(t *testing.T) {
+	seen := 0
+	walk(command(), func(cmd *cobra.Command) {
+		seen++
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: the line in the list of commands, %q, should be there and end without a stop", cmd.CommandPath(), cmd.Short)
+		}
+		if !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.HasPrefix(cmd.CommandPath(), "doorward help") {
+			t.Errorf("%s: its help has no example of it, but %q", cmd.CommandPath(), cmd.Example)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s: --%s has no explanation", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+	if seen < 20 {
+		t.Errorf("%d commands seen, there are more", seen)
+	}
+}
+
+// An example that no longer parses teaches what is wrong.
+func TestExamplesParse(t *testing.T) {
+	walk(command(), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			_, typed, found := strings.Cut(line, "doorward ")
+			if !found || strings.Contains(line, "completion") {
+				continue
+			}
+			typed, _, _ = strings.Cut(typed, " > ")
+			parses(t, strings.Fields(typed))
+		}
+	})
+}
+
+// parses checks the words behind "doorward".
+func parses(t *testing.T, words []string) {
+	t.Helper()
+	cmd, rest, err := command().Find(words)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
+	}
+}

@@ -1,0 +1,402 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The server is killed without warning while people are invited, register, log
+// in and log out, and started again. Whatever it had answered must hold, and
+// what it had not answered must be done wholly or not at all.
+
+func TestKilledOnSQLite(t *testing.T) {
+	rounds := 45
+	if testing.Short() {
+		rounds = 5
+	}
+	outlive(t, "sqlite:doorward.db", rounds)
+}
+
+func TestKilledOnPostgres(t *testing.T) { outlive(t, pgtest.DSN(t), 5) }
+
+func outlive(t *testing.T, dsn string, rounds int) {
+	v := settle(t, dsn)
+	var all ledger
+	for round := range rounds {
+		v.start()
+		v.whole()
+		before := v.acked
+		v.acked = &ledger{}
+		v.keeps(before)
+		v.load(round%5 == 4) // then it is killed
+		all.add(v.acked)
+	}
+	v.start()
+	v.keeps(&all)
+	v.end()
+	v.whole()
+	v.start("--clock-offset", "3m") // so that tries at mail which the kills cut short count as over
+	v.deliversAll(all.invited)
+	v.end()
+	t.Logf("acknowledged in %d rounds: %d invitations, %d registrations, %d logins, %d logouts",
+		rounds, len(all.invited), len(all.registered), len(all.open)+len(all.closed), len(all.closed))
+}
+
+// ledger is what the server has acknowledged.
+type ledger struct {
+	mu         sync.Mutex
+	invited    []string // addresses
+	registered []string // addresses
+	open       []string // tokens of sessions
+	closed     []string // tokens of sessions
+}
+
+func (l *ledger) note(list *[]string, item string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*list = append(*list, item)
+}
+
+func (l *ledger) size(list *[]string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(*list)
+}
+
+func (l *ledger) add(more *ledger) {
+	l.invited = append(l.invited, more.invited...)
+	l.registered = append(l.registered, more.registered...)
+	l.open = append(l.open, more.open...)
+	l.closed = append(l.closed, more.closed...)
+}
+
+// victim is the server with its tenant and all that the test knows of it.
+type victim struct {
+	*testing.T
+	dsn, dir, addr string
+	starts         int
+	cmd            *exec.Cmd
+	log            *bytes.Buffer
+	owner          string // token of the OWNER's session
+	acked          *ledger
+}
+
+const password = "four quiet green llamas"
+
+// settle makes the tenant Acme and its OWNER, and leaves the server killed.
+func settle(t *testing.T, dsn string) *victim {
+	v := &victim{T: t, dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
+	create := v.command("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
+	out, err := create.Output()
+	if err != nil {
+		t.Fatalf("tenant create: %v\n%s", err, v.log)
+	}
+	_, token, _ := strings.Cut(strings.TrimSpace(string(out)), "#token=")
+	v.start()
+	if !v.register("owner@acme.example", token) {
+		t.Fatal("no OWNER")
+	}
+	if v.owner = v.login("owner@acme.example"); v.owner == "" {
+		t.Fatal("the OWNER can't log in")
+	}
+	v.kill()
+	return v
+}
+
+func (v *victim) command(args ...string) *exec.Cmd {
+	v.log = &bytes.Buffer{}
+	cmd := exec.Command("doorward", append(args, "--database", v.dsn, "--smtp", "file:"+v.mails(), "--log-level", "error")...)
+	cmd.Dir, cmd.Stderr = v.dir, v.log
+	return cmd
+}
+
+// mails is a folder for each life, so that looking for a mail stays quick.
+func (v *victim) mails() string { return filepath.Join(v.dir, fmt.Sprintf("mail%d", v.starts)) }
+
+func (v *victim) start(more ...string) {
+	v.Helper()
+	v.starts++
+	v.cmd = v.command(append([]string{
+		"serve", "--listen", v.addr, "--session-limit", "0", "--limit-login-ip", "0", "--limit-login-account", "0",
+		"--password-memory-kib", "1024", "--password-time", "1",
+	}, more...)...)
+	if err := v.cmd.Start(); err != nil {
+		v.Fatal(err)
+	}
+	v.Cleanup(func() { v.cmd.Process.Kill() })
+	v.until("ready", func() bool {
+		status, _, err := v.ask("", http.MethodGet, "/readyz", nil)
+		return err == nil && status == http.StatusOK
+	})
+}
+
+func (v *victim) kill() {
+	v.cmd.Process.Kill()
+	v.cmd.Wait() // its error says that it was killed
+}
+
+func (v *victim) end() {
+	v.cmd.Process.Signal(syscall.SIGTERM)
+	if err := v.cmd.Wait(); err != nil {
+		v.Fatalf("end: %v\n%s", err, v.log)
+	}
+}
+
+var impatient = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+
+// ask returns an error when the server is gone.
+func (v *victim) ask(session, method, path string, body map[string]string) (int, []byte, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	req, err := http.NewRequest(method, "http://"+v.addr+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if session != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+session)
+	}
+	res, err := impatient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	return res.StatusCode, answer, err
+}
+
+// post reports whether the server has answered with the status. Anything else
+// it says is a failure; saying nothing is not.
+func (v *victim) post(want int, session, path string, body map[string]string) ([]byte, bool) {
+	v.Helper()
+	status, answer, err := v.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
+	if err == nil && status != want {
+		v.Errorf("life %d: %s %v: %d %s, want %d", v.starts, path, body, status, answer, want)
+	}
+	return answer, err == nil && status == want
+}
+
+func (v *victim) invite(email string) bool {
+	_, ok := v.post(http.StatusCreated, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
+	return ok
+}
+
+func (v *victim) register(email, token string) bool {
+	_, ok := v.post(http.StatusOK, "", "complete-registration", map[string]string{"token": token, "password": password, "confirmPassword": password})
+	return ok
+}
+
+// login returns the token of the session, or none.
+func (v *victim) login(email string) string {
+	v.Helper()
+	body, ok := v.post(http.StatusOK, "", "login", map[string]string{"email": email, "password": password})
+	var answer struct{ Token string }
+	if !ok || json.Unmarshal(body, &answer) != nil {
+		return ""
+	}
+	return answer.Token
+}
+
+// load has four people at a time go through all that people do, and kills the
+// server in the midst of it. A logout waits for nodes that were killed until
+// their lease is over, so some rounds have to outlast one.
+func (v *victim) load(outlast bool) {
+	alive, dead := context.WithTimeout(context.Background(), time.Duration(30+rand.IntN(200))*time.Millisecond)
+	defer dead()
+	var people sync.WaitGroup
+	for i := range 4 {
+		people.Go(func() {
+			for n := 0; v.life(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", v.starts, i, n)); n++ {
+			}
+		})
+	}
+	<-alive.Done()
+	if outlast {
+		v.until("a logout", func() bool { return v.acked.size(&v.acked.closed) > 0 })
+		<-time.After(time.Duration(rand.IntN(100)) * time.Millisecond) // more of them are under way
+	}
+	v.kill()
+	people.Wait()
+}
+
+// until looks again and again until it is so.
+func (v *victim) until(what string, isSo func() bool) {
+	v.Helper()
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !isSo(); <-tick.C {
+		if time.Now().After(end) {
+			v.kill()
+			v.Fatalf("life %d: %s: not within %v\n%s", v.starts, what, patience, v.log)
+		}
+	}
+}
+
+// life is one person's; it is false when the server's is over. The logout is
+// left to itself, since it may wait for a lease.
+func (v *victim) life(alive context.Context, people *sync.WaitGroup, email string) bool {
+	if !v.invite(email) {
+		return false
+	}
+	v.acked.note(&v.acked.invited, email)
+	code := v.await(alive, email)
+	if code == "" || !v.register(email, code) {
+		return false
+	}
+	v.acked.note(&v.acked.registered, email)
+	stays, goes := v.login(email), v.login(email)
+	if stays != "" {
+		v.acked.note(&v.acked.open, stays)
+	}
+	if goes == "" {
+		return false
+	}
+	people.Go(func() {
+		if _, ok := v.post(http.StatusNoContent, goes, "logout", nil); ok {
+			v.acked.note(&v.acked.closed, goes)
+		}
+	})
+	return true
+}
+
+// codeLine is the code of a mail, alone on its line.
+var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
+
+// await returns the code that was mailed to the address, or none.
+func (v *victim) await(alive context.Context, email string) string {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for alive.Err() == nil {
+		if text, ok := mailTo(v.mails(), email); ok {
+			return codeLine.FindString(text)
+		}
+		<-tick.C
+	}
+	return ""
+}
+
+func mailTo(folder, email string) (string, bool) {
+	names, _ := filepath.Glob(filepath.Join(folder, "*.eml")) // the pattern is no bad one
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(text, []byte("To: <"+email+">")) {
+			return string(text), true
+		}
+	}
+	return "", false
+}
+
+// keeps checks that what was acknowledged is so.
+func (v *victim) keeps(l *ledger) {
+	v.Helper()
+	known := map[string]bool{}
+	for _, email := range l.registered {
+		known[email] = true
+		if token := v.login(email); token == "" {
+			v.Errorf("%s has registered and can't log in", email)
+		}
+	}
+	for _, email := range l.invited {
+		v.invitedStill(email, known[email])
+	}
+	for _, sessions := range []struct {
+		tokens []string
+		want   int
+	}{{l.open, http.StatusOK}, {l.closed, http.StatusUnauthorized}} {
+		for _, token := range sessions.tokens {
+			if status, _, err := v.ask(token, http.MethodGet, "/api/v2/auth/session", nil); err != nil || status != sessions.want {
+				v.Errorf("a session after the kill: %d %v, want %d", status, err, sessions.want)
+			}
+		}
+	}
+}
+
+// invitedStill checks an invitation by another to the same address. Who is a
+// member without having been told so can log in, too.
+func (v *victim) invitedStill(email string, registered bool) {
+	v.Helper()
+	answer, _ := v.post(http.StatusConflict, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
+	var problem struct{ Code string }
+	if err := json.Unmarshal(answer, &problem); err != nil {
+		v.Errorf("%s was invited; inviting again: %s", email, answer)
+		return
+	}
+	switch {
+	case problem.Code == "already_member" && !registered:
+		v.login(email)
+	case problem.Code == "already_member", problem.Code == "invitation_pending" && !registered:
+	default:
+		v.Errorf("%s was invited, and registered is %v: inviting again is %s", email, registered, problem.Code)
+	}
+}
+
+// halves count what an act has written without the rest of it.
+var halves = map[string]string{
+	"accounts without a membership": `SELECT count(*) FROM users u
+		WHERE NOT EXISTS (SELECT 1 FROM memberships m WHERE m.user_id = u.id)`,
+	"accepted invitations without a membership": `SELECT count(*) FROM invitations i WHERE i.state = 'ACCEPTED'
+		AND NOT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id WHERE u.email = i.email AND m.tenant_id = i.tenant_id)`,
+	"memberships whose invitation is open": `SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE NOT EXISTS (SELECT 1 FROM invitations i WHERE i.email = u.email AND i.tenant_id = m.tenant_id AND i.state = 'ACCEPTED')`,
+	"invitations without a mail": `SELECT count(*) FROM invitations i
+		WHERE NOT EXISTS (SELECT 1 FROM mails x WHERE x.subject_id = i.id)`,
+	"accepted invitations without a record": `SELECT count(*) FROM invitations i WHERE i.state = 'ACCEPTED'
+		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.action = 'invitation.accept' AND e.target_id = i.id AND e.outcome = 'done')`,
+	"sessions without a record": `SELECT count(*) FROM sessions s
+		WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.action = 'session.open' AND e.target_id = s.id AND e.outcome = 'done')`,
+	"sessions that are recorded as ended": `SELECT count(*) FROM sessions s
+		WHERE EXISTS (SELECT 1 FROM events e WHERE e.action = 'session.end' AND e.target_id = s.id AND e.outcome = 'done')`,
+}
+
+// whole checks that nothing was done by half.
+func (v *victim) whole() {
+	v.Helper()
+	for what := range halves {
+		if n := v.count(halves[what]); n > 0 {
+			v.Errorf("life %d: %d %s", v.starts, n, what)
+		}
+	}
+}
+
+func (v *victim) count(query string) (n int) {
+	v.Helper()
+	db, err := openSQL(v.dsn, v.dir)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		v.Fatal(err)
+	}
+	return n
+}
+
+// deliversAll waits until no mail is queued and checks that one has gone to
+// everybody who was invited.
+func (v *victim) deliversAll(invited []string) {
+	v.Helper()
+	v.until("all mails have left", func() bool { return v.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })
+	for _, email := range invited {
+		if _, ok := mailTo(filepath.Join(v.dir, "mail*"), email); !ok {
+			v.Errorf("%s was invited and got no mail", email)
+		}
+	}
+}

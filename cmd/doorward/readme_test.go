@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// block is a fenced block of README.md: "sh" is for the reader's shell, "sh
+// background" for another one, "console" is shown only, "text" and "json" are
+// what the block before answers.
+type block struct{ kind, text string }
+
+func readme(t *testing.T) (blocks []block) {
+	t.Helper()
+	for _, found := range fence.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		blocks = append(blocks, block{found[1], found[2]})
+	}
+	return blocks
+}
+
+var fence = regexp.MustCompile("(?ms)^```(\\w[\\w ]*)\n(.*?)^```$")
+
+// read returns a file at the root.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// shown is the answer that stands behind block i.
+func shown(blocks []block, i int) string {
+	if i+1 < len(blocks) && (blocks[i+1].kind == "text" || blocks[i+1].kind == "json") {
+		return blocks[i+1].text
+	}
+	return ""
+}
+
+// TestREADMEWalk does what README.md says, in order, and gets what it shows.
+func TestREADMEWalk(t *testing.T) {
+	for _, program := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	blocks, addr, dir := readme(t), freeAddress(), t.TempDir()
+	endDev := startDev(t, addr, dir)
+	answers := walkThrough(t, blocks, addr, dir)
+	for i, b := range blocks {
+		switch b.kind {
+		case "sh background":
+			same(t, b.text, shown(blocks, i), strings.ReplaceAll(endDev(), addr, "localhost:8080"))
+		case "sh":
+			same(t, b.text, shown(blocks, i), strings.ReplaceAll(answers[0], addr, "localhost:8080"))
+			answers = answers[1:]
+		}
+	}
+}
+
+// startDev does what "make run" does. The function it returns ends that and
+// tells what it has said.
+func startDev(t *testing.T, addr, dir string) func() string {
+	t.Helper()
+	var out bytes.Buffer
+	dev := exec.Command("doorward", "dev", "--listen", addr)
+	dev.Dir, dev.Stdout = dir, &out
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Process.Kill() })
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); ; <-tick.C {
+		res, err := http.Get("http://" + addr + "/readyz")
+		if err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("dev is not ready: %v", err)
+		}
+	}
+	return func() string {
+		dev.Process.Signal(syscall.SIGTERM)
+		if err := dev.Wait(); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+}
+
+// walkThrough runs the blocks for the shell in one shell and returns what each
+// has answered.
+func walkThrough(t *testing.T, blocks []block, addr, dir string) []string {
+	t.Helper()
+	const end = "--- end of a block\n"
+	var script strings.Builder
+	for _, b := range blocks {
+		if b.kind == "sh" {
+			script.WriteString(b.text + "echo '" + strings.TrimSpace(end) + "'\n")
+		}
+	}
+	shell := exec.Command("sh")
+	shell.Dir, shell.Stdin = dir, strings.NewReader(strings.ReplaceAll(script.String(), "localhost:8080", addr))
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return strings.Split(string(out), end)
+}
+
+func same(t *testing.T, commands, shown, answered string) {
+	t.Helper()
+	if diff := cmp.Diff(timeless(shown), timeless(answered)); diff != "" {
+		t.Errorf("README.md shows something else (-) than this answers (+):\n%s\n%s", commands, diff)
+	}
+}
+
+// fleeting is what differs from run to run, and what stands for it.
+var fleeting = []struct {
+	form *regexp.Regexp
+	name string
+}{
+	{regexp.MustCompile(`\b(inv|req|ses|tnt|usr)_[a-z2-7]{26}\b`), "$1_…"},
+	{regexp.MustCompile(`(?m)(^|")[A-Za-z0-9_-]{43}($|")`), "${1}TOKEN$2"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[\d:.]+Z`), "TIME"},
+	{regexp.MustCompile(`curl/[\w.-]+`), "curl"},
+	{regexp.MustCompile(`Doorward \S+ is ready`), "Doorward is ready"},
+}
+
+// timeless takes out what differs from run to run, and the line breaks in JSON.
+func timeless(text string) string {
+	text = strings.TrimSpace(text) + "\n"
+	if i := strings.IndexByte(text, '{'); i >= 0 {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(text[i:])); err == nil {
+			text = text[:i] + strings.ReplaceAll(compact.String(), `,"`, ",\n\"")
+		}
+	}
+	for _, f := range fleeting {
+		text = f.form.ReplaceAllString(text, f.name)
+	}
+	return text
+}
+
+// What README.md only shows must be right as well: each target of make is one,
+// each command line parses.
+func TestREADMECommands(t *testing.T) {
+	makefile := read(t, "Makefile")
+	if !strings.Contains(makefile, "\nrun: ") || !strings.Contains(makefile, "\n\tgo run ./cmd/doorward dev\n") {
+		t.Error("make run is not go run ./cmd/doorward dev")
+	}
+	for _, b := range readme(t) {
+		if b.kind != "console" && b.kind != "sh background" {
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			words := strings.Fields(line)
+			switch {
+			case words[0] == "make" && len(words) == 2 && !strings.Contains(makefile, "\n"+words[1]+": "):
+				t.Errorf("the Makefile has no target %s", words[1])
+			case words[0] == "bin/doorward":
+				parses(t, words[1:])
+			case words[0] != "make":
+				t.Errorf("what is %q?", line)
+			}
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The sessions at the command line are in testdata/*.txtar. Besides the
+// commands of testscript they use:
+//
+//	exits CODE COMMAND...          runs the command and expects the exit code
+//	ready                          waits until the server at $URL is ready
+//	terminate                      sends SIGTERM to what runs in the background
+//	http [-s SESSION] METHOD PATH [BODY]
+//	                               asks the server at $URL, prints status and body
+//	sees METHOD PATH REGEXP        asks until the answer has it
+//	mail ADDRESS                   waits for a mail to the address in mail/, prints it
+//	outdate                        gives the database a schema from the future
+//	capture NAME REGEXP            sets a variable to the first group in stdout
+//
+// $ADDR is a free address of loopback, $URL http:// and it, $DATABASE a new
+// database.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"doorward": main})
+}
+
+// onBoth are the sessions that are played on PostgreSQL, too.
+var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/schema.txtar"}
+
+func TestSessions(t *testing.T) {
+	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")
+}
+
+func TestSessionsOnPostgres(t *testing.T) {
+	for _, file := range onBoth {
+		play(t, testscript.Params{Files: []string{file}}, pgtest.DSN(t))
+	}
+}
+
+func play(t *testing.T, p testscript.Params, database string) {
+	p.RequireExplicitExec, p.RequireUniqueNames = true, true
+	p.Setup = func(env *testscript.Env) error {
+		addr := freeAddress()
+		env.Setenv("ADDR", addr)
+		env.Setenv("URL", "http://"+addr)
+		env.Setenv("DATABASE", database)
+		return nil
+	}
+	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "capture": capture,
+	}
+	testscript.Run(t, p)
+}
+
+// freeAddress is one below the range from which systems take ports for outgoing
+// connections, so that none of these takes it before the server does.
+func freeAddress() string {
+	for {
+		addr := fmt.Sprintf("localhost:%d", 10_000+rand.IntN(20_000))
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			l.Close()
+			return addr
+		}
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if err != nil || neg {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// patience is for a machine that is busy with other tests.
+const patience = 20 * time.Second
+
+// eventually asks again and again until it is so.
+func eventually(ts *testscript.TestScript, what string, isSo func() bool) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !isSo(); <-tick.C {
+		if time.Now().After(end) {
+			ts.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	eventually(ts, "ready", func() bool {
+		res, err := http.Get(ts.Getenv("URL") + "/readyz")
+		if err != nil {
+			return false
+		}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+}
+
+func terminate(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	}
+}
+
+func ask(ts *testscript.TestScript, _ bool, args []string) {
+	session := ""
+	if args[0] == "-s" {
+		session, args = args[1], args[2:]
+	}
+	body := strings.Join(args[2:], " ")
+	req, err := http.NewRequest(args[0], ts.Getenv("URL")+args[1], strings.NewReader(body))
+	ts.Check(err)
+	if session != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+session)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	_, err = io.WriteString(ts.Stdout(), answer(ts, req))
+	ts.Check(err)
+}
+
+// answer is the status on a line, then the body.
+func answer(ts *testscript.TestScript, req *http.Request) string {
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	ts.Check(err)
+	return res.Status + "\n" + string(body)
+}
+
+func sees(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile("(?m)" + args[2])
+	req, err := http.NewRequest(args[0], ts.Getenv("URL")+args[1], nil)
+	ts.Check(err)
+	eventually(ts, args[1]+" with "+args[2], func() bool { return want.MatchString(answer(ts, req)) })
+}
+
+func mail(ts *testscript.TestScript, _ bool, args []string) {
+	to := []byte("\nTo: <" + args[0] + ">\n")
+	eventually(ts, "a mail to "+args[0], func() bool {
+		names, err := filepath.Glob(ts.MkAbs("mail/*.eml"))
+		ts.Check(err)
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			ts.Check(err)
+			if bytes.Contains(text, to) {
+				_, err := ts.Stdout().Write(text)
+				ts.Check(err)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func capture(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile("(?m)" + args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("stdout has no %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
+}
+
+// outdate makes the database look as if a later version had migrated it.
+func outdate(ts *testscript.TestScript, _ bool, _ []string) {
+	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec(`UPDATE goose_db_version SET version_id = 9999 WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
+	ts.Check(err)
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+)
+
+// openSQL opens a database of the program's for SQL of the test's, a SQLite
+// file in the folder.
+func openSQL(dsn, folder string) (*sql.DB, error) {
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		return sql.Open("sqlite", filepath.Join(folder, path))
+	}
+	return sql.Open("pgx", dsn)
+}

@@ -1,0 +1,164 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// messaging starts the service on a free port and returns its address.
+func messaging(t *testing.T, args ...string) string {
+	t.Helper()
+	ready := start(t, []string{"MESSAGING_TEST_AS_MAIN=yes"}, "Messaging is ready at ",
+		append([]string{os.Args[0], "--listen", "localhost:0"}, args...)...)
+	return strings.TrimPrefix(ready, "Messaging is ready at http://")
+}
+
+// start runs a program until the test ends, however that ends: the shell kills
+// it when the pipe to its own standard input closes. It returns when the program
+// has written a line with ready in it, and that line from there on.
+func start(t *testing.T, environ []string, ready string, command ...string) string {
+	t.Helper()
+	const keeper = `"$@" </dev/null & read -r _; kill -TERM $!; wait $!`
+	child := exec.Command("sh", append([]string{"-c", keeper, "keeper"}, command...)...)
+	child.Env = append(os.Environ(), environ...)
+	hold, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Stdout, child.Stderr = in, in
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	output := &bytes.Buffer{}
+	lines := bufio.NewReader(io.TeeReader(out, output))
+	rest := make(chan struct{})
+	t.Cleanup(func() {
+		_ = hold.Close()
+		<-rest
+		if err := child.Wait(); err != nil && !strings.Contains(err.Error(), "143") {
+			t.Logf("%s ended with %v", filepath.Base(command[0]), err)
+		}
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(command[0]), output)
+		}
+	})
+	for {
+		text, err := lines.ReadString('\n')
+		if _, after, found := strings.Cut(text, ready); found {
+			go func() { _, _ = io.Copy(io.Discard, lines); close(rest) }()
+			return ready + strings.TrimSpace(after)
+		}
+		if err != nil {
+			close(rest)
+			t.Fatalf("%s did not say %q", filepath.Base(command[0]), ready)
+		}
+	}
+}
+
+// freePort returns an address on loopback that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// needNginx returns nginx, or skips the test where there is none; where nothing
+// may be missing it fails.
+func needNginx(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // Debian keeps it off the PATH of users
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	if os.Getenv("DOORWARD_TEST_POSTGRES") == "require" || os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
+		t.Fatal("no nginx here: apt-get install nginx")
+	}
+	t.Skip("no nginx here: apt-get install nginx")
+	return ""
+}
+
+// nginx starts nginx with this folder's configuration, at the addresses given,
+// and returns when it listens.
+func nginx(t *testing.T, front, doorward, messaging string) {
+	t.Helper()
+	program := needNginx(t)
+	folder, err := os.MkdirTemp("", "messaging-nginx-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	conf := filepath.Join(folder, "nginx.conf")
+	if err := os.WriteFile(conf, nginxConf(t, front, doorward, messaging), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, nil, "start worker process ", program, "-p", folder, "-c", conf, "-e", "stderr")
+}
+
+// nginxConf returns the configuration with other addresses, and fails when it
+// has not exactly those that are replaced.
+func nginxConf(t *testing.T, front, doorward, messaging string) []byte {
+	t.Helper()
+	conf, err := os.ReadFile("nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"127.0.0.1:8000": front, "127.0.0.1:8080": doorward, "127.0.0.1:8091": messaging} {
+		if n := bytes.Count(conf, []byte(from)); n != 1 {
+			t.Fatalf("nginx.conf names %s %d times, want once", from, n)
+		}
+		conf = bytes.Replace(conf, []byte(from), []byte(to), 1)
+	}
+	return conf
+}
+
+// request is one to the service.
+type request struct {
+	method, url, token, body string
+	header                   http.Header
+}
+
+func (r request) send(t *testing.T) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequest(r.method, r.url, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	if r.token != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+r.token)
+	}
+	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func (r request) String() string { return fmt.Sprintf("%s %s %s", r.method, r.url, r.body) }

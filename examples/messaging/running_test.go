@@ -1,0 +1,206 @@
+package main_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// roles are the people of a tenant, and what each may do here (contract, 3.4).
+var roles = []struct {
+	role         string
+	send, report int
+}{
+	{"OWNER", 201, 200},
+	{"ADMIN", 201, 200},
+	{"USER", 201, 200},
+	{"VIEWER", 403, 200},
+}
+
+// everybody returns the identifier of one session for each role.
+func everybody(door *doorwardtest.Server) map[string]*doorwardtest.Person {
+	acme := door.Tenant("Acme")
+	people := map[string]*doorwardtest.Person{"OWNER": acme.Owner}
+	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
+		people[role] = acme.Join(strings.ToLower(role)+"@acme.example", role)
+	}
+	return people
+}
+
+// wants sends a request and compares the status; a refusal must be a problem.
+func wants(t *testing.T, status int, r request) (*http.Response, string) {
+	t.Helper()
+	res, body := r.send(t)
+	if res.StatusCode != status {
+		t.Errorf("%s is answered %d %s, want %d", r, res.StatusCode, body, status)
+	}
+	kind := res.Header.Values("Content-Type")
+	if refused := status == 401 || status == 403 || status == 503; refused && (len(kind) != 1 || kind[0] != "application/problem+json") {
+		t.Errorf("%s is refused as %q: %s", r, kind, body)
+	}
+	if challenges := res.Header.Values("WWW-Authenticate"); (status == 401) != (len(challenges) == 1) {
+		t.Errorf("%s is answered %d with WWW-Authenticate %q", r, status, challenges)
+	}
+	if again := res.Header.Values("Retry-After"); (status == 503) != (len(again) == 1) {
+		t.Errorf("%s is answered %d with Retry-After %q", r, status, again)
+	}
+	for name := range res.Header {
+		if strings.HasPrefix(name, "X-Auth-") {
+			t.Errorf("%s: the answer tells %s", r, name)
+		}
+	}
+	return res, body
+}
+
+func send(base, token string) request {
+	return request{method: "POST", url: base + "/messages", token: token, body: `{"to":"bob@acme.example","text":"hi"}`}
+}
+
+func report(base, token string) request {
+	return request{method: "GET", url: base + "/reports", token: token}
+}
+
+// tour is what holds for the service at base, however it is protected.
+func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
+	t.Helper()
+	wants(t, 401, send(base, ""))
+	wants(t, 401, report(base, strings.Repeat("A", 43)))
+	for _, r := range roles {
+		wants(t, r.send, send(base, people[r.role].Token()))
+		wants(t, r.report, report(base, people[r.role].Token()))
+	}
+	token := people["VIEWER"].Token()
+	if _, body := wants(t, 200, report(base, token)); body != `{"sent":{"admin@acme.example":1,"owner@acme.example":1,"user@acme.example":1}}`+"\n" {
+		t.Errorf("the report is %s", body)
+	}
+
+	evil := send(base, people["USER"].Token())
+	evil.header = http.Header{"Origin": {"https://evil.example"}, "X-Forwarded-Method": {"GET"}, "X-Original-Method": {"GET"}}
+	if _, body := wants(t, 403, evil); !strings.Contains(body, `"code":"cross_origin"`) {
+		t.Errorf("a page of another origin: %s", body)
+	}
+
+	// Whatever a client says about itself, it stays a VIEWER.
+	spoof := send(base, token)
+	spoof.header = http.Header{
+		"X-Auth-User": {people["OWNER"].ID}, "X-Auth-Role": {"OWNER"}, "x-auth-email": {"root@acme.example"}, "X_Auth_Role": {"OWNER"},
+		"Connection": {"X-Auth-Role"},
+	}
+	wants(t, 403, spoof)
+	spoof.token = ""
+	wants(t, 401, spoof)
+	spoof.token = people["USER"].Token()
+	if _, body := wants(t, 201, spoof); !strings.Contains(body, `"from":"user@acme.example"`) {
+		t.Errorf("sent under another name: %s", body)
+	}
+
+	if status, body := people["USER"].Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
+		t.Fatalf("logout: %d %s", status, body)
+	}
+	wants(t, 401, report(base, people["USER"].Token()))
+	wants(t, 401, send(base, people["USER"].Token()))
+}
+
+// outage is what holds when Doorward has gone.
+func outage(t *testing.T, base string, viewer *doorwardtest.Person) {
+	t.Helper()
+	wants(t, 503, report(base, viewer.Token()))
+	wants(t, 503, send(base, viewer.Token()))
+}
+
+func TestAskingDoorward(t *testing.T) {
+	door := doorwardtest.Start(t)
+	people := everybody(door)
+	base := "http://" + messaging(t, "--doorward", door.URL)
+	tour(t, base, people)
+	door.Stop()
+	outage(t, base, people["VIEWER"])
+}
+
+func TestBehindNginx(t *testing.T) {
+	front := freePort(t)
+	base := "http://" + front
+	door := doorwardtest.Start(t, doorwardtest.BaseURL(base))
+	people := everybody(door)
+	service := messaging(t, "--behind-gateway")
+	nginx(t, front, strings.TrimPrefix(door.URL, "http://"), service)
+	tour(t, base, people)
+
+	// Doorward itself is at the same address.
+	login := request{method: "POST", url: base + "/api/v2/auth/login", body: `{"email":"viewer@acme.example","password":"` + doorwardtest.Password + `"}`}
+	login.header = http.Header{"Content-Type": {"application/json"}, "Origin": {base}}
+	if res, body := wants(t, 200, login); len(res.Header.Values("Set-Cookie")) == 0 {
+		t.Errorf("login through nginx sets no cookie: %s", body)
+	}
+	for _, r := range roles {
+		people[r.role].Login()
+	}
+	odd := map[string]int{
+		"/reports/": 404, "/reports/x": 404, "//reports": 200, "/x/../reports": 200, "/%72eports": 200, "/reports;x": 404,
+		"/messages/../reports": 200, "/reports%2f..%2fmessages": 403, "/_doorward": 404, "/reports%00": 400, "/REPORTS": 404,
+	}
+	for path, want := range odd {
+		r := report(base, people["VIEWER"].Token())
+		r.url = base + path
+		if res, body := r.send(t); res.StatusCode != want {
+			t.Errorf("GET %s is answered %d %s, want %d", path, res.StatusCode, body, want)
+		}
+	}
+	// Past nginx nobody is anybody, and it is no fault of the caller's.
+	wants(t, 503, report("http://"+service, people["OWNER"].Token()))
+
+	door.Stop()
+	outage(t, base, people["VIEWER"])
+}
+
+// What the service is told by nginx is what Doorward said, all six headers, and
+// not the credential.
+func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
+	needNginx(t)
+	told := make(chan http.Header, 1)
+	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))
+	t.Cleanup(echo.Close)
+	front := freePort(t)
+	door := doorwardtest.Start(t)
+	acme := door.Tenant("Acme")
+	nginx(t, front, strings.TrimPrefix(door.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))
+
+	r := report("http://"+front, acme.Owner.Token())
+	r.header = http.Header{"Authorization": {"Basic YTpi"}, "X_Auth_User": {"usr_root"}, "Connection": {"X-Auth-User, X-Auth-Role"}}
+	names := []string{"User", "Tenant", "Role", "Email", "Session", "Key"}
+	for _, name := range names {
+		r.header["X-Auth-"+name] = []string{"forged", "twice"}
+		r.header["x-auth-"+strings.ToLower(name)] = []string{"forged"}
+	}
+	wants(t, 200, r)
+	got := <-told
+	want := map[string]string{"User": acme.Owner.ID, "Tenant": acme.ID, "Role": "OWNER", "Email": "owner@acme.example", "Key": ""}
+	for _, name := range names {
+		values := got["X-Auth-"+name]
+		if name == "Session" && len(values) == 1 && strings.HasPrefix(values[0], "ses_") {
+			continue
+		}
+		if len(values) > 1 || got.Get("X-Auth-"+name) != want[name] {
+			t.Errorf("X-Auth-%s is %q, want %q", name, values, want[name])
+		}
+	}
+	for _, name := range []string{"Cookie", "Authorization", "X_auth_user"} {
+		if values := got[name]; len(values) > 0 {
+			t.Errorf("the service is told %s %q", name, values)
+		}
+	}
+}
+
+func TestBehindAGatewayOnLoopbackOnly(t *testing.T) {
+	program := exec.Command(os.Args[0], "--behind-gateway", "--listen", ":0")
+	program.Env = append(os.Environ(), "MESSAGING_TEST_AS_MAIN=yes")
+	output, err := program.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "loopback only") {
+		t.Errorf("it listens everywhere: %v %s", err, output)
+	}
+}

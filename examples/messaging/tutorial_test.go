@@ -1,0 +1,83 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/doctest"
+)
+
+const (
+	tutorial = "../../docs/tutorial.md"
+	root     = "../.."
+)
+
+// The tutorial is followed in a folder that looks like the clone where it needs
+// to, with free ports in place of those on the page.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the tutorial builds two programs; make test runs it")
+	}
+	front, doorward, asking, believing := freePort(t), freePort(t), freePort(t), freePort(t)
+	reader := doctest.Reader{
+		Dir:     t.TempDir(),
+		Env:     []string{"DOORWARD_LISTEN=" + doorward, "PATH=" + os.Getenv("PATH") + ":/usr/sbin"},
+		Rewrite: strings.NewReplacer(ports("8000", front, "8080", doorward, "8090", asking, "8091", believing)...).Replace,
+	}
+	conf := filepath.Join(reader.Dir, "examples", "messaging", "nginx.conf")
+	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, nginxConf(t, front, doorward, believing), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	blocks := doctest.Read(t, tutorial)
+	build(t, blocks[0], reader.Dir)
+	for _, block := range blocks[1:] {
+		if strings.HasPrefix(block.Script, "nginx") {
+			needNginx(t)
+		}
+		reader.Do(t, block)
+	}
+}
+
+// ports returns pairs for a strings.Replacer: each port on the page, by both
+// names of loopback, becomes an address.
+func ports(portsAndAddresses ...string) (pairs []string) {
+	for pair := range slices.Chunk(portsAndAddresses, 2) {
+		for _, host := range []string{"localhost:", "127.0.0.1:"} {
+			pairs = append(pairs, host+pair[0], pair[1])
+		}
+	}
+	return pairs
+}
+
+// build does what the first block says to this checkout instead of a new clone,
+// and puts the programs into folder.
+func build(t *testing.T, b doctest.Block, folder string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(b.Script), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "git clone ") || lines[1] != "cd doorward" || !strings.HasPrefix(lines[2], "go build -o bin/ ") {
+		t.Fatalf("%s: this is not the block that builds:\n%s", b.Place, b.Script)
+	}
+	args := strings.Fields(lines[2])[1:]
+	args[slices.Index(args, "bin/")] = filepath.Join(folder, "bin") + "/"
+	command := exec.Command("go", args...)
+	command.Dir = root
+	if raceDetector() { // then that is what the build cache has
+		command.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -race")
+	}
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", b.Place, err, output)
+	}
+}
+
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}

@@ -1,0 +1,253 @@
+// Package doctest runs the shell commands of a Markdown page as a reader would
+// type them, and compares what they print with what the page says.
+//
+//	page := doctest.Read(t, "../../docs/tutorial.md")
+//	reader := doctest.Reader{Dir: t.TempDir()}
+//	for _, block := range page {
+//		reader.Do(t, block)
+//	}
+//
+// # What is run
+//
+// A fenced block of the language sh is run by bash, which stops at the first
+// command that fails. A block of the language text, when it is the next, is what
+// it prints, standard error included, where "…" stands for anything within a
+// line, and alone on its line for any number of lines. Without such a block
+// anything may be printed.
+//
+// A block whose fence says "sh background" is for another terminal: it runs until
+// the test ends, and the next block waits until it has printed its text. Blocks of
+// other languages are for reading only.
+//
+// Each block has a shell of its own: files stay, variables don't.
+package doctest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Block is some commands and what they print.
+type Block struct {
+	Place      string // file:line of the fence, for messages
+	Script     string // what stands between the fences
+	Background bool
+	Output     string // what it prints, with … as above
+	Says       bool   // whether the page says what it prints, which may be nothing
+}
+
+// Read returns the shell blocks of a Markdown file in their order. It fails the
+// test when there are none, or when a fence isn't closed.
+func Read(tb testing.TB, file string) []Block {
+	tb.Helper()
+	page, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	blocks, err := parse(file, string(page))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return blocks
+}
+
+const fence = "```"
+
+func parse(file, page string) ([]Block, error) {
+	var blocks []Block
+	lines := strings.SplitAfter(page, "\n")
+	said := false // a text block here would be no output of the last block
+	for i := 0; i < len(lines); i++ {
+		language, is := strings.CutPrefix(lines[i], fence)
+		if !is {
+			continue
+		}
+		body, n, ok := fenced(lines[i+1:])
+		place := fmt.Sprintf("%s:%d", file, i+1)
+		if !ok {
+			return nil, fmt.Errorf("%s: the block is not closed", place)
+		}
+		switch language = strings.TrimSpace(language); language {
+		case "sh", "sh background":
+			blocks = append(blocks, Block{Place: place, Script: body, Background: language != "sh"})
+			said = false
+		case "text":
+			if last := len(blocks) - 1; last >= 0 && !said {
+				blocks[last].Output, blocks[last].Says = body, true
+			}
+			said = true
+		}
+		i += n
+	}
+	if len(blocks) == 0 {
+		return nil, fmt.Errorf("%s: there is no block of the language sh", file)
+	}
+	return blocks, nil
+}
+
+// fenced returns the lines up to the closing fence, and how many there are with
+// it.
+func fenced(lines []string) (body string, n int, ok bool) {
+	for i, line := range lines {
+		if strings.TrimSpace(line) == fence {
+			return strings.Join(lines[:i], ""), i + 1, true
+		}
+	}
+	return "", 0, false
+}
+
+// Reader follows a page in a folder.
+type Reader struct {
+	Dir string   // where the commands run
+	Env []string // NAME=value, besides the environment of the test
+
+	// Rewrite, unless nil, changes commands and output before they are used, for
+	// example the ports that the page names.
+	Rewrite func(string) string
+}
+
+// patience is how long a command, or the beginning of one in the background, may
+// take.
+const patience = 20 * time.Second
+
+// Do runs a block and fails the test when a command in it fails or prints
+// anything else than the page says. What still runs in the background ends with
+// the test, also when the test is killed.
+func (r Reader) Do(tb testing.TB, b Block) {
+	tb.Helper()
+	if r.Rewrite != nil {
+		b.Script, b.Output = r.Rewrite(b.Script), r.Rewrite(b.Output)
+	}
+	do := r.foreground
+	if b.Background {
+		do = func(b Block) (string, error) { return r.background(tb, b) }
+	}
+	if printed, err := do(b); err != nil {
+		tb.Fatalf("%s: %v\n%s\nprinted:\n%s\nThe page says:\n%s", b.Place, err, b.Script, printed, b.Output)
+	}
+}
+
+var errOther = errors.New("it prints something else")
+
+func (r Reader) foreground(b Block) (printed string, err error) {
+	var out bytes.Buffer
+	sh := r.shell(b.Script)
+	sh.Stdout, sh.Stderr = &out, &out
+	if err := sh.Start(); err != nil {
+		return "", err
+	}
+	late := time.AfterFunc(patience, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	err = sh.Wait()
+	switch {
+	case !late.Stop():
+		err = fmt.Errorf("not done after %v", patience)
+	case err == nil && b.Says && !pattern(`\A`, b.Output, `\z`).MatchString(out.String()):
+		err = errOther
+	}
+	return out.String(), err
+}
+
+// shell returns a bash that stops at the first fault and leads a process group
+// of its own.
+func (r Reader) shell(script string, args ...string) *exec.Cmd {
+	sh := exec.Command("bash", append([]string{"-euo", "pipefail", "-c", script}, args...)...)
+	sh.Dir, sh.Env = r.Dir, append(os.Environ(), r.Env...)
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return sh
+}
+
+// keeper runs a script and ends it, with all that it has started, when nobody
+// holds the other end of its standard input any more.
+const keeper = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
+read -r _ || :
+trap "" TERM
+kill -TERM 0
+wait`
+
+const ended = "[the script has ended]"
+
+func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
+	if !b.Says {
+		return "", errors.New("a block in the background needs a text, what it prints when it is ready")
+	}
+	out := &output{want: pattern("(?m)^", b.Output, ""), ready: make(chan bool, 1)}
+	sh := r.shell(keeper, b.Script)
+	sh.Stdout, sh.Stderr = out, out
+	hold, err := sh.StdinPipe()
+	if err == nil {
+		err = sh.Start()
+	}
+	if err != nil {
+		return "", err
+	}
+	tb.Cleanup(func() {
+		_ = hold.Close()
+		_ = sh.Wait() // it has no other way to end than by a signal
+		if tb.Failed() {
+			tb.Logf("%s:\n%s\nprinted:\n%s", b.Place, b.Script, out)
+		}
+	})
+	select {
+	case ready := <-out.ready:
+		if !ready {
+			err = errOther
+		}
+	case <-time.After(patience):
+		err = fmt.Errorf("not ready after %v", patience)
+	}
+	return out.String(), err
+}
+
+// output collects what is printed, and tells once whether it became what is
+// wanted.
+type output struct {
+	want  *regexp.Regexp
+	ready chan bool
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	told bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(p)
+	ready := o.want.Match(o.text.Bytes())
+	if !o.told && (ready || bytes.Contains(o.text.Bytes(), []byte(ended))) {
+		o.told = true
+		o.ready <- ready
+	}
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// pattern returns what matches text as the package's manual says.
+func pattern(before, text, after string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString(before)
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		if line == "…" {
+			b.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + `[ \r]*\n`)
+	}
+	b.WriteString(after)
+	return regexp.MustCompile(b.String())
+}

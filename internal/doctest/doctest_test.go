@@ -1,0 +1,121 @@
+package doctest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// page writes fences as ~~~, since this is Go.
+func page(lines ...string) string {
+	return strings.ReplaceAll(strings.Join(lines, "\n"), "~~~", fence) + "\n"
+}
+
+func TestBlocksAreRead(t *testing.T) {
+	got, err := parse("p.md", page(
+		"# Title", "~~~text", "of nothing", "~~~",
+		"~~~sh", "echo a", "", "echo b", "~~~", "It says:", "~~~text", "a", "~~~", "~~~text", "no more", "~~~",
+		"~~~sh background", "serve", "~~~", "~~~go", "var x", "~~~", "~~~text", "ready", "~~~",
+		"~~~sh", "true", "~~~", "~~~sh", "false", "~~~", "~~~text", "~~~",
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Block{
+		{Place: "p.md:5", Script: "echo a\n\necho b\n", Output: "a\n", Says: true},
+		{Place: "p.md:17", Script: "serve\n", Background: true, Output: "ready\n", Says: true},
+		{Place: "p.md:26", Script: "true\n"},
+		{Place: "p.md:29", Script: "false\n", Says: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPagesThatTestNothingAreRefused(t *testing.T) {
+	for _, text := range []string{"", "text", page("~~~text", "x", "~~~"), page("~~~sh", "echo"), page("~~~sh", "echo", "~~~", "~~~text", "x")} {
+		if got, err := parse("p.md", text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+func TestWhatIsPrintedIsCompared(t *testing.T) {
+	r := Reader{Dir: t.TempDir(), Env: []string{"COLOUR=red"}}
+	tests := []struct {
+		name, script, says string
+		want               error
+	}{
+		{"the same", "echo a; echo b >&2", "a\nb\n", nil},
+		{"less", "echo a", "a\nb\n", errOther},
+		{"more", "echo a; echo b", "a\n", errOther},
+		{"nothing", "true", "", nil},
+		{"nothing wanted", "echo a", "", errOther},
+		{"anything in a line", "echo token=abc end", "token=… end\n", nil},
+		{"anything in a line, but not two", "printf 'token=abc\\nend\\n'", "token=… end\n", errOther},
+		{"any lines", "seq 9", "1\n…\n9\n", nil},
+		{"any lines, also none", "seq 2", "1\n…\n2\n", nil},
+		{"spaces at the end", "echo 'a  '", "a\n", nil},
+		{"signs of patterns", "echo 'a.*(b'", "a.*(b\n", nil},
+		{"signs of patterns stand for themselves", "echo axb", "a.b\n", errOther},
+		{"environment", "echo $COLOUR", "red\n", nil},
+		{"nothing to read", "cat", "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := r.foreground(Block{Script: tt.script, Output: tt.says, Says: true}); !errors.Is(err, tt.want) {
+				t.Errorf("printed %q, error %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFirstFaultEndsABlock(t *testing.T) {
+	r := Reader{Dir: t.TempDir()}
+	for _, script := range []string{"false\necho on", "false | cat\necho on", "echo $UNKNOWN\necho on"} {
+		if got, err := r.foreground(Block{Script: script}); err == nil || strings.Contains(got, "on\n") {
+			t.Errorf("%q: printed %q, error %v", script, got, err)
+		}
+	}
+}
+
+func TestFilesStay(t *testing.T) {
+	r := Reader{Dir: t.TempDir(), Rewrite: strings.NewReplacer("8080", "9090").Replace}
+	r.Do(t, Block{Script: "echo 8080 > port"})
+	r.Do(t, Block{Script: "cat port", Output: "8080\n", Says: true})
+	if text, err := os.ReadFile(filepath.Join(r.Dir, "port")); err != nil || string(text) != "9090\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+func TestBackgroundRunsUntilTheTestEnds(t *testing.T) {
+	folder := t.TempDir()
+	t.Run("reader", func(t *testing.T) {
+		r := Reader{Dir: folder}
+		r.Do(t, Block{
+			Script:     "trap 'echo over > over; exit' TERM\necho begun\necho ready on 1\nwhile :; do sleep 0.01; done",
+			Background: true, Output: "ready on …\n", Says: true,
+		})
+		r.Do(t, Block{Script: "ls", Output: "", Says: true})
+	})
+	if _, err := os.Stat(filepath.Join(folder, "over")); err != nil {
+		t.Errorf("the script was not ended: %v", err)
+	}
+}
+
+func TestBackgroundThatIsNeverReady(t *testing.T) {
+	r := Reader{Dir: t.TempDir()}
+	for _, b := range []Block{
+		{Script: "echo refused", Output: "ready\n", Says: true},
+		{Script: "exit 3", Output: "ready\n", Says: true},
+		{Script: "echo ready"},
+	} {
+		if got, err := r.background(t, b); err == nil {
+			t.Errorf("%q counts as ready having printed %q", b.Script, got)
+		}
+	}
+}

@@ -1,0 +1,358 @@
+package doorward_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/front"
+)
+
+// Every route refuses somebody or something, and this file shows that it does.
+// What follows from the route's line in web/api/routes.go (its guard, whether it
+// takes a body) is derived from there; what the endpoint itself refuses stands
+// in refusals, one entry at least for each route.
+
+// refusal is a request that a route turns down.
+type refusal struct {
+	why    string
+	who    string // a role, "operator", "ended" for a session that is over, or "" for nobody
+	body   string
+	header [2]string // name and value, besides the usual ones
+	status int
+	code   doorward.Code
+}
+
+const absentToken = `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`
+
+// refusals by route. A new route needs a line here.
+var refusals = map[string][]refusal{
+	"POST /api/v2/auth/invite": {
+		{why: "a role above one's own", who: "ADMIN", body: `{"email":"x@acme.example","role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
+		{why: "a member", who: "OWNER", body: `{"email":"viewer@acme.example","role":"USER"}`, status: 409, code: doorward.CodeAlreadyMember},
+		{why: "no address", who: "OWNER", body: `{"email":"x","role":"USER"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/complete-registration": {
+		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeInvitationNotFound},
+	},
+	"POST /api/v2/auth/accept-invitation": {
+		{why: "no proof", body: `{"token":` + absentToken + `}`, status: 401, code: doorward.CodeUnauthenticated},
+		{why: "no such token", who: "USER", body: `{"token":` + absentToken + `}`, status: 404, code: doorward.CodeInvitationNotFound},
+	},
+	"POST /api/v2/auth/login": {
+		{why: "a wrong password", body: `{"email":"owner@acme.example","password":"x"}`, status: 401, code: doorward.CodeInvalidCredentials},
+		{why: "no password", body: `{"email":"owner@acme.example"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/logout": {
+		{why: "a frame of another site", header: [2]string{"Sec-Fetch-Site", "same-site"}, status: 403, code: doorward.CodeCrossOrigin},
+	},
+	"GET /api/v2/auth/session": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"GET /api/v2/auth/memberships": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"DELETE /api/v2/auth/memberships/{tenantId}": {
+		{why: "a tenant that one isn't in", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+	},
+	"POST /api/v2/auth/switch-tenant": {
+		{why: "a tenant that one isn't in", who: "OWNER", body: `{"tenantId":"tnt_absent"}`, status: 404, code: doorward.CodeNotFound},
+	},
+	"GET /api/v2/sessions": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"DELETE /api/v2/sessions": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
+	"DELETE /api/v2/sessions/{id}": {
+		{why: "a session that is none of one's own", who: "OWNER", status: 404, code: doorward.CodeNotFound},
+	},
+	"POST /api/v2/auth/forgot-password": {
+		{why: "no address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
+	},
+	"POST /api/v2/auth/reset-password": {
+		{why: "no such token", body: `{"token":` + absentToken + `,"password":"x","confirmPassword":"x"}`, status: 404, code: doorward.CodeResetNotFound},
+	},
+	"POST /api/v2/auth/change-password": {
+		{
+			why: "a wrong password", who: "USER", status: 422, code: doorward.CodeValidationFailed,
+			body: `{"currentPassword":"x","password":"three old paper boats","confirmPassword":"three old paper boats"}`,
+		},
+	},
+}
+
+func pattern(r front.Route) string { return r.Method + " " + r.Path }
+
+// derived are the refusals that a route's line in the table calls for.
+func derived(r front.Route) []refusal {
+	var all []refusal
+	add := func(why, who, body string, status int, code doorward.Code) {
+		all = append(all, refusal{why: why, who: who, body: body, status: status, code: code})
+	}
+	caller := ""
+	if guard := r.Guard.Name(); guard != front.Public().Name() && guard != front.Optional().Name() {
+		add("nobody", "", "{}", 401, doorward.CodeUnauthenticated)
+		add("a session that is over", "ended", "{}", 401, doorward.CodeUnauthenticated)
+		caller = "OWNER"
+		if guard == front.OperatorOnly().Name() {
+			caller = "operator"
+		}
+		for _, who := range strangers(guard) {
+			add("may not", who, "{}", 403, doorward.CodeForbidden)
+		}
+	}
+	if r.Method != http.MethodGet {
+		all = append(all, refusal{why: "another origin", header: [2]string{"Origin", "https://evil.example"}, status: 403, code: doorward.CodeCrossOrigin})
+	}
+	if r.Endpoint.In != nil {
+		add("half a body", caller, "{", 400, doorward.CodeInvalidBody)
+		add("an unknown name", caller, `{"unknown":1}`, 400, doorward.CodeInvalidBody)
+		add("a list", caller, `[]`, 400, doorward.CodeInvalidBody)
+		add("too much", caller, strings.Repeat(" ", front.MaxBody+1), 413, doorward.CodeBodyTooLarge)
+		all = append(all, refusal{why: "no JSON", who: caller, body: "{}", header: [2]string{"Content-Type", "text/plain"}, status: 415, code: doorward.CodeUnsupportedMediaType})
+	}
+	return all
+}
+
+// strangers are the callers that a guard knows and doesn't let in.
+func strangers(guard string) []string {
+	if guard == front.OperatorOnly().Name() {
+		return []string{"VIEWER", "USER", "ADMIN", "OWNER"}
+	}
+	all := []string{"operator"}
+	for _, role := range doorward.Roles {
+		if guard != front.SignedIn().Name() && !role.May(doorward.Action(guard)) {
+			all = append(all, string(role))
+		}
+	}
+	return all
+}
+
+// untested compares the routes with the table: a line for each of the former
+// that lacks an entry, and for each entry that lacks a route.
+func untested(routes []front.Route, table map[string][]refusal) (all []string) {
+	have := map[string]bool{}
+	for _, r := range routes {
+		have[pattern(r)] = true
+		if len(table[pattern(r)]) == 0 {
+			all = append(all, pattern(r)+": no refusal is tested: add one to refusals in routes_test.go")
+		}
+	}
+	for p := range table {
+		if !have[p] {
+			all = append(all, p+": no such route: take it out of refusals in routes_test.go")
+		}
+	}
+	return all
+}
+
+func TestEachRouteHasARefusal(t *testing.T) {
+	for _, fault := range untested(api.Routes(nil), refusals) {
+		t.Error(fault)
+	}
+}
+
+func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
+	routes := api.Routes(nil)
+	planted := front.On("POST /api/v2/planted", front.Public(), front.Endpoint{}, front.Doc{})
+	got := append(untested(append(routes, planted), refusals), untested(routes[1:], refusals)...)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "POST /api/v2/planted: ") || !strings.HasPrefix(got[1], pattern(routes[0])+": ") {
+		t.Errorf("a route without an entry and an entry without a route give %q", got)
+	}
+}
+
+func TestEachRouteRefuses(t *testing.T) {
+	door := doorwardtest.Start(t)
+	acme := door.Tenant("Acme")
+	credentials := map[string]string{"OWNER": "JSESSIONID=" + acme.Owner.Token(), "operator": operatorKey(t, door)}
+	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
+		credentials[role] = "JSESSIONID=" + acme.Join(strings.ToLower(role)+"@acme.example", role).Token()
+	}
+	credentials["ended"] = "JSESSIONID=" + acme.Join("gone@acme.example", "OWNER").Token()
+	send(t, door, "POST", "/api/v2/auth/logout", refusal{who: "ended"}, credentials)
+	for _, r := range api.Routes(nil) {
+		for _, want := range append(derived(r), refusals[pattern(r)]...) {
+			t.Run(pattern(r)+" "+want.why+" "+want.who, func(t *testing.T) {
+				path := strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", "ses_absent").Replace(r.Path)
+				status, body := send(t, door, r.Method, path, want, credentials)
+				if status != want.status || !strings.Contains(body, fmt.Sprintf("%q:%q", "code", want.code)) {
+					t.Errorf("answered %d %s\nwant %d %s", status, body, want.status, want.code)
+				}
+			})
+		}
+	}
+}
+
+func operatorKey(t *testing.T, door *doorwardtest.Server) string {
+	t.Helper()
+	key, err := door.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "Bearer " + key
+}
+
+func send(t *testing.T, door *doorwardtest.Server, method, path string, r refusal, credentials map[string]string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, door.URL+path, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	switch {
+	case r.who == "operator":
+		req.Header.Set("Authorization", credentials[r.who])
+	case r.who != "":
+		req.Header.Set("Cookie", credentials[r.who])
+	}
+	if r.header[0] != "" {
+		req.Header.Set(r.header[0], r.header[1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, text.String()
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares text with a file of testdata, or writes it with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: go test -run %s -update . writes it", err, t.Name())
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s is another one now: if that is meant, go test -run %s -update . and read its diff\n%s", file, t.Name(), diff)
+	}
+}
+
+// The columns of who-may-what.txt.
+var whos = []struct {
+	name string
+	by   doorward.Caller
+}{
+	{"anonymous", doorward.Caller{Kind: doorward.Anonymous}},
+	{"VIEWER", member(doorward.RoleViewer, doorward.UserActive)},
+	{"USER", member(doorward.RoleUser, doorward.UserActive)},
+	{"ADMIN", member(doorward.RoleAdmin, doorward.UserActive)},
+	{"OWNER", member(doorward.RoleOwner, doorward.UserActive)},
+	{"suspended", member(doorward.RoleOwner, doorward.UserSuspended)},
+	{"operator", doorward.OperatorAtTerminal()},
+}
+
+func member(role doorward.Role, status doorward.UserStatus) doorward.Caller {
+	return doorward.Caller{}.As(doorward.User{ID: "usr_own", TenantID: "tnt_own", Role: role, Status: status})
+}
+
+const legend = `# Who may do what, as access.Decide has it. Written by
+#   go test -run TestWhoMayWhat -update .
+#
+# own     an object of the caller's tenant that holds no role
+# higher  one that holds, or is given, the role above the caller's; the role
+#         VIEWER for callers without one, and nothing for an OWNER
+# other   an object of another tenant
+#
+# yes, or the status of the refusal: 401 no credential, 403 refused, 404 as if
+# it weren't there. "suspended" is an OWNER who is. Actions that everybody may
+# do need a proof instead: a password, a code from a mail, the very session.
+
+`
+
+func TestWhoMayWhat(t *testing.T) {
+	var out strings.Builder
+	out.WriteString(legend)
+	row(&out, "action", "object", func(name string, _ doorward.Caller) string { return name })
+	for _, verb := range doorward.Verbs() {
+		for _, kind := range []string{"own", "higher", "other"} {
+			row(&out, string(verb.Action), kind, func(_ string, by doorward.Caller) string {
+				on, exists := object(verb.Action, kind, by.User.Role)
+				if !exists {
+					return "-"
+				}
+				return verdict(t, by, verb.Action, on)
+			})
+		}
+	}
+	out.WriteString("\n# People by the role that they hold, and by the role that they are given.\n\n")
+	for _, verb := range doorward.Verbs() {
+		for _, role := range slices.Backward(doorward.Roles) {
+			if verb.Through == doorward.UserManage {
+				ask(t, &out, verb.Action, "is "+string(role), doorward.Object{TenantID: "tnt_own", Held: role})
+			}
+			if verb.Action == doorward.UserInvite || verb.Action == doorward.UserRole {
+				ask(t, &out, verb.Action, "to "+string(role), doorward.Object{TenantID: "tnt_own", Granted: role})
+			}
+		}
+	}
+	golden(t, "who-may-what.txt", out.String())
+}
+
+// object is one of the kind, as seen by a role, if there is one.
+func object(act doorward.Action, kind string, role doorward.Role) (doorward.Object, bool) {
+	on := doorward.Object{TenantID: "tnt_own"}
+	switch above := slices.Index(doorward.Roles, role) + 1; {
+	case kind == "other":
+		on.TenantID = "tnt_other"
+	case kind == "higher" && above == len(doorward.Roles):
+		return on, false
+	case kind == "higher":
+		on.Held = doorward.Roles[above]
+		if act == doorward.UserInvite || act == doorward.UserRole {
+			on.Granted = on.Held
+		}
+	}
+	return on, true
+}
+
+func ask(t *testing.T, out *strings.Builder, act doorward.Action, object string, on doorward.Object) {
+	t.Helper()
+	row(out, string(act), object, func(_ string, by doorward.Caller) string { return verdict(t, by, act, on) })
+}
+
+func row(out *strings.Builder, action, object string, cell func(name string, by doorward.Caller) string) {
+	line := fmt.Sprintf("%-18s %-10s", action, object)
+	for _, who := range whos {
+		line += fmt.Sprintf(" %-10s", cell(who.name, who.by))
+	}
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
+}
+
+func verdict(t *testing.T, by doorward.Caller, act doorward.Action, on doorward.Object) string {
+	t.Helper()
+	err := access.Decide(by, act, on)
+	if err == nil {
+		return "yes"
+	}
+	var refused *doorward.Error
+	if !errors.As(err, &refused) {
+		t.Fatalf("%s: %v is no *doorward.Error", act, err)
+	}
+	return fmt.Sprint(front.Status(refused.Code))
+}

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/front"
+)
+
+// document is what these tests read of the OpenAPI description.
+type document struct {
+	Paths map[string]map[string]struct {
+		OperationID string `json:"operationId"`
+		Security    []map[string][]string
+		Action      string `json:"x-action"`
+		Responses   map[string]struct {
+			Description string
+			Headers     map[string]any
+			Content     map[string]struct {
+				Schema struct {
+					Ref        string `json:"$ref"`
+					Properties struct{ Code struct{ Enum []string } }
+				}
+			}
+		}
+	}
+}
+
+func describe(t *testing.T) document {
+	t.Helper()
+	text, err := api.Document(api.Routes(nil), "https://door.example", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDocumentIsTheSameEachTime(t *testing.T) {
+	first, err := api.Document(api.Routes(nil), "https://door.example", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		again, err := api.Document(api.Routes(nil), "https://door.example", "test")
+		if err != nil || !bytes.Equal(first, again) {
+			t.Fatalf("another document: %v\n%s", err, cmp.Diff(string(first), string(again)))
+		}
+	}
+}
+
+// Each route is in the document, and says whom it lets in. What is public says
+// so: no word on security would mean the same to a reader as an oversight.
+func TestDocumentSaysWhoMayCall(t *testing.T) {
+	d := describe(t)
+	session, none := map[string][]string{"session": {}}, map[string][]string{}
+	want := map[string][]map[string][]string{
+		front.Public().Name(): {none}, front.Optional().Name(): {session, none}, front.SignedIn().Name(): {session},
+	}
+	ids := map[string]bool{}
+	for _, r := range api.Routes(nil) {
+		op, has := d.Paths[r.Path][strings.ToLower(r.Method)]
+		if !has || op.OperationID == "" || ids[op.OperationID] || op.Action != r.Guard.Name() {
+			t.Errorf("%s %s: described as %+v", r.Method, r.Path, op)
+		}
+		ids[op.OperationID] = true
+		security, special := want[r.Guard.Name()]
+		if !special { // an action: of a session whose role grants it
+			security = want[front.SignedIn().Name()]
+		}
+		if diff := cmp.Diff(security, op.Security); diff != "" {
+			t.Errorf("%s %s: security:\n%s", r.Method, r.Path, diff)
+		}
+	}
+}
+
+// People read the codes of a status in its description, programs in its schema.
+func TestDocumentListsTheCodesTwice(t *testing.T) {
+	for path, item := range describe(t).Paths {
+		for method, op := range item {
+			for status, r := range op.Responses {
+				if status < "400" {
+					continue
+				}
+				schema := r.Content["application/problem+json"].Schema
+				read := strings.Split(strings.ReplaceAll(r.Description, "`", ""), ", ")
+				if !slices.Equal(read, schema.Properties.Code.Enum) || schema.Ref != "#/components/schemas/Problem" {
+					t.Errorf("%s %s %s: %q in words, %+v for programs", method, path, status, r.Description, schema)
+				}
+			}
+		}
+	}
+}
+
+// Each answer has its request's id; who has to wait is told how long.
+func TestDocumentOfHeaders(t *testing.T) {
+	want := map[string][]string{
+		"401": {"WWW-Authenticate", "X-Request-Id"}, "429": {"Retry-After", "X-Request-Id"}, "503": {"Retry-After", "X-Request-Id"},
+	}
+	for path, item := range describe(t).Paths {
+		for method, op := range item {
+			for status, r := range op.Responses {
+				got := slices.Sorted(maps.Keys(r.Headers))
+				if status >= "400" && !slices.Equal(got, orElse(want[status], "X-Request-Id")) {
+					t.Errorf("%s %s %s: headers %q", method, path, status, got)
+				}
+				if status < "400" && !slices.Contains(got, "X-Request-Id") {
+					t.Errorf("%s %s %s: headers %q", method, path, status, got)
+				}
+			}
+		}
+	}
+}
+
+func orElse(names []string, otherwise string) []string {
+	if names == nil {
+		return []string{otherwise}
+	}
+	return names
+}

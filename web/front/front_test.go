@@ -1,0 +1,249 @@
+package front_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/front"
+)
+
+// site is one without features, for routes that need none.
+func site(t testing.TB, log io.Writer, proxies ...string) *front.Site {
+	t.Helper()
+	base, err := url.Parse("http://localhost:8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trusted []netip.Prefix
+	for _, p := range proxies {
+		trusted = append(trusted, netip.MustParsePrefix(p))
+	}
+	return front.New(nil, base, trusted, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
+
+func raw(fn func(ctx context.Context, c *front.Call) error) []front.Route {
+	return []front.Route{front.On("POST /x", front.Public(), front.Raw(fn), front.Doc{})}
+}
+
+func ask(h http.Handler) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/x", strings.NewReader("{}")))
+	return rec
+}
+
+// What goes wrong inside is for the log; the caller gets the id to ask for it.
+func TestDefectsAreAnswered(t *testing.T) {
+	const inside = "the inside of the house"
+	defects := map[string]func(context.Context, *front.Call) error{
+		"a panic":         func(context.Context, *front.Call) error { panic(inside) },
+		"an odd panic":    func(context.Context, *front.Call) error { panic(fmt.Errorf("%w", errors.New(inside))) },
+		"an odd error":    func(context.Context, *front.Call) error { return errors.New(inside) },
+		"a wrapped error": func(context.Context, *front.Call) error { return fmt.Errorf("more: %w", errors.New(inside)) },
+	}
+	for what, fn := range defects {
+		var log bytes.Buffer
+		rec := ask(site(t, &log).Handler(raw(fn)))
+		var problem front.Problem
+		if err := json.Unmarshal(rec.Body.Bytes(), &problem); err != nil || rec.Code != http.StatusInternalServerError || problem.Code != "internal_error" {
+			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
+		}
+		if strings.Contains(rec.Body.String(), inside) {
+			t.Errorf("%s: the answer tells of it: %s", what, rec.Body)
+		}
+		if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), problem.RequestID) {
+			t.Errorf("%s: the log doesn't: %s", what, &log)
+		}
+	}
+}
+
+// Time that runs out is a fault of ours, to be tried again.
+func TestTimeRunsOut(t *testing.T) {
+	for _, cause := range []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("store: %w", context.DeadlineExceeded)} {
+		rec := ask(site(t, io.Discard).Handler(raw(func(ctx context.Context, _ *front.Call) error {
+			if _, limited := ctx.Deadline(); !limited {
+				t.Error("the work on a request has no time limit")
+			}
+			return cause
+		})))
+		if rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" {
+			t.Errorf("%v: %d %v %s", cause, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+}
+
+// A panic in the middle of an answer can't be turned into another one.
+func TestPanicInTheMiddle(t *testing.T) {
+	var log bytes.Buffer
+	rec := ask(site(t, &log).Handler(raw(func(_ context.Context, c *front.Call) error {
+		fmt.Fprint(c.W, "half")
+		panic("in the middle")
+	})))
+	if rec.Body.String() != "half" || !strings.Contains(log.String(), "in the middle") {
+		t.Errorf("%d %s\nlog: %s", rec.Code, rec.Body, &log)
+	}
+}
+
+// The server's own way to cut a connection is left alone.
+func TestAbortedAnswers(t *testing.T) {
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("the panic became %v", p)
+		}
+	}()
+	ask(site(t, io.Discard).Handler(raw(func(context.Context, *front.Call) error { panic(http.ErrAbortHandler) })))
+}
+
+// everything is a body with a member of each kind.
+type everything struct {
+	Text    string     `json:"text"`
+	Number  *front.Int `json:"number,omitempty"`
+	Plain   int8       `json:"plain"`
+	Yes     bool       `json:"yes"`
+	List    []string   `json:"list,omitempty"`
+	Objects []struct {
+		Name string `json:"name"`
+	} `json:"objects,omitempty"`
+}
+
+// Whatever the body is, the answer is one of those that a body may have, and a
+// body that passes means one thing: written out again, it is the same.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{
+		`{"text":"a","number":7,"plain":1,"yes":true,"list":["a"],"objects":[{"name":"x"}]}`, `{}`, ``, `null`, `[]`, `{"text":null}`, `{"Text":""}`,
+		`{"text":"a","text":"b"}`, `{"number":1e1}`, `{"number":99999999999999999999}`, `{"plain":128}`, `{"text":"\u0000"}`, `{"text":"\ud800"}`,
+		"\ufeff{}", "{}\x00", `{"te\u0078t":""}`, `{"objects":[{"name":""},{"nam":""}]}`, strings.Repeat(`{"objects":[`, 40), "{\"text\":\"\xff\"}",
+	} {
+		f.Add([]byte(body), "application/json", "")
+	}
+	f.Add([]byte(`{}`), "application/json;charset=utf-8;charset=utf-16", "gzip")
+	f.Add([]byte(`{}`), "text/plain", "identity")
+	echo := func(_ context.Context, _ *front.Call, in everything) (everything, error) { return in, nil }
+	h := site(f, io.Discard).Handler([]front.Route{front.On("POST /x", front.Public(), front.JSON(http.StatusOK, echo), front.Doc{})})
+	post := func(body []byte, contentType, encoding string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(http.MethodPost, "/x", bytes.NewReader(body))
+		req.Header.Set("Content-Type", contentType)
+		if encoding != "" {
+			req.Header.Set("Content-Encoding", encoding)
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, req)
+		return rec
+	}
+	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding string) {
+		rec := post(body, contentType, encoding)
+		switch rec.Code {
+		case http.StatusOK:
+			again := post(rec.Body.Bytes(), "application/json", "")
+			if encoding != "" || again.Code != http.StatusOK || !bytes.Equal(again.Body.Bytes(), rec.Body.Bytes()) {
+				t.Errorf("%q passes as %s, which becomes %d %s", body, rec.Body, again.Code, again.Body)
+			}
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+			var problem front.Problem
+			if err := json.Unmarshal(rec.Body.Bytes(), &problem); err != nil || problem.Status != rec.Code {
+				t.Errorf("%q: %s %v", body, rec.Body, err)
+			}
+		default:
+			t.Errorf("%q of type %q, encoding %q: %d %s", body, contentType, encoding, rec.Code, rec.Body)
+		}
+	})
+}
+
+// Whatever stands in the Cookie headers, the candidates are different tokens
+// that a cookie parser finds there too, and a sole credential is the only one.
+func FuzzSessionTokens(f *testing.F) {
+	token, other := secret.New().Reveal(), secret.New().Reveal()
+	for _, line := range []string{
+		"", "JSESSIONID=" + token, "JSESSIONID=" + token + "; JSESSIONID=" + other, "JSESSIONID=" + token + ";JSESSIONID=" + token,
+		`JSESSIONID="` + token + `"`, "a=b;\tJSESSIONID=" + token + " ;c", "JSESSIONID=0123456789ABCDEF.node1; JSESSIONID=" + token,
+		"jsessionid=" + token, "JSESSIONID = " + token, "JSESSIONID=" + token + "=", "xJSESSIONID=" + token, "JSESSIONID=JSESSIONID=" + token,
+		";;;=;==;JSESSIONID", "JSESSIONID=" + token + ", JSESSIONID=" + other, `a="; JSESSIONID=` + token + `"`,
+	} {
+		f.Add(line, "JSESSIONID="+token)
+		f.Add(line, "")
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		r := &http.Request{Header: http.Header{"Cookie": {first, second}}}
+		var found []string
+		for _, candidate := range front.SessionTokens(r) {
+			text := candidate.Reveal()
+			if slices.Contains(found, text) || !strings.Contains(first+"\n"+second, "JSESSIONID="+text) {
+				t.Errorf("%q, %q: candidate %s a second time, or not there", first, second, text)
+			}
+			found = append(found, text)
+		}
+		if strings.Count(first+second, ";") < 1000 { // the parser gives up at some number
+			for _, text := range found {
+				if !slices.ContainsFunc(r.CookiesNamed(front.SessionCookie), func(c *http.Cookie) bool { return c.Value == text && !c.Quoted }) {
+					t.Errorf("%q, %q: net/http knows no cookie %s", first, second, text)
+				}
+			}
+		}
+		one := &http.Request{Header: http.Header{"Cookie": {first}}}
+		if sole, ok := front.OneCredential(one); ok {
+			if all := front.SessionTokens(one); len(all) != 1 || all[0].Hash() != sole.Hash() {
+				t.Errorf("%q: the sole credential isn't that of %d", first, len(all))
+			}
+		}
+	})
+}
+
+// The client's address is the connection's, unless that is a trusted proxy's;
+// and what a client writes into X-Forwarded-For itself counts for nothing.
+func FuzzClientIP(f *testing.F) {
+	for _, hops := range []string{
+		"", "203.0.113.5", "1.1.1.1, 203.0.113.5", "203.0.113.5, 10.0.0.2", "10.0.0.2,10.0.0.3", "unknown", "[2001:db8::1]:80", "::ffff:10.0.0.1",
+		"fe80::1%eth0", ",,,", "203.0.113.5:port", "999.1.1.1", " 203.0.113.5 ", "203.0.113.5, \x00",
+	} {
+		f.Add("10.0.0.1:4711", hops, "6.6.6.6")
+		f.Add("198.51.100.1:4711", hops, "10.0.0.9")
+	}
+	f.Add("[::1]:80", "203.0.113.5", "")
+	f.Add("@", "203.0.113.5", "")
+	trusted := []string{"10.0.0.0/8", "::1/128"}
+	var ip string
+	h := site(f, io.Discard, trusted...).Handler(raw(func(_ context.Context, c *front.Call) error {
+		ip = c.Caller.IP
+		return nil
+	}))
+	client := func(remote, forwarded string) string {
+		req := httptest.NewRequest(http.MethodPost, "/x", http.NoBody)
+		req.RemoteAddr = remote
+		req.Header["X-Forwarded-For"] = []string{forwarded}
+		h.ServeHTTP(httptest.NewRecorder(), req)
+		return ip
+	}
+	f.Fuzz(func(t *testing.T, remote, forwarded, made string) {
+		direct := client(remote, "")
+		got := client(remote, forwarded)
+		switch {
+		case got == direct:
+		case !within(direct, trusted):
+			t.Errorf("%q, %q: a stranger's hops are believed: %q", remote, forwarded, got)
+		default:
+			if addr, err := netip.ParseAddr(got); err != nil || addr.String() != got || addr.Zone() != "" || addr.Is4In6() {
+				t.Errorf("%q, %q: %q is no address in its one spelling", remote, forwarded, got)
+			}
+		}
+		if lied := client(remote, made+","+forwarded); lied != got && !within(got, trusted) {
+			t.Errorf("%q, %q becomes %q instead of %q by writing %q before it", remote, forwarded, lied, got, made)
+		}
+	})
+}
+
+func within(addr string, networks []string) bool {
+	ip, err := netip.ParseAddr(addr)
+	return err == nil && slices.ContainsFunc(networks, func(n string) bool { return netip.MustParsePrefix(n).Contains(ip) })
+}

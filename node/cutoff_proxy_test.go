@@ -1,0 +1,125 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/faultproxy"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// lease is that of the nodes here: the longest, so that a node that only polls
+// is well told from one that hears notifications.
+const lease = 2 * time.Second
+
+func TestNodeCutOffFromTheDatabase(t *testing.T) {
+	for name, cut := range map[string]func(*faultproxy.Proxy){
+		"held":    (*faultproxy.Proxy).Hold,
+		"dropped": (*faultproxy.Proxy).Drop,
+		"reset":   (*faultproxy.Proxy).Break,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := pgtest.DSN(t)
+			f := startFleet(t, mustBuild(t), dsn, 1, "--revocation-lease", lease.String())
+			c := &cutOff{load: newLoad(t, f.nodes, dsn, 2), proxy: f.proxies[0]}
+			c.stays, c.goes = c.login(0, c.history.people[0]), c.login(0, c.history.people[1])
+			if c.stays == nil || c.goes == nil {
+				t.Fatal("nobody can sign in")
+			}
+			cut(c.proxy)
+			c.endures(t)
+			c.proxy.Heal()
+			c.recovers(t)
+			c.hearsAgain(t)
+			demand(t, c.history.judge())
+			cut(c.proxy)
+			f.nodes[0].stop() // which is to work without the database, too
+		})
+	}
+}
+
+// cutOff is a node with two sessions in its memory; one of them is revoked
+// behind its back.
+type cutOff struct {
+	*load
+	proxy       *faultproxy.Proxy
+	stays, goes *session
+}
+
+// endures: from memory while the lease lasts, and after it nothing but 503.
+// Memory is good until the lease after the last poll, which was sent before the
+// cut; so this holds however slow the machine is.
+func (c *cutOff) endures(t *testing.T) {
+	t.Helper()
+	over := c.now() + lease
+	c.operate(c.byHand, c.goes.of, "suspend")
+	for c.now() < over+lease {
+		for _, s := range []*session{c.stays, c.goes} {
+			r := c.check(0, s)
+			if r.from > over && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
+				t.Fatalf("%v after the end of the lease: %d (Retry-After %q), want 503 and when to come again", r.from-over, r.status, r.header.Get("Retry-After"))
+			}
+		}
+		wait(t.Context(), 5*time.Millisecond)
+	}
+}
+
+// recovers: by itself, and knowing what was revoked.
+func (c *cutOff) recovers(t *testing.T) {
+	t.Helper()
+	for healed := c.now(); ; wait(t.Context(), 20*time.Millisecond) {
+		live, dead := c.check(0, c.stays), c.check(0, c.goes)
+		if live.status == http.StatusOK && dead.status == http.StatusUnauthorized {
+			t.Logf("well again after %v", c.now()-healed)
+			return
+		}
+		if c.now()-healed > patience {
+			t.Fatalf("the node does not recover within %v: %d and %d, want 200 and 401\n%s", patience, live.status, dead.status, c.nodes[0].tail())
+		}
+	}
+}
+
+// hearsAgain: a node that hears notifications has a change applied in
+// milliseconds, one that polls only in a quarter of its lease on average the
+// half of that. It tries for long, for the sake of slow machines, but luck does
+// not get it through.
+func (c *cutOff) hearsAgain(t *testing.T) {
+	t.Helper()
+	const polled = lease / 4 / 2
+	var took []time.Duration
+	for began := c.now(); c.now()-began < 2*patience; {
+		took = append(took, c.revoke(t))
+		if n := len(took); n >= 20 && median(took[n-20:]) < polled/2 {
+			t.Logf("20 revocations at %v in the median, after %d", median(took[n-20:]), n-20)
+			return
+		}
+	}
+	t.Errorf("revocations take %v in the median: the node has become deaf to notifications", median(took))
+}
+
+// revoke returns how long the node took to apply a change.
+func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
+	t.Helper()
+	by := doorward.OperatorAtTerminal()
+	by.Revoked = func(_ int, d time.Duration) { took = d }
+	found, err := c.operator.App.Users.Find(context.Background(), c.goes.of.email, "")
+	if err == nil {
+		_, err = c.operator.App.Users.Suspend(context.Background(), by, found[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
+func median(d []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(d))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/faultproxy"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// TestFailover loses the primary under load and promotes its synchronous
+// standby. Nodes that are told of both find the new one by themselves; what was
+// answered before still holds, and meanwhile the answer is 503, never 401.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	t.Run("the server dies", func(t *testing.T) {
+		t.Parallel()
+		pair := pgtest.StartPair(t)
+		dsn := pair.DSN(t)
+		failOver(t, dsn, dsn, pair, func() { pair.Primary.Kill(t) })
+	})
+	t.Run("the machine vanishes", func(t *testing.T) {
+		t.Parallel()
+		pair := pgtest.StartPair(t)
+		dsn := pair.DSN(t)
+		_, rest, _ := strings.Cut(dsn, "@")
+		primary, _, _ := strings.Cut(rest, ",")
+		proxy, err := faultproxy.New(primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(proxy.Close)
+		failOver(t, dsn, strings.Replace(dsn, primary, proxy.Addr(), 1), pair, func() {
+			proxy.Drop()
+			pair.Primary.Kill(t)
+		})
+	})
+}
+
+// failOver runs two nodes; dsn is the operator's, nodesDSN theirs.
+func failOver(t *testing.T, dsn, nodesDSN string, pair *pgtest.Pair, strike func()) {
+	t.Helper()
+	program := mustBuild(t)
+	nodes := []*process{serve(t, program, nodesDSN), serve(t, program, nodesDSN)}
+	l := newLoad(t, nodes, dsn, 20)
+	n := newNemesis(&fleet{nodes: nodes}, l)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.run(ctx, 3, 8)
+	wait(ctx, 3*time.Second)
+	dead := l.now()
+	strike()
+	wait(ctx, 2*time.Second)
+	pair.Standby.Promote(t)
+	promoted := l.now()
+	for _, node := range []int{0, 1, operatorNode} {
+		l.suffered(fault{span{dead, promoted}, node, "failover"})
+	}
+	for node := range nodes {
+		t.Logf("node %d reads and is read again %v after the promotion", node, n.awaitWell(node))
+	}
+	wait(ctx, 3*time.Second)
+	v := l.finish(stop)
+	l.report(v)
+	l.reportGap(dead, promoted)
+	demand(t, v)
+}
+
+// reportGap says how long the failover was felt.
+func (l *load) reportGap(dead, promoted time.Duration) {
+	l.t.Helper()
+	for node := range l.nodes {
+		first, last := time.Duration(0), time.Duration(0)
+		for _, p := range l.history.probes {
+			if p.node == node && p.status == http.StatusServiceUnavailable && p.from > dead-time.Second {
+				if first == 0 {
+					first = p.from
+				}
+				last = max(last, p.to)
+			}
+		}
+		l.t.Logf("node %d: 503 for %v, from %v after the death of the primary to %v after the promotion, which came after %v",
+			node, (last - first).Round(time.Millisecond), (first - dead).Round(time.Millisecond), (last - promoted).Round(time.Millisecond), (promoted - dead).Round(time.Millisecond))
+	}
+}

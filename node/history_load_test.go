@@ -1,0 +1,510 @@
+//go:build linux
+
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/node"
+)
+
+// load is what the clients of an installation do, all at once and at random,
+// and the history of it.
+type load struct {
+	t        *testing.T
+	nodes    []*process
+	operator *node.Node // acts on the database as a command does
+	dsn      string     // the operator's
+	epoch    time.Time
+	http     []*http.Client // for each node
+	version  atomic.Int64   // makes passwords different
+
+	running sync.WaitGroup
+	volleys chan struct{} // bounds them
+
+	mu      sync.Mutex // of what follows, the people's fields included
+	history history
+	live    []*session // not known to have ended
+	ended   []*session // the last ones that were
+	took    []revocation
+	did     map[string]int // how often each of everything has succeeded
+	swept   int            // how many probes there were before the sweep
+}
+
+// revocation is what an answer says of how long it took to hold everywhere.
+type revocation struct {
+	span
+	ms float64
+}
+
+// The operator's calls are in the history under a node of their own.
+const operatorNode = -1
+
+// newLoad makes the people and their tenant in the database of the nodes.
+func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
+	t.Helper()
+	l := &load{t: t, nodes: nodes, dsn: dsn, epoch: time.Now(), volleys: make(chan struct{}, 400), did: map[string]int{}}
+	for range nodes {
+		l.http = append(l.http, &http.Client{
+			Transport: &http.Transport{MaxIdleConnsPerHost: 500, DisableCompression: true},
+			Timeout:   20 * time.Second, // longer than a node is ever stopped
+		})
+	}
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn))
+	acme := door.Tenant("Acme")
+	for i := range people {
+		joined := acme.Join(fmt.Sprintf("user%d@acme.example", i), "USER")
+		l.history.people = append(l.history.people, newPerson(joined.Email, "USER"))
+	}
+	door.Stop()
+	l.operator = openOperator(t, dsn)
+	return l
+}
+
+// newPerson is somebody whom doorwardtest has made.
+func newPerson(email, role string) *person {
+	begun := func(value string) register { return register{{act{known: true}, value}} }
+	return &person{email: email, role: begun(role), status: begun("active"), password: begun(doorwardtest.Password)}
+}
+
+// openOperator opens the database as a command does, to act without the start
+// of a process each time.
+func openOperator(t *testing.T, dsn string) *node.Node {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	transport, err := smtp.Open("log:", "Doorward <no-reply@localhost>", quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Open(context.Background(), node.Config{
+		Database: dsn, Migrate: true, Listen: "localhost:0", Transport: transport,
+		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour},
+		SessionsInMemory: 1000, Lease: time.Second,
+		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
+		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		Clock: time.Now, Log: quiet,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+func (l *load) now() time.Duration { return time.Since(l.epoch) }
+
+// reply is the answer to a call; its status is 0 when there was none.
+type reply struct {
+	span
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call asks a node, with a session unless token is empty.
+func (l *load) call(node int, method, path, token string, body any) reply {
+	var text []byte
+	if body != nil {
+		text, _ = json.Marshal(body)
+	}
+	req, err := http.NewRequest(method, l.nodes[node].url()+path, bytes.NewReader(text))
+	if err != nil {
+		panic(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+token)
+	}
+	r := reply{span: span{from: l.now()}}
+	if res, err := l.http[node].Do(req); err == nil {
+		if r.body, err = io.ReadAll(res.Body); err == nil {
+			r.status, r.header = res.StatusCode, res.Header
+		}
+		res.Body.Close()
+	}
+	r.to = l.now()
+	return r
+}
+
+// note adds what the answer says about the session to the history.
+func (l *load) note(s *session, node int, action string, r reply) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	role := ""
+	if r.header != nil {
+		role = r.header.Get("X-Auth-Role")
+	}
+	l.history.probes = append(l.history.probes, probe{r.span, s, node, action, r.status, role})
+	if r.status == http.StatusUnauthorized {
+		l.bury(s)
+	}
+}
+
+// bury takes a session from those that are live. The caller holds the lock.
+func (l *load) bury(s *session) {
+	if i := slices.Index(l.live, s); i >= 0 {
+		l.live[i] = l.live[len(l.live)-1]
+		l.live = l.live[:len(l.live)-1]
+		l.ended = append(l.ended[max(0, len(l.ended)-63):], s)
+	}
+}
+
+// pick returns a session to check: one that lives or has just ended.
+func (l *load) pick() *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from := l.live
+	if len(from) == 0 || len(l.ended) > 0 && rand.IntN(6) == 0 {
+		from = l.ended
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	return from[rand.IntN(len(from))]
+}
+
+func (l *load) pickLive() *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.live) == 0 {
+		return nil
+	}
+	return l.live[rand.IntN(len(l.live))]
+}
+
+func (l *load) pickPerson() *person { return l.history.people[rand.IntN(len(l.history.people))] }
+
+func (l *load) pickNode() int { return rand.IntN(len(l.nodes)) }
+
+var actions = []string{"", "message.read", "message.send", "user.invite"}
+
+func (l *load) check(node int, s *session) reply {
+	action := actions[rand.IntN(len(actions))]
+	path := "/api/v2/access/check"
+	if action != "" {
+		path += "?action=" + action
+	}
+	r := l.call(node, http.MethodGet, path, s.token, nil)
+	l.note(s, node, action, r)
+	return r
+}
+
+// checkAlways checks random sessions on one node.
+func (l *load) checkAlways(ctx context.Context, node int) {
+	for ctx.Err() == nil {
+		s := l.pick()
+		if s == nil || l.check(node, s).status == 0 {
+			wait(ctx, 20*time.Millisecond)
+			continue
+		}
+		wait(ctx, time.Millisecond)
+	}
+}
+
+// volley checks sessions on every node right after a call that may have ended
+// them: the checks that a stale memory would get wrong.
+func (l *load) volley(sessions ...*session) {
+	for _, s := range sessions[:min(3, len(sessions))] {
+		for node := range l.nodes {
+			select {
+			case l.volleys <- struct{}{}:
+			default:
+				continue // a node is stopped, and enough wait for it
+			}
+			l.running.Go(func() {
+				l.check(node, s)
+				<-l.volleys
+			})
+		}
+	}
+}
+
+// login opens a session with a password that is, may be or was right.
+func (l *load) login(node int, p *person) *session {
+	l.mu.Lock()
+	now := l.now()
+	possible := p.password.possible(span{now, now})
+	password := possible[rand.IntN(len(possible))]
+	if rand.IntN(30) == 0 {
+		password = p.password[rand.IntN(len(p.password))].value
+	}
+	l.mu.Unlock()
+	r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": password})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	see := func(what string, from *register, value string, not bool) {
+		l.history.reads = append(l.history.reads, read{r.span, fmt.Sprintf("login of %s on node %d answers %d (%s)", p.email, node, r.status, what), from, value, not})
+	}
+	switch r.status {
+	case http.StatusOK:
+		var answer struct {
+			Token string
+			User  struct{ Role string }
+		}
+		if err := json.Unmarshal(r.body, &answer); err != nil {
+			l.t.Errorf("login: %v", err)
+			return nil
+		}
+		see("password", &p.password, password, false)
+		see("status", &p.status, "active", false)
+		see("role "+answer.User.Role, &p.role, answer.User.Role, false)
+		s := &session{span: r.span, of: p, token: answer.Token}
+		p.sessions, l.live = append(p.sessions, s), append(l.live, s)
+		return s
+	case http.StatusUnauthorized:
+		see("password", &p.password, password, true)
+	case http.StatusForbidden:
+		see("password", &p.password, password, false)
+		see("status", &p.status, "suspended", false)
+	}
+	return nil
+}
+
+// end records a call that ends sessions and checks those that are concerned.
+// It reports whether the call has succeeded.
+func (l *load) end(node int, r reply, p *person, one, but *session) bool {
+	known := r.status == http.StatusNoContent
+	if refused := r.status >= 400 && r.status < 500; refused {
+		return false // it did nothing
+	}
+	l.mu.Lock()
+	e := ending{act{r.span, node, known}, one, but}
+	p.endings = append(p.endings, e)
+	var concerned []*session
+	for _, s := range p.sessions {
+		if surely, _ := e.ends(s); surely && known {
+			if slices.Contains(l.live, s) {
+				concerned = append(concerned, s)
+			}
+			l.bury(s)
+		}
+	}
+	if ms, err := strconv.ParseFloat(r.header.Get("X-Revocation-Ms"), 64); known && err == nil {
+		l.took = append(l.took, revocation{r.span, ms})
+	}
+	l.mu.Unlock()
+	l.volley(concerned...)
+	return known
+}
+
+// logout ends a session and, as a client does, asks again elsewhere when the
+// answer says nothing.
+func (l *load) logout(s *session) {
+	for range 4 {
+		node := l.pickNode()
+		r := l.call(node, http.MethodPost, "/api/v2/auth/logout", s.token, nil)
+		if l.count("logout", l.end(node, r, s.of, s, nil)) {
+			return
+		}
+	}
+}
+
+// with makes a call with a session. The answer tells of the session, too.
+func (l *load) with(s *session, node int, method, path string, body any) reply {
+	r := l.call(node, method, path, s.token, body)
+	l.note(s, node, "", r)
+	return r
+}
+
+func (l *load) endOthers(s *session, node int) {
+	l.count("end others", l.end(node, l.with(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.of, nil, s))
+}
+
+// endOneOfOwn ends another session of the same person, which tells its id.
+func (l *load) endOneOfOwn(s *session, node int) {
+	l.mu.Lock()
+	other := s.of.sessions[rand.IntN(len(s.of.sessions))]
+	l.mu.Unlock()
+	id := l.check(node, other).header.Get("X-Auth-Session")
+	if id != "" {
+		l.count("end one of own", l.end(node, l.with(s, node, http.MethodDelete, "/api/v2/sessions/"+id, nil), s.of, other, nil))
+	}
+}
+
+func (l *load) changePassword(s *session, node int) {
+	p := s.of
+	next := fmt.Sprintf("llama %d grazes quietly", l.version.Add(1))
+	l.mu.Lock()
+	now := l.now()
+	possible := p.password.possible(span{now, now})
+	l.mu.Unlock()
+	r := l.with(s, node, http.MethodPost, "/api/v2/auth/change-password",
+		map[string]string{"currentPassword": possible[rand.IntN(len(possible))], "password": next, "confirmPassword": next})
+	if r.status >= 400 && r.status < 500 {
+		return
+	}
+	l.mu.Lock()
+	p.password = append(p.password, write{act{r.span, node, r.status == http.StatusNoContent}, next})
+	l.mu.Unlock()
+	l.count("change password", l.end(node, r, p, nil, s))
+}
+
+// count counts what has succeeded.
+func (l *load) count(what string, ok bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ok {
+		l.did[what]++
+	}
+	return ok
+}
+
+// everything is what the load does. A call that never succeeds would make the
+// history poorer without a word: all of its outcomes would be in doubt.
+var everything = []string{"logout", "end others", "end one of own", "change password", "by hand", "by command"}
+
+// change does something at random that people do to their sessions.
+func (l *load) change() {
+	s, node := l.pickLive(), l.pickNode()
+	if p := l.pickPerson(); s == nil || l.lives(p) < 4 {
+		l.login(node, p)
+		return
+	}
+	switch n := rand.IntN(20); {
+	case n < 14:
+		l.logout(s)
+	case n < 16:
+		l.endOneOfOwn(s, node)
+	case n < 18:
+		l.endOthers(s, node)
+	default:
+		l.changePassword(s, node)
+	}
+}
+
+func (l *load) lives(p *person) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.live {
+		if s.of == p {
+			n++
+		}
+	}
+	return n
+}
+
+// operateAtRandom does something that an operator does to people.
+func (l *load) operateAtRandom(do func(email, what string) error) {
+	what := []string{"suspend", "resume", "resume", "ADMIN", "USER", "USER", "VIEWER"}[rand.IntN(7)]
+	l.operate(do, l.pickPerson(), what)
+}
+
+// operate suspends or resumes somebody or gives a role; do makes the call.
+func (l *load) operate(do func(email, what string) error, p *person, what string) {
+	during := span{from: l.now()}
+	err := do(p.email, what)
+	during.to = l.now()
+	a := act{during, operatorNode, err == nil}
+	l.mu.Lock()
+	switch what {
+	case "suspend":
+		p.status = append(p.status, write{a, "suspended"})
+	case "resume":
+		p.status = append(p.status, write{a, "active"})
+	default:
+		p.role = append(p.role, write{a, what})
+	}
+	var concerned []*session
+	for _, s := range l.live {
+		if s.of == p {
+			concerned = append(concerned, s)
+		}
+	}
+	if what == "suspend" {
+		p.endings = append(p.endings, ending{act: a})
+		for _, s := range concerned {
+			l.bury(s)
+		}
+	}
+	l.mu.Unlock()
+	l.volley(concerned...)
+}
+
+// byHand is the operator in this process.
+func (l *load) byHand(email, what string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	found, err := l.operator.App.Users.Find(ctx, email, "")
+	if err != nil {
+		return err
+	}
+	switch by := doorward.OperatorAtTerminal(); what {
+	case "suspend":
+		_, err = l.operator.App.Users.Suspend(ctx, by, found[0])
+	case "resume":
+		err = l.operator.App.Users.Resume(ctx, by, found[0])
+	default:
+		err = l.operator.App.Users.SetRole(ctx, by, found[0], doorward.Role(what))
+	}
+	l.count("by hand", err == nil)
+	return err
+}
+
+// byCommand is the operator at a terminal.
+func (l *load) byCommand(email, what string) error {
+	args := []string{"user", "set-role", email, "--role", what}
+	if what == "suspend" || what == "resume" {
+		args = []string{"user", what, email}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := exec.CommandContext(ctx, l.nodes[0].program, append(args, "--database", l.dsn)...).Run()
+	l.count("by command", err == nil)
+	return err
+}
+
+// run starts everything that goes on until ctx ends.
+func (l *load) run(ctx context.Context, checkers, changers int) {
+	always := func(pause time.Duration, do func()) {
+		l.running.Go(func() {
+			for ctx.Err() == nil {
+				do()
+				wait(ctx, pause)
+			}
+		})
+	}
+	for node := range l.nodes {
+		for range checkers {
+			l.running.Go(func() { l.checkAlways(ctx, node) })
+		}
+	}
+	for range changers {
+		always(5*time.Millisecond, l.change)
+	}
+	always(30*time.Millisecond, func() { l.operateAtRandom(l.byHand) })
+	always(500*time.Millisecond, func() { l.operateAtRandom(l.byCommand) })
+}
+
+// sweep checks every session that ever was on every node, once all is quiet:
+// nothing may have been lost or come back.
+func (l *load) sweep() {
+	l.swept = len(l.history.probes)
+	for _, p := range l.history.people {
+		for _, s := range p.sessions {
+			for node := range l.nodes {
+				l.check(node, s)
+			}
+		}
+	}
+}

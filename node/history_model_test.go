@@ -1,0 +1,401 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A history is what the clients of an installation saw: calls with the instants
+// of their beginning and end, by the one monotonic clock of the test process,
+// and their answers. judge holds it against the contract.
+//
+// No order of calls that were under way at the same time is assumed, and none
+// is searched for: each answer is judged by itself against all the writes of the
+// person concerned. That is weaker than linearizability by one thing, that two
+// checks may see a change and then not see it while the changing call is still
+// under way, and it is all that the contract promises: what counts is the
+// answer to the call that revokes. In return the verdict is exact and takes no
+// longer than reading the history.
+
+// span is when a call was under way. What it did happened somewhere within.
+type span struct{ from, to time.Duration }
+
+func (s span) String() string {
+	return fmt.Sprintf("%v..%v", s.from.Round(time.Millisecond), s.to.Round(time.Millisecond))
+}
+
+func (s span) before(other span) bool { return s.to < other.from }
+
+// act is a call that changes something. One that isn't known to have succeeded
+// did so somewhere within the span, or not at all; see history.resolve.
+type act struct {
+	span
+	node  int
+	known bool
+}
+
+// write gives a register a value.
+type write struct {
+	act
+	value string
+}
+
+// register is something of a person that calls set and that answers depend on:
+// the role, the status, the password. Its first write is how it began.
+type register []write
+
+// possible returns the values that a read may see: what a write has set that
+// began before the read ended, unless another write followed it for certain and
+// was answered before the read began.
+func (r register) possible(read span) []string {
+	followed := time.Duration(-1 << 62) // the latest beginning of a write answered before
+	for _, w := range r {
+		if w.known && w.before(read) {
+			followed = max(followed, w.from)
+		}
+	}
+	var values []string
+	for _, w := range r {
+		if w.from <= read.to && w.to >= followed {
+			values = append(values, w.value)
+		}
+	}
+	return values
+}
+
+// session is one that a login has opened, whose answer arrived.
+type session struct {
+	span
+	of    *person
+	token string
+}
+
+// ending is a call that ends one session, or all that the person has but one.
+type ending struct {
+	act
+	one *session // nil: all
+	but *session // may be nil
+}
+
+func (e ending) String() string {
+	what, outcome := "all sessions", "answered"
+	if e.one != nil {
+		what = "one session"
+	}
+	if !e.known {
+		outcome = "in doubt"
+	}
+	return fmt.Sprintf("%s by node %d at %v, %s", what, e.node, e.span, outcome)
+}
+
+// ends reports whether the call ended the session for certain, if it has
+// succeeded, and whether it may have.
+func (e ending) ends(s *session) (surely, perhaps bool) {
+	switch {
+	case e.one != nil:
+		return e.one == s, e.one == s
+	case e.but == s || e.before(s.span):
+		return false, false
+	}
+	return s.before(e.span), true
+}
+
+// person is somebody with everything that calls have done to them.
+type person struct {
+	email    string
+	sessions []*session
+	endings  []ending
+	role     register
+	status   register
+	password register
+}
+
+// probe is any call with a session whose answer says whether the session is
+// good, and perhaps what the role is.
+type probe struct {
+	span
+	on     *session
+	node   int
+	action string // what was asked, or empty
+	status int    // of HTTP; 0 when there was no answer
+	role   string // as answered, or empty
+}
+
+// read is an answer that rests on a register.
+type read struct {
+	span
+	what  string
+	from  *register
+	value string
+	not   bool // the answer says that the value is another one
+}
+
+// fault is a time during which a node was not as it should be.
+type fault struct {
+	span
+	node int
+	name string
+}
+
+type history struct {
+	people []*person
+	probes []probe
+	reads  []read
+	faults []fault
+}
+
+// zombie is how long after its last sign a call that failed may still take
+// effect while nothing holds it up: a COMMIT on its way. It is generous.
+const zombie = 5 * time.Second
+
+// unknown returns until when a call may take effect that ended at an instant
+// without an answer that says what it did. Faults of the node hold it up: a
+// stopped process goes on where it was, and a network sends again.
+func (h *history) unknown(node int, ended time.Duration) time.Duration {
+	until := ended + zombie
+	for again := true; again; {
+		again = false
+		for _, f := range h.faults {
+			if f.node == node && f.from < until && f.to+zombie > until {
+				until, again = f.to+zombie, true
+			}
+		}
+	}
+	return until
+}
+
+// resolve gives the acts of unknown outcome the time that they may have taken.
+// It comes once, before judge.
+func (h *history) resolve() {
+	late := func(a *act) {
+		if !a.known {
+			a.to = h.unknown(a.node, a.to)
+		}
+	}
+	for _, p := range h.people {
+		for i := range p.endings {
+			late(&p.endings[i].act)
+		}
+		for _, r := range []register{p.role, p.status, p.password} {
+			for i := range r {
+				late(&r[i].act)
+			}
+		}
+	}
+}
+
+// verdict counts what must not be. A run is good when all three are 0.
+type verdict struct {
+	stale    int // an ended session was accepted
+	refused  int // a live session was told 401
+	old      int // an answer rested on a role, status or password that was replaced
+	examples []string
+}
+
+func (v verdict) good() bool { return v.stale+v.refused+v.old == 0 }
+
+func (v *verdict) find(counter *int, format string, args ...any) {
+	*counter++
+	if len(v.examples) < 20 {
+		v.examples = append(v.examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// judge holds every answer against the contract:
+//
+//   - a check that began after a call had been answered that ended its session
+//     is not accepted;
+//   - a check whose session no call that had begun before the check's end can
+//     have ended is not told 401;
+//   - no answer rests on a value that had been replaced, by a call that was
+//     answered, before the question was asked.
+//
+// No answer, and 503, are always allowed here.
+func (h *history) judge() verdict {
+	var v verdict
+	for _, c := range h.probes {
+		h.judgeSession(&v, c)
+		h.judgeRole(&v, c)
+	}
+	for _, r := range h.reads {
+		possible := r.from.possible(r.span)
+		seen := slices.Contains(possible, r.value)
+		if !r.not && !seen || r.not && seen && len(slices.Compact(possible)) == 1 {
+			v.find(&v.old, "at %v: %s, but only %q was possible", r.span, r.what, possible)
+		}
+	}
+	return v
+}
+
+func (h *history) judgeSession(v *verdict, c probe) {
+	surely, perhaps := false, false
+	for _, e := range c.on.of.endings {
+		ended, may := e.ends(c.on)
+		surely = surely || ended && e.known && e.before(c.span)
+		perhaps = perhaps || may && e.from <= c.to
+	}
+	switch {
+	case c.accepted() && surely:
+		concerned := slices.DeleteFunc(slices.Clone(c.on.of.endings), func(e ending) bool { surely, _ := e.ends(c.on); return !surely })
+		v.find(&v.stale, "at %v node %d answers %d to a session of %s that was ended before: %v", c.span, c.node, c.status, c.on.of.email, concerned)
+	case c.status == http.StatusUnauthorized && !perhaps:
+		v.find(&v.refused, "at %v node %d answers 401 to a live session of %s, opened at %v", c.span, c.node, c.on.of.email, c.on.span)
+	}
+}
+
+func (h *history) judgeRole(v *verdict, c probe) {
+	possible := c.on.of.role.possible(c.span)
+	switch {
+	case c.role != "" && !slices.Contains(possible, c.role):
+		v.find(&v.old, "at %v node %d answers the role %s to %s, possible: %q", c.span, c.node, c.role, c.on.of.email, possible)
+	case c.role != "" && !grants(c.role, c.action),
+		c.status == http.StatusForbidden && !slices.ContainsFunc(possible, func(role string) bool { return !grants(role, c.action) }):
+		v.find(&v.old, "at %v node %d answers %d to %s by %s, possible roles: %q", c.span, c.node, c.status, c.action, c.on.of.email, possible)
+	}
+}
+
+// accepted reports whether the answer knows who is asking.
+func (c probe) accepted() bool {
+	return c.told() && c.status != http.StatusUnauthorized
+}
+
+// told reports whether the answer says anything of the session.
+func (c probe) told() bool { return c.status != 0 && c.status < http.StatusInternalServerError }
+
+// grants is the table of the contract, as far as the load asks for it.
+func grants(role, action string) bool {
+	switch action {
+	case "message.send":
+		return role != "VIEWER"
+	case "user.invite":
+		return role == "ADMIN" || role == "OWNER"
+	}
+	return true
+}
+
+// A checker that finds nothing is worth what it would have found. Each of these
+// is a history of one person; the instants are seconds.
+func TestHistoriesAreJudged(t *testing.T) {
+	at := func(from, to int) span {
+		return span{time.Duration(from) * time.Second, time.Duration(to) * time.Second}
+	}
+	for _, c := range []struct {
+		name string
+		make func(h *history, p *person, s *session)
+		want verdict
+	}{
+		{"a check of a live session is accepted", func(h *history, _ *person, s *session) {
+			h.probes = []probe{{span: at(3, 4), on: s, status: 200}}
+		}, verdict{}},
+		{"an ended session is accepted", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200}}
+		}, verdict{stale: 1}},
+		{"an ended session is refused for its role, not for itself", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 403, action: "user.invite"}}
+		}, verdict{stale: 1}},
+		{"a check that began before the answer of the ending call may be accepted", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 5), 0, true}, one: s}}
+			h.probes = []probe{{span: at(4, 6), on: s, status: 200}, {span: at(4, 6), on: s, status: 401}}
+		}, verdict{}},
+		{"a session is accepted after all were ended", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200}}
+		}, verdict{stale: 1}},
+		{"the session that was kept when all others were ended may go on, and must", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}, but: s}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200}, {span: at(5, 6), on: s, status: 401}}
+		}, verdict{refused: 1}},
+		{"a login at the same time as the end of all sessions may be on either side", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(2, 4), 0, true}}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200}, {span: at(5, 6), on: s, status: 401}}
+		}, verdict{}},
+		{"a login after the end of all sessions is not concerned", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(-1, 0), 0, true}}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 401}}
+		}, verdict{refused: 1}},
+		{"a live session is told 401", func(h *history, _ *person, s *session) {
+			h.probes = []probe{{span: at(3, 4), on: s, status: 401}}
+		}, verdict{refused: 1}},
+		{"401 before anybody asked for the end", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(5, 6), 0, true}, one: s}}
+			h.probes = []probe{{span: at(3, 4), on: s, status: 401}}
+		}, verdict{refused: 1}},
+		{"401 for the end of another session", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}, one: &session{of: p}}}
+			h.probes = []probe{{span: at(5, 6), on: s, status: 401}}
+		}, verdict{refused: 1}},
+		{"an ending without an answer allows both and goes on doing so", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 9), 0, false}, one: s}}
+			h.probes = []probe{{span: at(4, 5), on: s, status: 401}, {span: at(20, 21), on: s, status: 200}, {span: at(22, 23), on: s, status: 401}}
+		}, verdict{}},
+		{"503 and no answer are allowed always", func(h *history, p *person, s *session) {
+			p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
+			h.probes = []probe{{span: at(1, 2), on: s, status: 503}, {span: at(5, 6), on: s, status: 503}, {span: at(5, 6), on: s}}
+		}, verdict{}},
+		{"the old role is answered", func(h *history, p *person, s *session) {
+			p.role = append(p.role, write{act{at(3, 4), 0, true}, "VIEWER"})
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200, role: "USER"}, {span: at(5, 6), on: s, status: 200, role: "VIEWER"}}
+		}, verdict{old: 1}},
+		{"the old role's right is granted", func(h *history, p *person, s *session) {
+			p.role = append(p.role, write{act{at(3, 4), 0, true}, "VIEWER"})
+			h.probes = []probe{{span: at(5, 6), on: s, status: 200, role: "VIEWER", action: "message.send"}}
+		}, verdict{old: 1}},
+		{"the new role's right is refused", func(h *history, p *person, s *session) {
+			p.role = append(p.role, write{act{at(3, 4), 0, true}, "ADMIN"})
+			h.probes = []probe{{span: at(5, 6), on: s, status: 403, action: "user.invite"}}
+		}, verdict{old: 1}},
+		{"roles given at the same time may be in either order", func(h *history, p *person, s *session) {
+			p.role = append(p.role, write{act{at(3, 5), 0, true}, "VIEWER"}, write{act{at(4, 6), 0, true}, "ADMIN"})
+			h.probes = []probe{{span: at(7, 8), on: s, status: 200, role: "VIEWER"}, {span: at(7, 8), on: s, status: 200, role: "ADMIN"}, {span: at(7, 8), on: s, status: 200, role: "USER"}}
+		}, verdict{old: 1}},
+		{"a role that may have been given may be answered, until one is given for certain", func(h *history, p *person, s *session) {
+			p.role = append(p.role, write{act{at(3, 5), 0, false}, "VIEWER"}, write{act{at(7, 8), 0, true}, "ADMIN"})
+			h.probes = []probe{{span: at(6, 6), on: s, status: 200, role: "VIEWER"}, {span: at(6, 6), on: s, status: 200, role: "USER"}, {span: at(9, 9), on: s, status: 200, role: "VIEWER"}}
+		}, verdict{old: 1}},
+		{"the old password lets in", func(h *history, p *person, _ *session) {
+			p.password = append(p.password, write{act{at(3, 4), 0, true}, "new"})
+			h.reads = []read{{at(5, 6), "login", &p.password, "old", false}, {at(5, 6), "login", &p.password, "new", false}}
+		}, verdict{old: 1}},
+		{"the right password is refused", func(h *history, p *person, _ *session) {
+			p.password = append(p.password, write{act{at(3, 4), 0, true}, "new"})
+			h.reads = []read{{at(5, 6), "login", &p.password, "new", true}, {at(5, 6), "login", &p.password, "old", true}}
+		}, verdict{old: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begun := func(value string) register { return register{{act{known: true}, value}} }
+			p := &person{email: "ann", role: begun("USER"), password: begun("old")}
+			s := &session{span: at(1, 2), of: p}
+			h := &history{people: []*person{p}}
+			c.make(h, p, s)
+			got := h.judge()
+			if got.stale != c.want.stale || got.refused != c.want.refused || got.old != c.want.old {
+				t.Errorf("stale %d, refused %d, old %d; want %d, %d, %d\n%s", got.stale, got.refused, got.old,
+					c.want.stale, c.want.refused, c.want.old, strings.Join(got.examples, "\n"))
+			}
+		})
+	}
+}
+
+func TestUnknownOutlivesTheFaultsOfItsNode(t *testing.T) {
+	h := &history{faults: []fault{
+		{span{10 * time.Second, 20 * time.Second}, 1, ""},
+		{span{24 * time.Second, 30 * time.Second}, 1, ""},
+		{span{24 * time.Second, 90 * time.Second}, 2, ""},
+	}}
+	for ended, want := range map[time.Duration]time.Duration{
+		time.Second:      time.Second + zombie,    // before any fault
+		6 * time.Second:  30*time.Second + zombie, // held up by one and then by the next
+		26 * time.Second: 30*time.Second + zombie, // within
+		40 * time.Second: 40*time.Second + zombie, // after
+	} {
+		if got := h.unknown(1, ended); got != want {
+			t.Errorf("a call that ended at %v may take effect until %v, want %v", ended, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The tests with real processes stop and kill them, and lean on Linux for one
+// thing: a process whose parent has died is killed, so that no stopped one is
+// left behind by a test that panics.
+
+// program is doorward, built once for all tests.
+var program = sync.OnceValues(func() (string, error) { return build() })
+
+// built is the folder of what is built; TestMain removes it.
+var built string
+
+func TestMain(m *testing.M) {
+	var err error
+	if built, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// build makes the program, with flags of go build's. The sources of the command
+// are looked at because go test can't know what a child of it reads, and would
+// otherwise answer "ok (cached)" after a change in there.
+func build(flags ...string) (string, error) {
+	sources, _ := filepath.Glob("../cmd/doorward/*.go")
+	for _, name := range sources {
+		if _, err := os.Stat(name); err != nil {
+			return "", err
+		}
+	}
+	folder, err := os.MkdirTemp(built, "")
+	if err != nil {
+		return "", err
+	}
+	to := filepath.Join(folder, "doorward")
+	out, err := exec.Command("go", append(append([]string{"build", "-o", to}, flags...), "../cmd/doorward")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return to, nil
+}
+
+func mustBuild(t *testing.T) string {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// process is one doorward serve. Its methods are called from one goroutine at a
+// time.
+type process struct {
+	t       *testing.T
+	program string
+	args    []string
+	address string // kept over restarts
+	log     string
+	cmd     *exec.Cmd
+	ended   chan struct{}
+}
+
+// serve starts a node with cheap hashes and no limits, and returns when it is
+// ready.
+func serve(t *testing.T, program, dsn string, flags ...string) *process {
+	t.Helper()
+	dir, address := t.TempDir(), freeAddress()
+	p := &process{t: t, program: program, address: address, log: filepath.Join(dir, "log")}
+	p.args = append([]string{
+		"serve", "--listen", address, "--database", dsn, "--smtp", "file:" + filepath.Join(dir, "mail"),
+		"--password-memory-kib", "1024", "--password-time", "1", "--session-limit", "0",
+		"--limit-login-account", "0", "--limit-login-ip", "0", "--log-level", "warn",
+	}, flags...)
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// freeAddress picks from below the range the system gives to outgoing
+// connections, so that none of those takes the port while the node is dead.
+func freeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+}
+
+func (p *process) url() string { return "http://" + p.address }
+
+// start starts the node, the first time or after kill, and returns when it is
+// ready.
+func (p *process) start() error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p.cmd = exec.Command(p.program, p.args...)
+	p.cmd.Stderr = log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	p.ended = ended
+	go func() { _ = p.cmd.Wait(); close(ended) }()
+	return p.awaitReady()
+}
+
+func (p *process) awaitReady() error {
+	patience := time.After(time.Minute)
+	for {
+		res, err := http.Get(p.url() + "/readyz")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("the node ended at its start:\n%s", p.tail())
+		case <-patience:
+			return fmt.Errorf("the node is not ready after a minute: %w\n%s", err, p.tail())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("signal %v: %v", s, err)
+	}
+}
+
+func (p *process) pause()  { p.signal(syscall.SIGSTOP) }
+func (p *process) resume() { p.signal(syscall.SIGCONT) }
+
+// kill ends the node as a power cut would.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// stop ends the node in good order, which is to work after whatever was done to
+// it.
+func (p *process) stop() {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		p.t.Errorf("a node had ended by itself:\n%s", p.tail())
+		return
+	default:
+	}
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+			p.t.Errorf("after SIGTERM the node ended with %d, want 0:\n%s", code, p.tail())
+		}
+	case <-time.After(30 * time.Second):
+		p.signal(syscall.SIGQUIT) // for the stacks
+		<-p.ended
+		p.t.Errorf("the node runs on 30 s after SIGTERM:\n%s", p.tail())
+	}
+}
+
+// tail is the end of the node's log.
+func (p *process) tail() string {
+	text, _ := os.ReadFile(p.log)
+	return string(text[max(0, len(text)-9000):])
+}
+
+// wait returns after a time, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,274 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// TestHistory is the proof of the revocation lease on what really runs: three
+// processes on one PostgreSQL, people and operators at work, and faults that
+// come over the nodes. history_model_test.go says what is demanded.
+func TestHistory(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	checks, fates := 100_000, append(slices.Clone(fates), fates[:6]...)
+	if testing.Short() {
+		checks, fates = 2000, []fate{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond), dropped(2 * time.Second)}
+	}
+	f := startFleet(t, mustBuild(t), dsn, 3)
+	l := newLoad(t, f.nodes, dsn, 40)
+	v := l.suffer(f, fates, checks)
+	demand(t, v)
+	if got := l.checks(); got < checks {
+		t.Errorf("%d checks, want %d at least for this test to mean something", got, checks)
+	}
+}
+
+// TestHistoryOnSQLite is the same with one node, which is followed by commands
+// beside it. It needs nothing but Go.
+func TestHistoryOnSQLite(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	f := &fleet{nodes: []*process{serve(t, mustBuild(t), dsn)}}
+	l := newLoad(t, f.nodes, dsn, 10)
+	demand(t, l.suffer(f, []fate{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond)}, 500))
+}
+
+// TestHistoryFindsBrokenLease runs a program whose memory never counts as
+// stale. A checker that calls that good would have called anything good.
+func TestHistoryFindsBrokenLease(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	program, err := build("-overlay", overlay(t, "../store/watch.go",
+		`(func \(w \*Watch\) Fresh\(\) bool) \{[^}]*\}`, `$1 { return true }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := startFleet(t, program, dsn, 3)
+	l := newLoad(t, f.nodes, dsn, 40)
+	v := l.suffer(f, []fate{dropped(5 * time.Second), stopped(2 * time.Second), held(5 * time.Second)}, 500)
+	if v.stale == 0 {
+		t.Error("the history of a program that ignores its lease passes for good")
+	} else {
+		t.Logf("as it should: %s", v.examples[0])
+	}
+}
+
+// overlay returns a file for go build -overlay in which one place of a source
+// is another one.
+func overlay(t *testing.T, source, pattern, replacement string) string {
+	t.Helper()
+	path, err := filepath.Abs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := regexp.MustCompile(pattern)
+	if n := len(place.FindAll(text, -1)); n != 1 {
+		t.Fatalf("%s has %d places like %s, want 1: has it been rewritten?", source, n, pattern)
+	}
+	dir := t.TempDir()
+	changed, list := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	names, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	for name, text := range map[string][]byte{changed: place.ReplaceAll(text, []byte(replacement)), list: names} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// suffer runs the load and brings the fates over the fleet, in any order, until
+// all have come and there have been so many checks. It judges and reports.
+func (l *load) suffer(f *fleet, fates []fate, checks int) verdict {
+	l.t.Helper()
+	n := newNemesis(f, l)
+	ctx, stop := context.WithCancel(l.t.Context())
+	defer stop()
+	l.run(ctx, 3, 4*len(f.nodes))
+	wait(ctx, 3*time.Second) // what it is like without faults
+	fates = slices.Clone(fates)
+	rand.Shuffle(len(fates), func(i, j int) { fates[i], fates[j] = fates[j], fates[i] })
+	for len(fates) > 0 {
+		round := fates[:min(len(fates), len(f.nodes), 1+rand.IntN(2))]
+		n.visit(ctx, round...)
+		fates = fates[len(round):]
+	}
+	for deadline := time.Now().Add(3 * time.Minute); l.checks() < checks && time.Now().Before(deadline); {
+		wait(ctx, 100*time.Millisecond)
+	}
+	v := l.finish(stop)
+	l.report(v)
+	for _, what := range everything {
+		if l.did[what] == 0 {
+			l.t.Errorf("the load has never managed: %s", what)
+		}
+	}
+	l.t.Logf("slowest recovery by itself, from healing to an answer of the database: %s", table(n.recovered))
+	return v
+}
+
+func (l *load) checks() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.history.probes)
+}
+
+// finish ends the load, sweeps, ends the nodes and judges.
+func (l *load) finish(stop context.CancelFunc) verdict {
+	l.t.Helper()
+	stop()
+	l.running.Wait()
+	l.sweep()
+	l.demandSweep()
+	for _, n := range l.nodes {
+		n.stop()
+	}
+	l.reportHealthy()
+	l.history.resolve()
+	return l.history.judge()
+}
+
+// reportHealthy says what revoking was like on nodes that had no fault, while
+// others had.
+func (l *load) reportHealthy() {
+	l.t.Helper()
+	all, failed, slowest := 0, 0, time.Duration(0)
+	for _, p := range l.history.people {
+		for _, e := range p.endings {
+			if l.suffering(e.node, e.span) {
+				continue
+			}
+			all++
+			if !e.known {
+				failed++
+			}
+			slowest = max(slowest, e.to-e.from)
+		}
+	}
+	l.t.Logf("revocations on nodes without a fault: %d, without a certain answer: %d, slowest: %v", all, failed, slowest.Round(time.Millisecond))
+}
+
+// suffering reports whether the node had a fault of that name, or any, during
+// the span.
+func (l *load) suffering(node int, during span, name ...string) bool {
+	return slices.ContainsFunc(l.history.faults, func(f fault) bool {
+		return f.node == node && !f.before(during) && !during.before(f.span) && (len(name) == 0 || slices.Contains(name, f.name))
+	})
+}
+
+// demand fails the test for a verdict that is not good.
+func demand(t *testing.T, v verdict) {
+	t.Helper()
+	if !v.good() {
+		t.Errorf("stale accepts: %d, live sessions told 401: %d, answers that rest on replaced values: %d; for example\n%s",
+			v.stale, v.refused, v.old, strings.Join(v.examples, "\n"))
+	}
+}
+
+// report says what was seen, for the reader of the log.
+func (l *load) report(v verdict) {
+	l.t.Helper()
+	counts, struck, unwell := map[int]int{}, map[string]int{}, map[string]time.Duration{}
+	for _, p := range l.history.probes {
+		counts[p.status]++
+	}
+	for _, f := range l.history.faults {
+		struck[f.name]++
+		unwell[f.name] = max(unwell[f.name], l.unwellAfter(f))
+	}
+	sessions, revocations, doubtful := 0, 0, 0
+	for _, p := range l.history.people {
+		sessions += len(p.sessions)
+		for _, e := range p.endings {
+			revocations++
+			if !e.known {
+				doubtful++
+			}
+		}
+	}
+	l.t.Logf("%v: %d checks (200: %d, 403: %d, 401: %d, 503: %d, no answer: %d); %d sessions, %d revocations, %d of them without a certain answer",
+		l.now().Round(time.Second), len(l.history.probes), counts[http.StatusOK], counts[http.StatusForbidden], counts[http.StatusUnauthorized],
+		counts[http.StatusServiceUnavailable], counts[0], sessions, revocations, doubtful)
+	l.t.Logf("stale accepts %d, live sessions told 401 %d, answers that rest on replaced values %d", v.stale, v.refused, v.old)
+	l.t.Logf("succeeded: %s; faults: %s", table(l.did), table(struck))
+	l.t.Logf("slowest check of a node that was not stopped: %v", l.slowest().Round(time.Millisecond))
+	l.t.Logf("longest time from healing to the last check without an answer or with 503: %s", table(unwell))
+	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.took), summary(slices.DeleteFunc(slices.Clone(l.took), l.duringFault)))
+}
+
+// unwellAfter is how long after a fault the last check on its node was told 503
+// or nothing, looking as far as the node's next fault, and 20 s at most.
+func (l *load) unwellAfter(f fault) time.Duration {
+	until, last := f.to+20*time.Second, f.to
+	for _, next := range l.history.faults {
+		if next.node == f.node && next.from > f.to {
+			until = min(until, next.from)
+		}
+	}
+	for _, p := range l.history.probes {
+		if p.node == f.node && !p.told() && p.to > last && p.to < until {
+			last = p.to
+		}
+	}
+	return (last - f.to).Round(time.Millisecond)
+}
+
+// slowest is the longest check that was answered by a node that ran.
+func (l *load) slowest() (longest time.Duration) {
+	for _, p := range l.history.probes {
+		if p.status != 0 && p.action != "" && !l.suffering(p.node, p.span, "stopped") {
+			longest = max(longest, p.to-p.from)
+		}
+	}
+	return longest
+}
+
+// duringFault reports whether a node suffered, or its row was still waited for.
+func (l *load) duringFault(r revocation) bool {
+	return slices.ContainsFunc(l.history.faults, func(f fault) bool { return f.from <= r.to && r.from <= f.to+zombie })
+}
+
+func summary(took []revocation) string {
+	if len(took) == 0 {
+		return "none"
+	}
+	slices.SortFunc(took, func(a, b revocation) int { return int(1000 * (a.ms - b.ms)) })
+	return fmt.Sprintf("n %d, median %.1f, max %.0f", len(took), took[len(took)/2].ms, took[len(took)-1].ms)
+}
+
+func table[V any](m map[string]V) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, fmt.Sprintf("%s %v", k, m[k]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// demandSweep: in the end every session ever opened gets an answer that says
+// something from every node. The judge looks at what it says.
+func (l *load) demandSweep() {
+	l.t.Helper()
+	for _, p := range l.history.probes[l.swept:] {
+		if !p.told() {
+			l.t.Errorf("when all is well again node %d answers %d to a check", p.node, p.status)
+			return
+		}
+	}
+}

@@ -6,7 +6,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -176,11 +175,7 @@ func (n *Node) build() error {
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
-	handler, err := web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...))
-	if err != nil {
-		return fmt.Errorf("node: %w", err)
-	}
-	n.main.handler = n.closing(handler)
+	n.main.handler = n.closing(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
 	return nil
 }
 

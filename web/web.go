@@ -13,17 +13,10 @@ import (
 
 // Handler returns everything that Doorward answers on its main address, with
 // the extra routes given.
-func Handler(s *front.Site, version string, extra []front.Route) (http.Handler, error) {
+func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
-	doc, err := api.Document(routes, s.BaseURL(), version)
-	if err != nil {
-		return nil, err
-	}
-	own, err := pages.Routes(s, doc)
-	if err != nil {
-		return nil, err
-	}
-	return edge.Check(s, s.Handler(slices.Concat(routes, own, extra))), nil
+	document := func() ([]byte, error) { return api.Document(routes, s.BaseURL(), version) }
+	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, document), extra)))
 }
 
 // Document returns the OpenAPI description without a server.

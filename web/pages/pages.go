@@ -21,7 +21,6 @@ package pages
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -29,20 +28,21 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+	"sync"
 
 	"github.com/doorward/doorward/web/front"
 )
 
 // Routes returns the routes of the pages. The document is the OpenAPI
-// description that is served and shown. An error means that the document can't
-// be read, or is a defect of a template.
-func Routes(s *front.Site, document []byte) ([]front.Route, error) {
-	doc, err := parse(document)
-	if err != nil {
-		return nil, err
-	}
-	p := press{base: s.BasePath(), version: doc.Info.Version, shortest: s.App.PasswordRules.MinLength}
-	routes := p.pages(newReference(doc, s.BasePath()))
+// description that is served and shown; like every page it is made when it is
+// first asked for, so that a server starts without waiting for what nobody may
+// want.
+func Routes(s *front.Site, document func() ([]byte, error)) []front.Route {
+	document = sync.OnceValues(document)
+	p := press{base: s.BasePath(), shortest: s.App.PasswordRules.MinLength, reference: sync.OnceValues(func() (*reference, error) {
+		return readReference(document, s.BasePath())
+	})}
+	routes := p.pages()
 	for _, r := range []struct{ path, mediaType, file string }{
 		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
 		{"/assets/icon.svg", "image/svg+xml", "icon.svg"},
@@ -51,31 +51,47 @@ func Routes(s *front.Site, document []byte) ([]front.Route, error) {
 		{"/assets/mail.js", "text/javascript; charset=utf-8", "mail.js"},
 		{"/assets/password.js", "text/javascript; charset=utf-8", "password.js"},
 	} {
-		routes = append(routes, get(r.path, content{mediaType: r.mediaType, body: p.asset(r.file)}))
+		body := func() ([]byte, error) { return fs.ReadFile(assets, path.Join("assets", r.file)) }
+		routes = append(routes, get(r.path, asIs(r.mediaType, body)))
 	}
-	return append(routes, get("/openapi.json", content{mediaType: "application/json", body: document})), p.err
+	return append(routes, get("/openapi.json", asIs("application/json", document)))
 }
 
-// press makes pages. After the first failure it makes none and keeps the error.
+func readReference(document func() ([]byte, error), base string) (*reference, error) {
+	text, err := document()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return newReference(doc, base), nil
+}
+
+// press makes pages.
 type press struct {
-	base     string // path of the base URL, in front of every link
-	version  string
-	shortest int // password, in code points
-	err      error
+	base      string // path of the base URL, in front of every link
+	shortest  int    // password, in code points
+	reference func() (*reference, error)
 }
 
-func (p *press) pages(ref *reference) []front.Route {
-	home := p.page(view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref})
+func (p *press) pages() []front.Route {
+	home := p.page(func(ref *reference) view {
+		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
+	})
 	routes := []front.Route{
 		get("/{$}", home),
-		get("/docs", p.page(view{File: "docs", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref})),
-		get("/accept", p.page(acceptPage(p.base, p.shortest))),
-		get("/reset", p.page(resetPage(p.base, p.shortest))),
+		get("/docs", p.page(func(ref *reference) view {
+			return view{File: "docs", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}
+		})),
+		get("/accept", p.page(func(*reference) view { return acceptPage(p.base, p.shortest) })),
+		get("/reset", p.page(func(*reference) view { return resetPage(p.base, p.shortest) })),
 	}
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
 	}
-	return append(routes, p.problemPages(ref)...)
+	return append(routes, p.problemPages()...)
 }
 
 //go:embed html
@@ -96,29 +112,41 @@ type view struct {
 	Base, Version string // set by the press
 }
 
-// page makes a page.
-func (p *press) page(v view) content {
-	v.Base, v.Version = p.base, p.version
-	if p.err != nil {
-		return content{}
-	}
-	t, err := template.New("layout.html").Option("missingkey=error").Funcs(helpers).
-		ParseFS(templates, "html/layout.html", "html/parts.html", "html/"+v.File+".html")
-	var out bytes.Buffer
-	if err == nil {
-		err = t.Execute(&out, v)
-	}
-	if err != nil {
-		p.err = fmt.Errorf("pages: %s: %w", v.File, err)
-	}
-	return content{mediaType: "text/html; charset=utf-8", policy: v.policy(), body: out.Bytes()}
+// page makes a page of a view, once, when it is first asked for. An error is a
+// defect of a template or of the document, which tests find.
+func (p *press) page(look func(*reference) view) func() (content, error) {
+	return sync.OnceValues(func() (content, error) {
+		ref, err := p.reference()
+		if err != nil {
+			return content{}, err
+		}
+		v := look(ref)
+		v.Base, v.Version = p.base, ref.Version
+		body, err := v.render()
+		if err != nil {
+			return content{}, fmt.Errorf("pages: %s: %w", v.File, err)
+		}
+		return content{mediaType: "text/html; charset=utf-8", policy: v.policy(), body: body}, nil
+	})
 }
 
-// asset returns an embedded file.
-func (p *press) asset(name string) []byte {
-	body, err := fs.ReadFile(assets, path.Join("assets", name))
-	p.err = cmp.Or(p.err, err)
-	return body
+func (v view) render() ([]byte, error) {
+	t, err := template.New("layout.html").Option("missingkey=error").Funcs(helpers).
+		ParseFS(templates, "html/layout.html", "html/parts.html", "html/"+v.File+".html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, v)
+	return out.Bytes(), err
+}
+
+// asIs is content that needs no making.
+func asIs(mediaType string, body func() ([]byte, error)) func() (content, error) {
+	return func() (content, error) {
+		text, err := body()
+		return content{mediaType: mediaType, body: text}, err
+	}
 }
 
 // policy lets a page load what it needs, all of it from here, and nothing
@@ -134,7 +162,7 @@ func (v view) policy() string {
 	return policy + "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// content is an answer made in advance.
+// content is an answer that is made once.
 type content struct {
 	mediaType string
 	policy    string // Content-Security-Policy; empty for the site's own
@@ -144,8 +172,12 @@ type content struct {
 // get returns the route that answers with the content. Every answer of the
 // site is no-store, these too: they are small, and after an upgrade no browser
 // joins an old script to a new page.
-func get(path string, c content) front.Route {
+func get(path string, made func() (content, error)) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
+		c, err := made()
+		if err != nil {
+			return err
+		}
 		h := call.W.Header()
 		h.Set("Content-Type", c.mediaType)
 		h.Set("Content-Length", strconv.Itoa(len(c.body)))

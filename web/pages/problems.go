@@ -23,15 +23,15 @@ type byStatus struct {
 
 // problemPages makes the page of each code and the list of them. Each page is a
 // path of its own, so that an unknown code is an unknown path for every method.
-func (p *press) problemPages(ref *reference) []front.Route {
+func (p *press) problemPages() []front.Route {
 	var routes []front.Route
 	lists := map[int]*byStatus{}
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
-		routes = append(routes, get(front.ProblemPath(about.Code), p.page(view{
-			File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
+		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
+			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
 				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
-			},
+			}}
 		})))
 		if lists[status] == nil {
 			lists[status] = &byStatus{Status: status}
@@ -42,8 +42,8 @@ func (p *press) problemPages(ref *reference) []front.Route {
 	for _, l := range inOrder(lists) {
 		index = append(index, *l)
 	}
-	return append(routes, get("/problems", p.page(view{
-		File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index,
+	return append(routes, get("/problems", p.page(func(*reference) view {
+		return view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index}
 	})))
 }
 

@@ -1,59 +1,87 @@
-package access_test
+package access
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
-// house is a tenant with the door to it.
+// house is a tenant with an OWNER, and the door to it.
 type house struct {
 	*testing.T
-	*access.Door
-	db     *store.DB
-	tenant *doorwardtest.Tenant
+	*Door
+	owner doorward.Caller
 }
+
+const tenantID = "tnt_acme"
 
 func build(t *testing.T) *house {
 	t.Helper()
-	server := doorwardtest.Start(t)
-	return &house{T: t, Door: server.Node.App.Access, db: server.Node.DB, tenant: server.Tenant("Acme")}
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
+	if err == nil {
+		err = db.Migrate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &house{T: t, Door: New(db, db.Watch(time.Second))}
+	h.prepare(func(tx *store.Tx) error {
+		return tx.InsertTenant(t.Context(), doorward.Tenant{ID: tenantID, Name: "Acme", Status: doorward.TenantActive})
+	})
+	h.owner = h.join("owner", doorward.RoleOwner)
+	return h
 }
 
-// caller is a member as a request would have it.
-func (h *house) caller(p *doorwardtest.Person) doorward.Caller {
+func (h *house) prepare(fn func(*store.Tx) error) {
 	h.Helper()
-	token, err := secret.Parse(p.Token())
-	if err != nil {
+	if err := h.Upkeep(h.Context(), fn); err != nil {
 		h.Fatal(err)
 	}
-	hash := token.Hash()
-	found, err := h.db.Read().SessionByToken(h.Context(), hash[:])
-	if err != nil {
-		h.Fatal(err)
+}
+
+// join makes somebody a member and signs them in; the caller is as a request
+// would have it.
+func (h *house) join(name string, role doorward.Role) doorward.Caller {
+	h.Helper()
+	user := doorward.User{
+		ID: "usr_" + name, Email: name + "@acme.example", Role: role, Status: doorward.UserActive,
+		TenantID: tenantID, TenantName: "Acme", TenantStatus: doorward.TenantActive,
 	}
-	by := doorward.Caller{IP: "192.0.2.1", RequestID: "req_test"}.As(found.User)
-	by.Session = found.Session
+	session := doorward.Session{ID: "ses_" + name, UserID: user.ID, TenantID: tenantID}
+	h.prepare(func(tx *store.Tx) error {
+		_, err := tx.InsertAccount(h.Context(), doorward.Account{ID: user.ID, Email: user.Email})
+		if err == nil {
+			_, err = tx.InsertMembership(h.Context(), user)
+		}
+		if err == nil {
+			err = tx.InsertSession(h.Context(), session, []byte(name))
+		}
+		return err
+	})
+	by := doorward.Caller{IP: "192.0.2.1", RequestID: "req_test"}.As(user)
+	by.Session = session
 	return by
 }
 
-// tenantObject is the own tenant.
-func (h *house) tenantObject() doorward.Object {
-	return doorward.Object{Type: "tenant", ID: h.tenant.ID, TenantID: h.tenant.ID}
-}
+// home is the own tenant.
+var home = doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
 
 // mark is a write whose trace is easy to see.
-func (h *house) mark(tx *access.Tx, hash byte) error {
-	return tx.InsertLinkToken(h.Context(), []byte{hash}, h.tenant.ID)
+func (h *house) mark(tx *Tx, hash byte) error {
+	return tx.InsertLinkToken(h.Context(), []byte{hash}, tenantID)
 }
 
 // marked reports whether the mark with the hash is there.
@@ -75,7 +103,7 @@ var errLook = errors.New("only looking")
 // events are those of the tenant, the oldest first.
 func (h *house) events() []doorward.Event {
 	h.Helper()
-	all, err := h.db.Read().Events(h.Context(), h.tenant.ID)
+	all, err := h.db.Read().Events(h.Context(), tenantID)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -91,8 +119,8 @@ func is(t *testing.T, err error, want doorward.Code) {
 
 func TestDoRecordsWhatWasDone(t *testing.T) {
 	h := build(t)
-	by, before := h.caller(h.tenant.Owner), len(h.events())
-	err := h.Do(t.Context(), by, doorward.SettingsManage, h.tenantObject(), func(tx *access.Tx) error {
+	by, before := h.owner, len(h.events())
+	err := h.Do(t.Context(), by, doorward.SettingsManage, home, func(tx *Tx) error {
 		tx.Changed("name", "old", "new")
 		return h.mark(tx, 1)
 	})
@@ -101,8 +129,8 @@ func TestDoRecordsWhatWasDone(t *testing.T) {
 	}
 	got := h.events()[before:]
 	want := []doorward.Event{{
-		Action: doorward.SettingsManage, Outcome: doorward.Done, ActorType: doorward.ByUser, ActorID: h.tenant.Owner.ID,
-		ActorEmail: h.tenant.Owner.Email, Target: h.tenantObject(), IP: "192.0.2.1", RequestID: "req_test",
+		Action: doorward.SettingsManage, Outcome: doorward.Done, ActorType: doorward.ByUser, ActorID: "usr_owner",
+		ActorEmail: "owner@acme.example", Target: home, IP: "192.0.2.1", RequestID: "req_test",
 		Changes: []doorward.Change{{Field: "name", From: "old", To: "new"}},
 	}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(doorward.Event{}, "ID", "At")); diff != "" {
@@ -113,15 +141,15 @@ func TestDoRecordsWhatWasDone(t *testing.T) {
 // A refusal leaves a record and nothing else, wherever it comes from.
 func TestRefusalsAreRecorded(t *testing.T) {
 	h := build(t)
-	viewer := h.caller(h.tenant.Join("viewer@acme.example", "VIEWER"))
-	owner := h.caller(h.tenant.Owner)
+	viewer := h.join("viewer", doorward.RoleViewer)
+	owner := h.owner
 	before := len(h.events())
-	is(t, h.Do(t.Context(), viewer, doorward.SettingsManage, h.tenantObject(), func(tx *access.Tx) error { return h.mark(tx, 1) }), doorward.CodeForbidden)
-	is(t, h.Require(t.Context(), viewer, doorward.AuditRead, h.tenantObject()), doorward.CodeForbidden)
-	is(t, h.Do(t.Context(), owner, doorward.SettingsManage, h.tenantObject(), func(tx *access.Tx) error {
+	is(t, h.Do(t.Context(), viewer, doorward.SettingsManage, home, func(tx *Tx) error { return h.mark(tx, 1) }), doorward.CodeForbidden)
+	is(t, h.Require(t.Context(), viewer, doorward.AuditRead, home), doorward.CodeForbidden)
+	is(t, h.Do(t.Context(), owner, doorward.SettingsManage, home, func(tx *Tx) error {
 		return errors.Join(h.mark(tx, 2), doorward.Fail(doorward.CodeTenantFrozen, ""))
 	}), doorward.CodeTenantFrozen)
-	is(t, h.Refuse(t.Context(), viewer, doorward.SessionRefuse, h.tenantObject(), doorward.Fail(doorward.CodeInvalidCredentials, "")), doorward.CodeInvalidCredentials)
+	is(t, h.Refuse(t.Context(), viewer, doorward.SessionRefuse, home, doorward.Fail(doorward.CodeInvalidCredentials, "")), doorward.CodeInvalidCredentials)
 	if h.marked(1) || h.marked(2) {
 		t.Error("what was refused was written")
 	}
@@ -141,10 +169,10 @@ func TestRefusalsAreRecorded(t *testing.T) {
 // What fails for another reason leaves nothing.
 func TestFailuresLeaveNothing(t *testing.T) {
 	h := build(t)
-	by, before := h.caller(h.tenant.Owner), len(h.events())
+	by, before := h.owner, len(h.events())
 	failure := errors.New("no luck")
 	for _, fails := range []error{failure, doorward.Fail(doorward.CodeAlreadyMember, ""), doorward.Fail(doorward.CodeNotFound, ""), store.ErrNone} {
-		err := h.Do(t.Context(), by, doorward.SettingsManage, h.tenantObject(), func(tx *access.Tx) error {
+		err := h.Do(t.Context(), by, doorward.SettingsManage, home, func(tx *Tx) error {
 			return errors.Join(h.mark(tx, 1), fails)
 		})
 		if !errors.Is(err, fails) {
@@ -152,7 +180,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		}
 	}
 	elsewhere := doorward.Object{Type: "tenant", ID: "tnt_other", TenantID: "tnt_other"}
-	is(t, h.Do(t.Context(), by, doorward.SettingsManage, elsewhere, func(tx *access.Tx) error { return h.mark(tx, 1) }), doorward.CodeNotFound)
+	is(t, h.Do(t.Context(), by, doorward.SettingsManage, elsewhere, func(tx *Tx) error { return h.mark(tx, 1) }), doorward.CodeNotFound)
 	is(t, h.Require(t.Context(), by, doorward.SettingsManage, elsewhere), doorward.CodeNotFound)
 	if h.marked(1) || len(h.events()) != before {
 		t.Errorf("written: %v, events %v", h.marked(1), h.events()[before:])
@@ -163,18 +191,17 @@ func TestFailuresLeaveNothing(t *testing.T) {
 // has lost: what the request says of the caller isn't what counts.
 func TestDecidedAgainInTheTransaction(t *testing.T) {
 	h := build(t)
-	viewer := h.tenant.Join("viewer@acme.example", "VIEWER")
-	stale := h.caller(viewer)
+	stale := h.join("viewer", doorward.RoleViewer)
 	stale.User.Role = doorward.RoleOwner
-	write := func(tx *access.Tx) error { return h.mark(tx, 1) }
-	is(t, h.Do(t.Context(), stale, doorward.SettingsManage, h.tenantObject(), write), doorward.CodeForbidden)
+	write := func(tx *Tx) error { return h.mark(tx, 1) }
+	is(t, h.Do(t.Context(), stale, doorward.SettingsManage, home, write), doorward.CodeForbidden)
 
-	second := h.tenant.Join("second@acme.example", "OWNER")
-	gone := h.caller(second)
-	if status, body := second.Post("/api/v2/auth/logout", nil); status != 204 {
-		t.Fatalf("logout: %d %s", status, body)
-	}
-	is(t, h.Do(t.Context(), gone, doorward.SettingsManage, h.tenantObject(), write), doorward.CodeUnauthenticated)
+	gone := h.join("second", doorward.RoleOwner)
+	h.prepare(func(tx *store.Tx) error {
+		_, err := tx.DeleteSession(t.Context(), gone.Session.ID)
+		return err
+	})
+	is(t, h.Do(t.Context(), gone, doorward.SettingsManage, home, write), doorward.CodeUnauthenticated)
 	if h.marked(1) {
 		t.Error("it was written")
 	}
@@ -183,9 +210,9 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 // The role that fn sees is the one of now.
 func TestTheCallerInTheTransaction(t *testing.T) {
 	h := build(t)
-	stale := h.caller(h.tenant.Owner)
+	stale := h.owner
 	stale.User.Role = doorward.RoleAdmin
-	err := h.Do(t.Context(), stale, doorward.SettingsManage, h.tenantObject(), func(tx *access.Tx) error {
+	err := h.Do(t.Context(), stale, doorward.SettingsManage, home, func(tx *Tx) error {
 		if tx.By.User.Role != doorward.RoleOwner {
 			t.Errorf("the caller is %s in the transaction, want OWNER", tx.By.User.Role)
 		}
@@ -206,7 +233,7 @@ var callers = map[string]doorward.Caller{
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
-			if err := access.Decide(by, act, doorward.Object{}); !doorward.HasCode(err, doorward.CodeInternal) {
+			if err := Decide(by, act, doorward.Object{}); !doorward.HasCode(err, doorward.CodeInternal) {
 				t.Errorf("%q for %s: %v", act, name, err)
 			}
 		}
@@ -222,7 +249,7 @@ func TestCallersOfNoKind(t *testing.T) {
 			continue
 		}
 		for name, by := range map[string]doorward.Caller{"zero": callers["zero"], "unknown": callers["unknown"], "a role that is none": nowhere} {
-			if err := access.Decide(by, verb.Action, doorward.Object{}); err == nil {
+			if err := Decide(by, verb.Action, doorward.Object{}); err == nil {
 				t.Errorf("%s may %s", name, verb.Action)
 			}
 		}
@@ -237,7 +264,7 @@ func TestHigherRolesMayMore(t *testing.T) {
 				on, could := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive})
-					can := access.Decide(by, verb.Action, on) == nil
+					can := Decide(by, verb.Action, on) == nil
 					if could && !can {
 						t.Errorf("%s may not %s to %v, and a lower role may", role, verb.Action, on)
 					}
@@ -257,8 +284,8 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 			if verb.By != doorward.ByRole {
 				continue
 			}
-			absent := access.Decide(by, verb.Action, doorward.Object{})
-			foreign := access.Decide(by, verb.Action, doorward.Object{TenantID: "tnt_y", Held: doorward.RoleOwner, Granted: doorward.RoleOwner})
+			absent := Decide(by, verb.Action, doorward.Object{})
+			foreign := Decide(by, verb.Action, doorward.Object{TenantID: "tnt_y", Held: doorward.RoleOwner, Granted: doorward.RoleOwner})
 			if diff := cmp.Diff(absent, foreign); diff != "" || !doorward.HasCode(foreign, doorward.CodeNotFound) {
 				t.Errorf("%s, %s: %v, want not_found:\n%s", role, verb.Action, foreign, diff)
 			}

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race fuzz bench lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench lint fmt generate verify vuln build
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,7 +12,7 @@ help: ## print this list
 run: ## start Doorward on this machine, with a tenant, an owner and mail in a folder
 	go run ./cmd/doorward dev
 
-test: ## everything: lint, all tests with the race detector on both databases, fuzzing (sets itself up)
+test: ## everything: lint, all tests with the race detector on both databases, the model, fuzzing (sets itself up)
 	scripts/test.sh
 
 test-fast: ## the tests that need nothing but Go, on SQLite only, in seconds
@@ -20,6 +20,9 @@ test-fast: ## the tests that need nothing but Go, on SQLite only, in seconds
 
 race: ## all tests with the race detector
 	go test -race ./...
+
+model: ## what the revocation lease promises, and that it needs every rule, by exhaustive search (needs spin)
+	scripts/model.sh
 
 fuzz: ## each fuzz target in turn for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -7,13 +7,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Debian packages, each with a command that shows that it is there. The race
-# detector needs a C compiler. nginx (the gateway tests) and chromium (the pages)
-# join the list with those tests.
+# detector needs a C compiler, and so does spin. nginx (the gateway tests) and
+# chromium (the pages) join the list with those tests.
 needs=(
 	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
 	"gcc:gcc"
 	"curl:curl"
 	"libc6-dev:/usr/include/stdio.h"
+	"spin:spin"
 )
 
 has() { # COMMAND OR PATH...
@@ -74,6 +75,7 @@ step setup setup
 [ ${#failures[@]} = 0 ] || exit 1
 step lint scripts/lint.sh
 step tests tests
+step model scripts/model.sh
 step fuzzing scripts/fuzz.sh "${FUZZTIME:-5s}"
 
 printf '\n%d s in all' "$SECONDS"

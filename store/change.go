@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/hex"
+	"math/rand/v2"
 	"time"
 )
 
@@ -166,10 +167,13 @@ func (r Reader) peers(ctx context.Context) ([]peer, error) {
 	return list(ctx, r, peerColumns, sqlPeers)
 }
 
-const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat) VALUES ($1, $2, $3, 0)`
+const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat) VALUES ($1, $2, $3, $4)`
 
+// insertPeer begins to count beats at a number of chance. At 0 the row of a node
+// that was buried and is back could have the beat that others have seen it not
+// go on from, and they would bury it at once.
 func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, applied int64) error {
-	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied)
+	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62))
 }
 
 const sqlBeat = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`

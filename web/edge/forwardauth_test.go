@@ -1,0 +1,452 @@
+package edge_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+func TestCheckHasEveryMethod(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "QUERY", "get", "X"} {
+		d.check(t, method, "action=message.read", as(d.people["VIEWER"])).passes(d.people["VIEWER"])
+		refused := d.check(t, method, "action=message.send", as(d.people["VIEWER"]))
+		if method == "HEAD" {
+			if refused.status != http.StatusForbidden || len(refused.body) > 0 {
+				t.Errorf("HEAD: %d %s", refused.status, refused.body)
+			}
+			continue
+		}
+		refused.fails(http.StatusForbidden, "forbidden")
+		d.check(t, method, "", nil).fails(http.StatusUnauthorized, "unauthenticated")
+	}
+}
+
+// granted is the table of the contract, section 3.4.
+var granted = map[string]string{
+	"message.send": "OWNER ADMIN USER",
+	"message.read": "OWNER ADMIN USER VIEWER", "report.read": "OWNER ADMIN USER VIEWER",
+	"user.read": "OWNER ADMIN USER VIEWER", "tenant.read": "OWNER ADMIN USER VIEWER",
+	"user.invite": "OWNER ADMIN", "user.manage": "OWNER ADMIN", "settings.manage": "OWNER ADMIN",
+	"apikey.manage": "OWNER ADMIN", "webhook.manage": "OWNER ADMIN", "audit.read": "OWNER ADMIN",
+	"billing.read": "OWNER", "billing.manage": "OWNER", "data.destroy": "OWNER", "tenant.destroy": "OWNER", "policy.manage": "OWNER",
+}
+
+func TestCheckKnowsTheTableOfPermissions(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	for _, role := range roles {
+		p := d.people[role]
+		d.check(t, "GET", "", as(p)).passes(p)
+		for action, to := range granted {
+			a := d.check(t, "GET", "action="+action, as(p))
+			if strings.Contains(to, role) {
+				a.passes(p)
+			} else {
+				a.fails(http.StatusForbidden, "forbidden")
+			}
+		}
+	}
+}
+
+func TestCheckTakesOneAction(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	user, viewer := d.people["USER"], d.people["VIEWER"]
+	const (
+		alone   = "the credential alone"
+		send    = "message.send"
+		read    = "report.read"
+		unknown = "unknown_action"
+	)
+	for query, asks := range map[string]string{
+		"": alone, "x=1": alone, "Action=message.send": alone, "actions=message.send": alone, "&&": alone,
+		"action=message.send": send, "action=message%2Esend": send, "%61ction=message.send": send,
+		"x=1&action=message.send": send, "action=message.send&x=1&y": send, "&action=message.send&": send,
+		"action=report.read": read, "action=report.read&Action=message.send": read,
+
+		"action": unknown, "action=": unknown, "action=&action=": unknown,
+		"action=none": unknown, "action=*": unknown, "action=message": unknown, "action=message.": unknown,
+		"action=message.sendx": unknown, "action=message.send.": unknown, "action=MESSAGE.SEND": unknown,
+		"action=message.send+": unknown, "action=%20message.send": unknown, "action=message.send%00": unknown,
+		"action=message.send%0d%0a": unknown, "action=message.send,report.read": unknown, "action[]=message.send": alone,
+		"action=session.open": unknown, "action=user.suspend": unknown, // events, and no permissions
+		"action=message.send&action=message.send": unknown, "action=report.read&action=message.send": unknown,
+		"action=report.read&%61ction=message.send": unknown, "action=report.read&action": unknown,
+		"action=report.read;action=message.send": unknown, "action=report.read;": unknown, ";action=report.read": unknown,
+		"action=report.read&x=%zz": unknown, "action=%": unknown, "x=%zz": unknown, "action=report.read&a;b": unknown,
+		"action=" + strings.Repeat("message.send", 100): unknown,
+
+		// What a gateway writes in front of the client's path and query.
+		"action=message.send&original=/messages":                       send,
+		"action=message.send&original=/messages?action=report.read":    send,
+		"action=message.send&original=/messages?a&action=report.read":  send,
+		"action=message.send&original=/m?a;b=%zz&original=&action=":    send,
+		"action=report.read&original=/reports?action=message.send&a;b": read,
+		// Only right behind the first action, which no client can write.
+		"action=message.send&x=1&original=/m&action=report.read":        unknown,
+		"original=/m&action=message.send":                               send,
+		"original=/m?a&original=&action=message.send":                   send,
+		"original=/m?&action=report.read&original=&action=message.send": unknown,
+		"x=/m?&action=report.read&original=&action=message.send":        unknown,
+		"action=none&original=/m":                                       unknown,
+		"action=none&original=/m&action=report.read":                    unknown,
+		"action=&original=/m&action=report.read":                        unknown,
+		"action=message.sendx&original=/m":                              unknown,
+	} {
+		forUser, forViewer := d.check(t, "GET", query, as(user)), d.check(t, "GET", query, as(viewer))
+		switch asks {
+		case alone, read:
+			forUser.passes(user)
+			forViewer.passes(viewer)
+		case send:
+			forUser.passes(user)
+			forViewer.fails(http.StatusForbidden, "forbidden")
+		case unknown:
+			forUser.fails(http.StatusForbidden, "unknown_action")
+			forViewer.fails(http.StatusForbidden, "unknown_action")
+		}
+		d.check(t, "GET", query, nil).fails(http.StatusUnauthorized, "unauthenticated")
+	}
+}
+
+// TestCheckBelievesNoIdentity: what the client says of itself plays no part.
+func TestCheckBelievesNoIdentity(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	viewer := d.people["VIEWER"]
+	owner := d.people["OWNER"].identity
+	for _, spelling := range []func(string) string{
+		func(name string) string { return name },
+		strings.ToLower,
+		strings.ToUpper,
+		func(name string) string { return strings.ReplaceAll(name, "-", "_") },
+		func(name string) string { return strings.Replace(name, "-", "_", 1) },
+	} {
+		var said headers
+		for name, value := range owner {
+			said = append(said, spelling(name), value, spelling(name), value)
+		}
+		said = append(said, "Connection", "X-Auth-User, X-Auth-Role", "X-Forwarded-User", "owner")
+		d.check(t, "GET", "", said).fails(http.StatusUnauthorized, "unauthenticated")
+		d.check(t, "GET", "action=message.send", append(as(viewer), said...)).fails(http.StatusForbidden, "forbidden")
+		d.check(t, "GET", "action=report.read", append(as(viewer), said...)).passes(viewer)
+	}
+}
+
+func TestCheckTakesOneCredential(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	user, key := d.people["USER"], d.operatorKey(t)
+	mine, other := "JSESSIONID="+user.Token(), "JSESSIONID="+d.people["VIEWER"].Token()
+	forged := "JSESSIONID=" + strings.Repeat("A", 43)
+	for name, test := range map[string]struct {
+		sent headers
+		want string // a code, or nothing for a yes
+	}{
+		"one":                           {headers{"Cookie", mine}, ""},
+		"one among others":              {headers{"Cookie", "a=b; " + mine + "; c=d;e"}, ""},
+		"no space between":              {headers{"Cookie", "a=b;" + mine + ";c=d"}, ""},
+		"tabs":                          {headers{"Cookie", "a=b;\t" + mine + "\t; c=d"}, ""},
+		"the same twice":                {headers{"Cookie", mine + "; " + mine}, ""},
+		"the same in two headers":       {headers{"Cookie", mine, "Cookie", mine}, ""},
+		"a Tomcat's beside it":          {headers{"Cookie", "JSESSIONID=D0A1B2C3D4E5F60718293A4B5C6D7E8F; " + mine}, ""},
+		"a Tomcat's behind it":          {headers{"Cookie", mine + "; JSESSIONID=D0A1B2C3.node1"}, ""},
+		"a Tomcat's in another header":  {headers{"Cookie", "JSESSIONID=node0abc.node0", "Cookie", mine}, ""},
+		"an empty one beside it":        {headers{"Cookie", "JSESSIONID=; JSESSIONID; " + mine}, ""},
+		"a scheme that is none of ours": {headers{"Cookie", mine, "Authorization", "Basic dXNlcjpwYXNz"}, ""},
+
+		"none":                            {nil, "unauthenticated"},
+		"an empty header":                 {headers{"Cookie", ""}, "unauthenticated"},
+		"an empty value":                  {headers{"Cookie", "JSESSIONID="}, "unauthenticated"},
+		"junk":                            {headers{"Cookie", "JSESSIONID=junk"}, "unauthenticated"},
+		"a forged one":                    {headers{"Cookie", forged}, "unauthenticated"},
+		"another case":                    {headers{"Cookie", strings.ToLower("JSESSIONID") + "=" + user.Token()}, "unauthenticated"},
+		"a longer name":                   {headers{"Cookie", "X" + mine + "; xJSESSIONID=" + user.Token()}, "unauthenticated"},
+		"in quotes":                       {headers{"Cookie", `JSESSIONID="` + user.Token() + `"`}, "unauthenticated"},
+		"a space before":                  {headers{"Cookie", "JSESSIONID= " + user.Token()}, "unauthenticated"},
+		"a space in the name":             {headers{"Cookie", "JSESSIONID =" + user.Token()}, "unauthenticated"},
+		"escaped":                         {headers{"Cookie", "JSESSIONID=%" + fmt.Sprintf("%02x", user.Token()[0]) + user.Token()[1:]}, "unauthenticated"},
+		"padded":                          {headers{"Cookie", mine + "="}, "unauthenticated"},
+		"one character less":              {headers{"Cookie", mine[:len(mine)-1]}, "unauthenticated"},
+		"one character more":              {headers{"Cookie", mine + "A"}, "unauthenticated"},
+		"a comma between":                 {headers{"Cookie", mine + ", " + mine}, "unauthenticated"},
+		"two that differ":                 {headers{"Cookie", mine + "; " + other}, "unauthenticated"},
+		"two that differ, in two headers": {headers{"Cookie", mine, "Cookie", other}, "unauthenticated"},
+		"a forged one beside it":          {headers{"Cookie", mine + "; " + forged}, "unauthenticated"},
+		"a forged one in front":           {headers{"Cookie", forged, "Cookie", mine}, "unauthenticated"},
+		"in another header":               {headers{"Cookie2", mine, "X-Cookie", mine, "Set-Cookie", mine}, "unauthenticated"},
+		"as a bearer":                     {headers{"Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"with a key":                      {headers{"Cookie", mine, "Authorization", "Bearer " + key}, "unauthenticated"},
+		"with a key that is none":         {headers{"Cookie", mine, "Authorization", "Bearer x"}, "unauthenticated"},
+		"with an empty key":               {headers{"Cookie", mine, "Authorization", "bearer"}, "unauthenticated"},
+		"a key that is none":              {headers{"Authorization", "Bearer dwo_" + strings.Repeat("A", 43)}, "unauthenticated"},
+		"two keys":                        {headers{"Authorization", "Bearer " + key, "Authorization", "Bearer " + key}, "unauthenticated"},
+
+		"an operator key": {headers{"Authorization", "Bearer " + key}, "forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, query := range []string{"", "action=message.send"} {
+				a := d.check(t, "GET", query, test.sent)
+				switch test.want {
+				case "":
+					a.passes(user)
+				case "forbidden":
+					a.fails(http.StatusForbidden, "forbidden")
+				default:
+					a.fails(http.StatusUnauthorized, test.want)
+				}
+			}
+		})
+	}
+	d.check(t, "GET", "JSESSIONID="+user.Token()+"&token="+user.Token(), nil).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckGuardsAgainstOtherOrigins: a cookie comes along whether the person
+// meant the request or not, so that a gateway which passes the method on has
+// every service behind it guarded.
+func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
+	t.Parallel()
+	d := start(t, doorwardtest.BaseURL("https://platform.example"))
+	user := d.people["USER"]
+	origins := []struct {
+		name string
+		sent headers
+		own  bool
+	}{
+		{"no browser", nil, true},
+		{"the same", headers{"Origin", "https://platform.example"}, true},
+		{"the same, written otherwise", headers{"Origin", "HTTPS://Platform.Example:443"}, true},
+		{"same-origin", headers{"Sec-Fetch-Site", "same-origin"}, true},
+		{"the person", headers{"Sec-Fetch-Site", "none"}, true},
+		{"another", headers{"Origin", "https://other.example"}, false},
+		{"another port", headers{"Origin", "https://platform.example:8443"}, false},
+		{"another scheme", headers{"Origin", "http://platform.example"}, false},
+		{"a longer host", headers{"Origin", "https://platform.example.evil.example"}, false},
+		{"null", headers{"Origin", "null"}, false},
+		{"an empty one", headers{"Origin", ""}, false},
+		{"cross-site", headers{"Sec-Fetch-Site", "cross-site"}, false},
+		{"same-site", headers{"Sec-Fetch-Site", "same-site", "Origin", "https://platform.example"}, false},
+		{"a new word", headers{"Sec-Fetch-Site", "elsewhere"}, false},
+	}
+	methods := []struct {
+		name  string
+		sent  headers
+		loose bool // changes nothing, or isn't known to change anything
+	}{
+		{"none", nil, true},
+		{"GET", headers{"X-Forwarded-Method", "GET"}, true},
+		{"HEAD", headers{"X-Original-Method", "HEAD"}, true},
+		{"OPTIONS", headers{"X-Forwarded-Method", "OPTIONS"}, true},
+		{"GET in both", headers{"X-Forwarded-Method", "GET", "X-Original-Method", "GET"}, true},
+		{"POST", headers{"X-Forwarded-Method", "POST"}, false},
+		{"DELETE", headers{"X-Original-Method", "DELETE"}, false},
+		{"a new one", headers{"X-Forwarded-Method", "PURGE"}, false},
+		{"small letters", headers{"X-Forwarded-Method", "get"}, false},
+		{"nothing", headers{"X-Forwarded-Method", ""}, false},
+		{"two in one", headers{"X-Forwarded-Method", "GET, POST"}, false},
+		{"two headers", headers{"X-Forwarded-Method", "GET", "X-Forwarded-Method", "POST"}, false},
+		{"the client's own beside it", headers{"X-Forwarded-Method", "GET", "X-Original-Method", "POST"}, false},
+		{"the client's own beside it, turned", headers{"X-Original-Method", "GET", "X-Forwarded-Method", "POST"}, false},
+	}
+	for _, origin := range origins {
+		for _, method := range methods {
+			t.Run(origin.name+"/"+method.name, func(t *testing.T) {
+				for _, own := range []string{"GET", "POST"} {
+					sent := append(append(as(user), origin.sent...), method.sent...)
+					a := d.check(t, own, "action=message.send", sent)
+					if origin.own || method.loose {
+						a.passes(user)
+					} else {
+						a.fails(http.StatusForbidden, "cross_origin")
+					}
+				}
+			})
+		}
+	}
+	// The credential comes first: who it is decides whether it may be told.
+	d.check(t, "GET", "", headers{"Origin", "null", "X-Forwarded-Method", "POST"}).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckReadsNoBody: an answer comes while the body is still on its way, or
+// before it has begun, whatever it is said to be.
+func TestCheckReadsNoBody(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	for name, head := range map[string]string{
+		"a length":     "Content-Length: 9\r\n\r\n{",
+		"a big length": "Content-Length: 9000000\r\n\r\n",
+		"chunks":       "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+		"Expect":       "Content-Length: 9000000\r\nExpect: 100-continue\r\n\r\n",
+		"another form": "Transfer-Encoding: chunked\r\nContent-Type: nonsense\r\nContent-Encoding: br\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, query := range []string{"action=message.send", "action=billing.read"} {
+				want := "HTTP/1.1 200 OK\r\n"
+				if query == "action=billing.read" {
+					want = "HTTP/1.1 403 Forbidden\r\n"
+				}
+				conn, err := net.Dial("tcp", d.Node.Address())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := fmt.Fprintf(conn, "POST %s?%s HTTP/1.1\r\nHost: x\r\nCookie: JSESSIONID=%s\r\n%s", checkPath, query, d.people["USER"].Token(), head); err != nil {
+					t.Fatal(err)
+				}
+				came := bufio.NewReader(conn)
+				if line, err := came.ReadString('\n'); line != want {
+					t.Errorf("%q, %v, want %q", line, err, want)
+				}
+				if _, err := io.Copy(io.Discard, came); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("the connection stays open for the rest of the body")
+				}
+			}
+		})
+	}
+}
+
+func TestCheckKeepsTheRequestID(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	user := d.people["USER"]
+	long := strings.Repeat("a", 128)
+	for _, who := range []headers{as(user), nil} {
+		for _, id := range []string{"a", "req_1.2-3", long} {
+			if got := d.check(t, "GET", "", append(who, "X-Request-Id", id)).header["X-Request-Id"]; len(got) != 1 || got[0] != id {
+				t.Errorf("%q became %q", id, got)
+			}
+		}
+		for _, id := range []string{"", long + "a", "a b", "a/b", "ä", "a\"b"} {
+			if got := d.check(t, "GET", "", append(who, "X-Request-Id", id)).header["X-Request-Id"]; len(got) != 1 || got[0] == id || got[0] == "" {
+				t.Errorf("%q became %q", id, got)
+			}
+		}
+	}
+}
+
+func TestCheckTellsBrowsersToStayOnTLS(t *testing.T) {
+	t.Parallel()
+	d := start(t, doorwardtest.BaseURL("https://platform.example"))
+	for _, who := range []headers{as(d.people["USER"]), nil} {
+		if got := d.check(t, "GET", "", who).header.Get("Strict-Transport-Security"); !strings.HasPrefix(got, "max-age=") {
+			t.Errorf("Strict-Transport-Security: %q", got)
+		}
+	}
+}
+
+func TestCheckHasOneAddress(t *testing.T) {
+	t.Parallel()
+	d := start(t, doorwardtest.BaseURL("http://localhost:8080/platform"))
+	user := d.people["USER"]
+	for path, found := range map[string]bool{
+		checkPath: true, "/platform" + checkPath: true, "/api/v2/access/%63heck": true, checkPath + "?": true,
+		checkPath + "/": false, checkPath + "/messages": false, "/platform/platform" + checkPath: false, "/other" + checkPath: false,
+		"/" + checkPath: false, "/api/v2//access/check": false, "/api/v2/access/../access/check": false, "/api/v2/access%2Fcheck/x": false,
+		"/API/v2/access/check": false, "/api/v2/access": false, checkPath + ";x": false, "/platform": false,
+	} {
+		a := d.send(t, "GET "+path, nil, as(user))
+		if found {
+			a.passes(user)
+			continue
+		}
+		if a.status == http.StatusOK && a.header["X-Auth-User"] != nil {
+			t.Errorf("%s is a check, too", path)
+		}
+		if strings.Contains(path, "check") {
+			a.fails(http.StatusNotFound, "not_found")
+		}
+	}
+}
+
+// TestCheckHearsOfEverything: nothing is believed for longer than it holds.
+func TestCheckHearsOfEverything(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	user := d.people["USER"]
+	d.check(t, "GET", "action=message.send", as(user)).passes(user)
+	if status, body := user.Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
+		t.Fatalf("logout: %d %s", status, body)
+	}
+	d.check(t, "GET", "action=message.send", as(user)).fails(http.StatusUnauthorized, "unauthenticated")
+
+	admin := d.people["ADMIN"]
+	d.check(t, "GET", "", as(admin)).passes(admin)
+	d.Advance(time.Hour - time.Second)
+	d.check(t, "GET", "", as(admin)).passes(admin)
+	d.Advance(time.Hour)
+	d.check(t, "GET", "", as(admin)).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckCannotTell: without the database that is neither yes nor no, once
+// the lease is over; a session that isn't in memory is never told otherwise.
+func TestCheckCannotTell(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	user := d.people["USER"]
+	d.check(t, "GET", "", as(user)).passes(user)
+	if err := d.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unknown := headers{"Cookie", "JSESSIONID=" + strings.Repeat("A", 43)}
+	d.check(t, "GET", "", unknown).fails(http.StatusServiceUnavailable, "unavailable")
+	d.check(t, "GET", "", headers{"Authorization", "Bearer dwo_" + strings.Repeat("A", 43)}).fails(http.StatusServiceUnavailable, "unavailable")
+	eventually(t, "the lease is over", func() bool { return d.check(t, "GET", "", as(user)).status != http.StatusOK })
+	for _, query := range []string{"", "action=message.send", "action=none"} {
+		d.check(t, "POST", query, as(user, "X-Forwarded-Method", "POST")).fails(http.StatusServiceUnavailable, "unavailable")
+	}
+	// What needs no database is still told.
+	d.check(t, "GET", "", nil).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckLeavesNoLine for what it allowed, and no secret in the others.
+func TestCheckLeavesNoLine(t *testing.T) {
+	t.Parallel()
+	log := &lines{}
+	d := start(t, doorwardtest.Log(log))
+	user := d.people["USER"]
+	before := log.text()
+	d.check(t, "POST", "action=message.send", as(user)).passes(user)
+	if after := log.text(); after != before {
+		t.Errorf("logged: %s", after[len(before):])
+	}
+	d.check(t, "POST", "action=billing.read&original="+user.Token(), as(user)).fails(http.StatusForbidden, "forbidden")
+	refused := log.text()[len(before):]
+	if !strings.Contains(refused, checkPath) || strings.Contains(refused, user.Token()) {
+		t.Errorf("logged: %s", refused)
+	}
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}

@@ -1,0 +1,85 @@
+package edge_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/edge"
+	"github.com/doorward/doorward/web/front"
+)
+
+// handler is the check without a network, beside a Doorward with a USER.
+func handler(f *testing.F) (check http.Handler, user *doorwardtest.Person) {
+	f.Helper()
+	d := doorwardtest.Start(f)
+	site := front.New(d.Node.App, &url.URL{Scheme: "https", Host: "platform.example"}, nil, slog.New(slog.DiscardHandler))
+	return edge.Check(site, http.NotFoundHandler()), d.Tenant("Acme").Join("user@acme.example", "USER")
+}
+
+// FuzzCheck: whatever strangers write, the answer is a decision, and a yes is
+// for a live session alone. "{live}" stands for one.
+func FuzzCheck(f *testing.F) {
+	check, user := handler(f)
+	for _, headers := range []string{
+		"", "Cookie: JSESSIONID={live}", "Cookie: JSESSIONID={live}; JSESSIONID={live}", "Cookie: JSESSIONID={live}\nCookie: JSESSIONID=x",
+		"Cookie: JSESSIONID=" + strings.Repeat("A", 43) + "\nX-Auth-User: usr_x", "Authorization: Bearer dwo_x", "Authorization: Bearer {live}",
+		"Cookie: JSESSIONID={live}\nX-Forwarded-Method: POST\nOrigin: https://platform.example", "Sec-Fetch-Site: cross-site\nX-Original-Method: PUT",
+		"X-Request-Id: a\nCookie: doorward_device={live}; JSESSIONID=\"{live}\"",
+	} {
+		for _, query := range []string{"", "action=message.send", "action=billing.read", "action=&action", "a;b=%zz", "action=message.send&original=/?action=x"} {
+			f.Add("GET", query, headers)
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, query, headers string) {
+		header := http.Header{}
+		for line := range strings.SplitSeq(strings.ReplaceAll(headers, "{live}", user.Token()), "\n") {
+			if name, value, ok := strings.Cut(line, ": "); ok {
+				header.Add(name, value)
+			}
+		}
+		carried := strings.Contains(strings.Join(header["Cookie"], "\n"), "JSESSIONID="+user.Token())
+		w := httptest.NewRecorder()
+		check.ServeHTTP(w, (&http.Request{Method: method, URL: &url.URL{Path: edge.Path, RawQuery: query}, Header: header}).WithContext(t.Context()))
+		yes := w.Code == http.StatusOK
+		if !yes && w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if yes && !carried {
+			t.Errorf("allowed without the session: %q", header)
+		}
+		if who := w.Header()["X-Auth-User"]; yes && !slices.Equal(who, []string{user.ID}) || !yes && !slices.Equal(who, []string{""}) {
+			t.Errorf("%d for %q", w.Code, who)
+		}
+		if yes && strings.Contains(query, "action=billing.read") && !strings.Contains(query, "action=message.send") && !strings.Contains(query, ";") {
+			lenient, err := url.ParseQuery(query)
+			if err == nil && lenient.Get("action") == "billing.read" {
+				t.Errorf("a USER is allowed %q", query)
+			}
+		}
+	})
+}
+
+// FuzzOriginal: where a gateway writes in front of the client's path and query,
+// nothing that the client writes changes the answer.
+func FuzzOriginal(f *testing.F) {
+	check, user := handler(f)
+	for _, text := range []string{"", "/messages", "/m?action=message.read", "&action=billing.read", "&original=&action=", "%zz;", "#", "\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for action, want := range map[string]int{"message.send": http.StatusOK, "billing.read": http.StatusForbidden} {
+			w := httptest.NewRecorder()
+			r := &http.Request{Method: "POST", URL: &url.URL{Path: edge.Path, RawQuery: "action=" + action + "&original=" + text}, Header: http.Header{}}
+			r.Header.Set("Cookie", "JSESSIONID="+user.Token())
+			if check.ServeHTTP(w, r.WithContext(t.Context())); w.Code != want {
+				t.Errorf("%s before %q: %d %s", action, text, w.Code, w.Body)
+			}
+		}
+	})
+}

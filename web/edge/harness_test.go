@@ -1,0 +1,223 @@
+package edge_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// door is a Doorward with somebody for each role, asked over HTTP.
+type door struct {
+	*doorwardtest.Server
+	people map[string]person
+}
+
+type person struct {
+	*doorwardtest.Person
+	identity map[string]string // the six headers
+}
+
+var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
+
+var sixNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key"}
+
+func start(t *testing.T, options ...doorwardtest.Option) *door {
+	t.Helper()
+	d := &door{Server: doorwardtest.Start(t, options...), people: map[string]person{}}
+	acme := d.Tenant("Acme")
+	for _, role := range roles {
+		p := acme.Owner
+		if role != "OWNER" {
+			p = acme.Join(strings.ToLower(role)+"@acme.example", role)
+		}
+		d.people[role] = person{p, map[string]string{
+			"X-Auth-User": p.ID, "X-Auth-Tenant": acme.ID, "X-Auth-Role": role, "X-Auth-Email": p.Email,
+			"X-Auth-Session": sessionOf(t, p), "X-Auth-Key": "",
+		}}
+	}
+	return d
+}
+
+func sessionOf(t *testing.T, p *doorwardtest.Person) string {
+	t.Helper()
+	var answer struct{ Session struct{ ID string } }
+	status, body := p.Get("/api/v2/auth/session")
+	if err := json.Unmarshal(body, &answer); status != http.StatusOK || err != nil || answer.Session.ID == "" {
+		t.Fatalf("session: %d %s", status, body)
+	}
+	return answer.Session.ID
+}
+
+func (d *door) operatorKey(t *testing.T) string {
+	t.Helper()
+	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// answer is what came back.
+type answer struct {
+	t      *testing.T
+	asked  string
+	status int
+	header http.Header
+	body   []byte
+}
+
+// headers are names and values in turn; a name may come twice.
+type headers []string
+
+// as carries the session of a person.
+func as(p person, more ...string) headers {
+	return append(headers{"Cookie", "JSESSIONID=" + p.Token()}, more...)
+}
+
+// send sends a request such as "GET /api/v2/access/check?action=message.send".
+func (d *door) send(t *testing.T, route string, body io.Reader, h headers) answer {
+	t.Helper()
+	method, target, _ := strings.Cut(route, " ")
+	req, err := http.NewRequestWithContext(t.Context(), method, d.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.URL.Opaque = "//" + req.URL.Host + target // as it is, malformed or not
+	for i := 0; i < len(h); i += 2 {
+		req.Header[h[i]] = append(req.Header[h[i]], h[i+1])
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", route, err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", route, err)
+	}
+	return answer{t, route, res.StatusCode, res.Header, text}
+}
+
+var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableCompression: true}}
+
+const checkPath = "/api/v2/access/check"
+
+// check asks by a method with a query ("action=message.send"), and wants of the
+// answer what every answer promises.
+func (d *door) check(t *testing.T, method, query string, h headers) answer {
+	t.Helper()
+	target := checkPath
+	if query != "" {
+		target += "?" + query
+	}
+	a := d.send(t, method+" "+target, nil, h)
+	a.promises(method)
+	return a
+}
+
+// maxAnswer is what gateways may count on, in bytes, the head included.
+const maxAnswer = 2 << 10
+
+func (a answer) promises(method string) {
+	a.t.Helper()
+	size := len(a.body) + len("HTTP/1.1 503 Service Unavailable\r\n\r\n")
+	for name, values := range a.header {
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	if size >= maxAnswer {
+		a.t.Errorf("%s: an answer of %d bytes", a.asked, size)
+	}
+	for _, name := range sixNames {
+		if values := a.header[name]; len(values) != 1 || a.status != http.StatusOK && values[0] != "" {
+			a.t.Errorf("%s: %d with %s: %q", a.asked, a.status, name, values)
+		}
+	}
+	a.hardened()
+	switch {
+	case a.status == http.StatusOK && len(a.body) > 0:
+		a.t.Errorf("%s: 200 with a body: %s", a.asked, a.body)
+	case a.status != http.StatusOK && method != http.MethodHead && a.problem().Status != a.status:
+		a.t.Errorf("%s: %d without a problem: %s", a.asked, a.status, a.body)
+	}
+	if cookies := a.header.Values("Set-Cookie"); len(cookies) > 0 {
+		a.t.Errorf("%s: Set-Cookie: %q", a.asked, cookies)
+	}
+}
+
+// hardened wants the headers of every answer.
+func (a answer) hardened() {
+	a.t.Helper()
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+	} {
+		if got := a.header.Values(name); !slices.Equal(got, []string{want}) {
+			a.t.Errorf("%s: %s: %q", a.asked, name, got)
+		}
+	}
+	if len(a.header.Get("X-Request-Id")) == 0 {
+		a.t.Errorf("%s: no X-Request-Id", a.asked)
+	}
+}
+
+type problem struct {
+	Status int
+	Code   string
+}
+
+func (a answer) problem() (p problem) {
+	if a.header.Get("Content-Type") == "application/problem+json" {
+		_ = json.Unmarshal(a.body, &p) // what isn't one has no code
+	}
+	return p
+}
+
+// passes wants a yes for the person.
+func (a answer) passes(p person) {
+	a.t.Helper()
+	if a.status != http.StatusOK {
+		a.t.Errorf("%s: %d %s, want 200", a.asked, a.status, a.body)
+		return
+	}
+	for name, want := range p.identity {
+		if got := a.header.Get(name); got != want {
+			a.t.Errorf("%s: %s: %q, want %q", a.asked, name, got, want)
+		}
+	}
+}
+
+// fails wants a no with the code, or with 503.
+func (a answer) fails(status int, code string) {
+	a.t.Helper()
+	if a.status != status || a.problem().Code != code {
+		a.t.Errorf("%s: %d %s, want %d %s", a.asked, a.status, a.body, status, code)
+	}
+	challenge := a.header.Values("WWW-Authenticate")
+	if want := status == http.StatusUnauthorized; want != slices.Equal(challenge, []string{`Bearer realm="doorward"`}) || !want && len(challenge) > 0 {
+		a.t.Errorf("%s: %d with WWW-Authenticate: %q", a.asked, a.status, challenge)
+	}
+	if want := status == http.StatusServiceUnavailable; want != (a.header.Get("Retry-After") != "") {
+		a.t.Errorf("%s: %d with Retry-After: %q", a.asked, a.status, a.header.Get("Retry-After"))
+	}
+}
+
+// eventually asks until the answer is yes, or the test has no more patience.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const introspectPath = "/api/v2/access/introspect"
+
+// introspect asks with a key; a string goes as it is, anything else is encoded.
+func (d *door) introspect(t *testing.T, key string, body any) answer {
+	t.Helper()
+	text, ok := body.(string)
+	if !ok {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(encoded)
+	}
+	a := d.send(t, "POST "+introspectPath, strings.NewReader(text), headers{"Authorization", "Bearer " + key, "Content-Type", "application/json"})
+	a.hardened()
+	return a
+}
+
+// member is an object of JSON.
+type member = map[string]any
+
+func (a answer) json() (m member) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, &m); err != nil {
+		a.t.Fatalf("%s: %s: %v", a.asked, a.body, err)
+	}
+	return m
+}
+
+var inactive = member{"active": false}
+
+// describes wants the answer to be about the person, and nothing that a check
+// would not say.
+func describes(t *testing.T, got member, p person) {
+	t.Helper()
+	user, _ := got["user"].(member)
+	session, _ := got["session"].(member)
+	if got["active"] != true || user == nil || session == nil {
+		t.Fatalf("%v, want an active session", got)
+	}
+	is := map[string]string{"X-Auth-Key": ""}
+	for name, value := range map[string]any{
+		"X-Auth-User": user["id"], "X-Auth-Tenant": user["tenantId"], "X-Auth-Role": user["role"], "X-Auth-Email": user["email"], "X-Auth-Session": session["id"],
+	} {
+		is[name], _ = value.(string)
+	}
+	if diff := cmp.Diff(p.identity, is); diff != "" {
+		t.Errorf("who it is (-want +got):\n%s", diff)
+	}
+	if session["tenantId"] != user["tenantId"] || user["status"] != "active" || user["permissions"] == nil {
+		t.Errorf("user %v, session %v", user, session)
+	}
+	for name := range got {
+		if !slices.Contains([]string{"active", "user", "session", "allowed"}, name) {
+			t.Errorf("an answer with %q", name)
+		}
+	}
+}
+
+func TestIntrospectTellsWhatACredentialIsWorth(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key := d.operatorKey(t)
+	for _, role := range roles {
+		p := d.people[role]
+		plain := d.introspect(t, key, member{"credential": p.Token()})
+		if plain.status != http.StatusOK || plain.json()["allowed"] != nil {
+			t.Fatalf("%s: %d %s", role, plain.status, plain.body)
+		}
+		describes(t, plain.json(), p)
+		for action, to := range granted {
+			got := d.introspect(t, key, member{"credential": p.Token(), "action": action}).json()
+			if describes(t, got, p); got["allowed"] != strings.Contains(to, role) {
+				t.Errorf("%s %s: allowed %v", role, action, got["allowed"])
+			}
+		}
+	}
+}
+
+func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key, user, admin := d.operatorKey(t), d.people["USER"], d.people["ADMIN"]
+	ended := user.Token()
+	if status, body := user.Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
+		t.Fatalf("logout: %d %s", status, body)
+	}
+	for _, credential := range []string{
+		ended, strings.Repeat("A", 43), "junk", "JSESSIONID=" + admin.Token(), admin.Token() + "=", admin.Token() + " ", " " + admin.Token(),
+		admin.Token()[:42], strings.ToUpper(admin.Token()), admin.identity["X-Auth-Session"], key, "Bearer " + key, "é",
+		strings.Repeat("x", 60_000),
+	} {
+		for _, question := range []member{{"credential": credential}, {"credential": credential, "action": "message.send"}} {
+			a := d.introspect(t, key, question)
+			if a.status != http.StatusOK || !cmp.Equal(a.json(), inactive) {
+				t.Errorf("%.50q: %d %s", credential, a.status, a.body)
+			}
+		}
+	}
+	d.Advance(time.Hour)
+	if a := d.introspect(t, key, member{"credential": admin.Token()}); !cmp.Equal(a.json(), inactive) {
+		t.Errorf("after an idle hour: %d %s", a.status, a.body)
+	}
+}
+
+// TestIntrospectIsAUse: a service that asks does so because somebody is there.
+func TestIntrospectIsAUse(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key, user := d.operatorKey(t), d.people["USER"]
+	for range 3 {
+		d.Advance(40 * time.Minute)
+		describes(t, d.introspect(t, key, member{"credential": user.Token()}).json(), user)
+	}
+}
+
+func TestIntrospectAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key := d.operatorKey(t)
+	var items []member
+	for n := range 100 {
+		switch n % 5 {
+		case 4:
+			items = append(items, member{"credential": fmt.Sprint("junk ", n), "action": "message.send"})
+		case 3:
+			items = append(items, member{"credential": d.people["VIEWER"].Token(), "action": "message.send"})
+		default:
+			items = append(items, member{"credential": d.people[roles[n%5]].Token()})
+		}
+	}
+	a := d.introspect(t, key, member{"items": items})
+	answers, _ := a.json()["items"].([]any)
+	if a.status != http.StatusOK || len(answers) != len(items) || len(a.json()) != 1 {
+		t.Fatalf("%d %.300s", a.status, a.body)
+	}
+	for n, one := range answers {
+		got, _ := one.(member)
+		switch n % 5 {
+		case 4:
+			if !cmp.Equal(got, inactive) {
+				t.Errorf("%d: %v", n, got)
+			}
+		case 3:
+			if describes(t, got, d.people["VIEWER"]); got["allowed"] != false {
+				t.Errorf("%d: %v", n, got)
+			}
+		default:
+			if describes(t, got, d.people[roles[n%5]]); got["allowed"] != nil {
+				t.Errorf("%d: %v", n, got)
+			}
+		}
+	}
+}
+
+// faults are pointer and code in turn.
+func (a answer) faults() (all []string) {
+	a.t.Helper()
+	var p struct {
+		Errors []struct{ Pointer, Code string }
+	}
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		a.t.Fatalf("%s: %s: %v", a.asked, a.body, err)
+	}
+	for _, e := range p.Errors {
+		all = append(all, e.Pointer, e.Code)
+	}
+	return all
+}
+
+func TestIntrospectRefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key, token := d.operatorKey(t), d.people["USER"].Token()
+	one := member{"credential": token}
+	for _, test := range []struct {
+		body   any
+		faults []string
+	}{
+		{member{}, []string{"/credential", "required"}},
+		{member{"credential": ""}, []string{"/credential", "required"}},
+		{member{"action": "message.send"}, []string{"/credential", "required"}},
+		{member{"credential": token, "action": "none"}, []string{"/action", "invalid"}},
+		{member{"credential": token, "action": "session.open"}, []string{"/action", "invalid"}},
+		{member{"action": "none"}, []string{"/credential", "required", "/action", "invalid"}},
+		{member{"items": []member{}}, []string{"/items", "out_of_range"}},
+		{member{"items": slices.Repeat([]member{one}, 101)}, []string{"/items", "out_of_range"}},
+		{member{"items": []member{one, {}, {"credential": token, "action": "x"}}}, []string{"/items/1/credential", "required", "/items/2/action", "invalid"}},
+		{member{"items": []member{one}, "credential": token}, []string{"/items", "invalid"}},
+		{member{"items": []member{one}, "action": "message.send"}, []string{"/items", "invalid"}},
+		{member{"items": []member{}, "credential": token}, []string{"/items", "invalid"}},
+	} {
+		a := d.introspect(t, key, test.body)
+		a.fails(http.StatusUnprocessableEntity, "validation_failed")
+		if got := a.faults(); !slices.Equal(got, test.faults) {
+			t.Errorf("%.100s: %q, want %q", fmt.Sprint(test.body), got, test.faults)
+		}
+		if strings.Contains(string(a.body), token) {
+			t.Errorf("the answer repeats the credential: %s", a.body)
+		}
+	}
+}
+
+func TestIntrospectRefusesAnotherForm(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key, token := d.operatorKey(t), d.people["USER"].Token()
+	for _, body := range []string{
+		"", "null", "[]", `"x"`, "{", `{"credential": null}`, `{"credential": 1}`, `{"credential": ["x"]}`, `{"Credential": "x"}`,
+		`{"credential": "x", "credential": "` + token + `"}`, `{"credential": "x", "token": "x"}`, `{"items": null}`, `{"items": {}}`,
+		`{"items": ["x"]}`, `{"items": [null]}`, `{"items": [{"credential": "x", "items": []}]}`, `{"items": [{"Credential": "x"}]}`,
+		`{"credential": "x"} {}`, "\ufeff{}", `{"credential": "\u0000"}`,
+	} {
+		a := d.introspect(t, key, body)
+		a.fails(http.StatusBadRequest, "invalid_body")
+		if strings.Contains(string(a.body), token) {
+			t.Errorf("the answer repeats the credential: %s", a.body)
+		}
+	}
+	d.introspect(t, key, `{"credential": "`+strings.Repeat("x", 64<<10)+`"}`).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+	d.send(t, "POST "+introspectPath, strings.NewReader("credential="+token), headers{
+		"Authorization", "Bearer " + key, "Content-Type", "application/x-www-form-urlencoded", // the form of RFC 7662
+	}).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+}
+
+func TestIntrospectIsForOperators(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key := d.operatorKey(t)
+	body := func() *strings.Reader { return strings.NewReader(`{"credential": "` + d.people["USER"].Token() + `"}`) }
+	send := func(h ...string) answer {
+		t.Helper()
+		return d.send(t, "POST "+introspectPath, body(), append(headers{"Content-Type", "application/json"}, h...))
+	}
+	send().fails(http.StatusUnauthorized, "unauthenticated")
+	send("Authorization", "Bearer "+strings.Replace(key, key[len(key)-4:], "AAAA", 1)).fails(http.StatusUnauthorized, "unauthenticated")
+	send("Authorization", "Basic "+key).fails(http.StatusUnauthorized, "unauthenticated")
+	for _, role := range roles {
+		send(as(d.people[role])...).fails(http.StatusForbidden, "forbidden")
+		send(as(d.people[role], "Authorization", "Bearer "+key)...).fails(http.StatusUnauthorized, "unauthenticated")
+	}
+	send("Authorization", "Bearer "+key, "Origin", "https://other.example").fails(http.StatusForbidden, "cross_origin")
+	// Before any of it, the form plays no part.
+	d.send(t, "POST "+introspectPath, strings.NewReader("{"), nil).fails(http.StatusUnauthorized, "unauthenticated")
+	for _, method := range []string{"GET", "PUT", "DELETE", "OPTIONS"} {
+		a := d.send(t, method+" "+introspectPath, nil, headers{"Authorization", "Bearer " + key})
+		a.fails(http.StatusMethodNotAllowed, "method_not_allowed")
+		if allow := a.header.Get("Allow"); allow != "POST" {
+			t.Errorf("%s: Allow: %q", method, allow)
+		}
+	}
+}
+
+// TestIntrospectCannotTell: without the database, nobody is told that a
+// credential is inactive.
+func TestIntrospectCannotTell(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	key, token := d.operatorKey(t), d.people["USER"].Token()
+	if err := d.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []member{{"credential": token}, {"credential": "junk"}, {"items": []member{{"credential": token}}}} {
+		d.introspect(t, key, body).fails(http.StatusServiceUnavailable, "unavailable")
+	}
+}

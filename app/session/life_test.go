@@ -1,0 +1,159 @@
+package session_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+func limits(idle, absolute time.Duration) doorwardtest.Option {
+	return doorwardtest.SessionLimits(doorward.SessionLimits{Idle: idle, Absolute: absolute, PerUser: 10})
+}
+
+// live reports whether the session is, by a check in memory.
+func live(t *testing.T, p *doorwardtest.Person) bool {
+	t.Helper()
+	status, body := p.Get("/api/v2/access/check")
+	if status != http.StatusOK && status != http.StatusUnauthorized {
+		t.Fatalf("check: %d %s", status, body)
+	}
+	return status == http.StatusOK
+}
+
+// TestIdleIsExact: each use gives the session its whole idle time again, to the
+// second, however often it was used before.
+func TestIdleIsExact(t *testing.T) {
+	door := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour))
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	for range 5 {
+		door.Advance(time.Hour - time.Second)
+		if !live(t, ann) {
+			t.Fatal("a session is over a second before its idle time is")
+		}
+	}
+	door.Advance(time.Hour)
+	if live(t, ann) {
+		t.Error("a session lives on after its idle time")
+	}
+}
+
+// TestAbsoluteIsExact: no use makes a session live longer than its absolute
+// time.
+func TestAbsoluteIsExact(t *testing.T) {
+	door := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour))
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	for range 5 {
+		door.Advance(30*time.Minute - time.Second)
+		if !live(t, ann) {
+			t.Fatal("a session in use is over")
+		}
+	}
+	door.Advance(30 * time.Minute)
+	if !live(t, ann) {
+		t.Fatal("a session is over seconds before its absolute time is")
+	}
+	door.Advance(5 * time.Second)
+	if live(t, ann) {
+		t.Error("a session lives on after its absolute time")
+	}
+}
+
+// TestTouchRevivesNothing: uses that are on their way while the session ends,
+// and are written right after, leave it dead, 500 times out of 500.
+func TestTouchRevivesNothing(t *testing.T) {
+	door := doorwardtest.Start(t)
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	sessions := door.Node.App.Sessions
+	ctx := context.Background()
+	for n := range 500 {
+		opened, err := door.Node.App.Login.WithPassword(ctx, doorward.Caller{Kind: doorward.Anonymous}, ann.Email, doorwardtest.Password, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		door.Advance(2 * time.Minute) // so that the next use is to be written
+		var uses sync.WaitGroup
+		for range 2 {
+			uses.Go(func() {
+				for range 3 {
+					_, _ = sessions.Check(ctx, opened.Token) // either answer is right now
+					_ = sessions.Flush(ctx)
+				}
+			})
+		}
+		if err := sessions.End(ctx, doorward.Caller{Kind: doorward.Anonymous}, []secret.Token{opened.Token}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessions.Check(ctx, opened.Token); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			t.Fatalf("try %d: a session that was ended: %v", n, err)
+		}
+		uses.Wait()
+		if err := sessions.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessions.Check(ctx, opened.Token); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			t.Fatalf("try %d: a session that was ended, after its uses were written: %v", n, err)
+		}
+	}
+}
+
+// TestUseIsWritten: at most once a minute, and at the end of the process.
+func TestUseIsWritten(t *testing.T) {
+	door := doorwardtest.Start(t)
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	ctx := context.Background()
+	written := func() time.Time {
+		t.Helper()
+		if err := door.Node.App.Sessions.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := door.Node.DB.Read().UserSessions(ctx, ann.ID)
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d sessions, %v", len(rows), err)
+		}
+		return rows[0].Session.LastSeenAt
+	}
+	first := written()
+	for range 5 {
+		door.Advance(10 * time.Second)
+		live(t, ann)
+	}
+	if got := written(); !got.Equal(first) {
+		t.Errorf("a use was written %v after the last one", got.Sub(first))
+	}
+	door.Advance(11 * time.Second)
+	live(t, ann)
+	if got := written(); got.Sub(first) < time.Minute {
+		t.Errorf("a use a minute later was not written: %v", got.Sub(first))
+	}
+}
+
+// TestRememberedDoesNotAllocate: the check in memory makes no garbage.
+func TestRememberedDoesNotAllocate(t *testing.T) {
+	door := doorwardtest.Start(t)
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	token, err := secret.Parse(ann.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !live(t, ann) {
+		t.Fatal("the session is over")
+	}
+	sessions, found := door.Node.App.Sessions, 0
+	n := testing.AllocsPerRun(200, func() {
+		if _, ok := sessions.Remembered(token); ok {
+			found++
+		}
+	})
+	if found == 0 {
+		t.Fatal("the session was never found in memory")
+	}
+	if n != 0 {
+		t.Errorf("a check in memory allocates %v times", n)
+	}
+}

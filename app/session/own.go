@@ -39,7 +39,10 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 		if err != nil {
 			return err
 		}
-		_, err = tx.DeleteSession(ctx, id)
+		ended, err := tx.DeleteSession(ctx, id)
+		if err == nil && !ended { // by somebody else, while this waited for the row
+			err = doorward.Fail(doorward.CodeNotFound, "")
+		}
 		return err
 	})
 }

@@ -1,0 +1,52 @@
+package node_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// Whoever ends a session that somebody else is just ending has not ended it, and
+// must not be answered as if: the answer would come before the end has come to
+// every node. (Found by TestHistory.)
+func TestSessionThatEndsMeanwhileIsNotFound(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn))
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	id := check(t, door, ann.Token()).Header.Get("X-Auth-Session")
+	ann.Login() // with which the call is made
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "DELETE FROM sessions WHERE id = $1", id); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := ann.Do(http.MethodDelete, "/api/v2/sessions/"+id, nil)
+		answered <- status
+	}()
+	for waits := false; !waits; <-time.After(5 * time.Millisecond) {
+		const query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+		if err := tx.QueryRow(t.Context(), query).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-answered; status != http.StatusNotFound {
+		t.Errorf("%d, want 404", status)
+	}
+}

@@ -1,0 +1,47 @@
+package examples_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestCaddy(t *testing.T) {
+	caddy := needCaddy(t)
+	t.Parallel()
+	testGateway(t, open(t, "caddy", func(t *testing.T, folder string) {
+		// It keeps what it knows in the user's home.
+		run(t, folder, "env", "HOME="+folder, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile")
+	}))
+}
+
+// needCaddy returns where Caddy is. Debian's is years old, so it is built from
+// its module, which takes minutes: where gateways aren't required it is used if
+// somebody has built it.
+func needCaddy(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("no gateways under -short; make test runs everything")
+	}
+	for _, file := range []string{"go.mod", "go.sum"} { // for go test to know that this depends on them
+		if _, err := os.ReadFile("../tools/caddy/" + file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode := "--path"
+	if os.Getenv(require) == "require" {
+		mode = "--build"
+	}
+	said, err := exec.Command("../tools/caddy/build.sh", mode).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	caddy := lines[len(lines)-1]
+	if _, err := os.Stat(caddy); err != nil {
+		missing(t, fmt.Errorf("no Caddy here: tools/caddy/build.sh builds it: %w", err))
+	}
+	return caddy
+}

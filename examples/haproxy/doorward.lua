@@ -1,0 +1,72 @@
+-- The action "doorward" asks Doorward, at the address given, whether the request
+-- may do what the variable txn.action names. On yes it sets the identity headers
+-- and the variable txn.allowed; a refusal it answers as Doorward does. When it
+-- can do neither, it does nothing, and haproxy.cfg refuses what isn't allowed.
+
+-- What Doorward needs to see: credentials, and where a browser's request comes
+-- from.
+local asked = { "cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-forwarded-for", "x-request-id" }
+
+local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key" }
+
+-- What the client is told of a refusal, beside status and body.
+local told = { "cache-control", "content-type", "retry-after", "www-authenticate", "x-content-type-options", "x-request-id" }
+
+-- HAProxy counts the values of a header from 0.
+local function values(headers, name)
+	local all, from = {}, headers[name] or {}
+	for i = 0, 100 do
+		all[#all + 1] = from[i]
+	end
+	return all
+end
+
+local function question(txn)
+	local sent, headers = txn.http:req_get_headers(), {}
+	for _, name in ipairs(asked) do
+		local all = values(sent, name)
+		if #all > 0 then
+			headers[name] = all
+		end
+	end
+	-- So that a request from a page of another origin is refused when it would
+	-- change something. The question itself is always GET.
+	headers["x-original-method"] = { txn.f:method() }
+	return headers
+end
+
+local function refuse(txn, answer)
+	local reply = txn:reply({ status = answer.status })
+	for _, name in ipairs(told) do
+		for _, value in ipairs(values(answer.headers, name)) do
+			reply:add_header(name, value)
+		end
+	end
+	if txn.f:method() ~= "HEAD" then
+		reply:set_body(answer.body)
+	end
+	txn:done(reply)
+end
+
+local function allow(txn, answer)
+	for _, name in ipairs(identity) do
+		local all = values(answer.headers, name)
+		if #all == 1 and all[1] ~= "" then
+			txn.http:req_set_header(name, all[1])
+		end
+	end
+	txn:set_var("txn.allowed", true)
+end
+
+core.register_action("doorward", { "http-req" }, function(txn, address)
+	local answer = core.httpclient():get({
+		url = "http://" .. address .. "/api/v2/access/check?action=" .. txn:get_var("txn.action"),
+		headers = question(txn),
+		timeout = 3000,
+	})
+	if answer.status == 200 then
+		allow(txn, answer)
+	elseif values(answer.headers, "content-type")[1] == "application/problem+json" then
+		refuse(txn, answer)
+	end
+end, 1)

@@ -1,0 +1,261 @@
+package examples_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// require, in the environment, makes a missing gateway a failure where it
+// would be a reason to skip.
+const require = "DOORWARD_TEST_GATEWAYS"
+
+// need returns where a program is, or skips the test.
+func need(t *testing.T, name, pkg string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("no gateways under -short; make test runs everything")
+	}
+	// Debian puts servers where only root's PATH leads.
+	for _, candidate := range []string{name, "/usr/sbin/" + name} {
+		if found, err := exec.LookPath(candidate); err == nil {
+			return found
+		}
+	}
+	missing(t, fmt.Errorf("no %s here: apt-get install %s", name, pkg))
+	return ""
+}
+
+func missing(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv(require) == "require" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+// keeper runs a program and kills it when nobody holds the other end of its
+// standard input any more: the test is over, however it ended.
+const keeper = `"$@" </dev/null & child=$!
+read -r _
+kill -9 "$child"
+wait "$child"`
+
+// program is a child of the test that doesn't outlive it.
+type program struct {
+	output *output
+	end    func()
+}
+
+// run starts a program in a folder.
+func run(t *testing.T, folder string, command ...string) *program {
+	t.Helper()
+	p := &program{output: &output{}}
+	child := exec.Command("sh", append([]string{"-c", keeper, "keeper"}, command...)...)
+	child.Dir, child.Stdout, child.Stderr = folder, p.output, p.output
+	hold, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.end = sync.OnceFunc(func() {
+		_ = hold.Close()
+		_ = child.Wait() // killed: it has no other way to end
+	})
+	t.Cleanup(func() {
+		p.end()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(command[0]), p.output)
+		}
+	})
+	return p
+}
+
+// output is what a program prints, to be read while it does.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// lines returns the whole lines so far.
+func (o *output) lines() []string {
+	all := strings.Split(o.String(), "\n")
+	return all[:len(all)-1]
+}
+
+// patience is how long a program may take to do what a test waits for.
+const patience = 20 * time.Second
+
+// eventually asks until the answer is yes.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for tick := time.NewTicker(5 * time.Millisecond); !done(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+// free returns an address of loopback that nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func listens(address string) bool {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
+}
+
+// upstreamProgram builds the service once for all tests.
+var upstreamProgram = sync.OnceValues(func() (string, error) {
+	// Read, so that go test knows that this test depends on it.
+	if _, err := os.ReadFile("upstream/main.go"); err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp("", "examples")
+	if err != nil {
+		return "", err
+	}
+	scratch = folder
+	file := filepath.Join(folder, "upstream")
+	said, err := exec.Command("go", "build", "-o", file, "./upstream").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the service: %w\n%s", err, said)
+	}
+	return file, nil
+})
+
+// scratch is the folder of what the tests share, once there is any.
+var scratch string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := os.RemoveAll(scratch); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// configured copies the files of an example to a folder of the test's own, with
+// other addresses in place of those that an operator is to change.
+func configured(t *testing.T, example string, addresses map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	found := map[string]bool{}
+	entries, err := os.ReadDir(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(example, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(e.Name(), ".md") {
+			continue
+		}
+		replaced := string(text)
+		for old, address := range addresses {
+			found[old] = found[old] || strings.Contains(replaced, old)
+			replaced = strings.ReplaceAll(replaced, old, address)
+		}
+		write(t, filepath.Join(folder, e.Name()), replaced)
+	}
+	for old := range addresses {
+		if !found[old] {
+			t.Fatalf("no file in %s names %s", example, old)
+		}
+	}
+	return folder
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The helpers themselves are worth a test: one that finds nothing wrong because
+// it never ran would look the same as one that passed.
+
+func TestProgramsEndWithTheTest(t *testing.T) {
+	file, err := upstreamProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var address string
+	t.Run("running", func(t *testing.T) {
+		p := run(t, ".", file, "-listen", "127.0.0.1:0")
+		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
+		address = p.output.lines()[0]
+		if !listens(address) {
+			t.Errorf("nobody listens on %s", address)
+		}
+	})
+	if listens(address) {
+		t.Errorf("the service still listens on %s", address)
+	}
+}
+
+// killed names, in the environment, the service that a child of
+// TestProgramsEndWithAKilledTest is to start before it kills itself.
+const killed = "EXAMPLES_KILLED"
+
+// A test binary that is killed runs no clean-up.
+func TestProgramsEndWithAKilledTest(t *testing.T) {
+	if file := os.Getenv(killed); file != "" {
+		p := run(t, ".", file, "-listen", "127.0.0.1:0")
+		eventually(t, "the service says its address", func() bool { return len(p.output.lines()) > 0 })
+		fmt.Println("\nlistens " + p.output.lines()[0])
+		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {} // the signal is on its way
+	}
+	file, err := upstreamProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), killed+"="+file)
+	said, err := child.Output()
+	_, address, found := strings.Cut(string(said), "\nlistens ")
+	if err == nil || !found {
+		t.Fatalf("the child ended with %v and said %q", err, said)
+	}
+	address = strings.TrimSpace(address)
+	eventually(t, "nobody listens on "+address, func() bool { return !listens(address) })
+}

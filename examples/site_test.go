@@ -1,0 +1,229 @@
+package examples_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
+)
+
+// site is a gateway with Doorward and the service behind it. All three are what
+// an operator runs, on free ports of loopback.
+type site struct {
+	test    *testing.T // whose programs they are
+	gateway string     // host:port
+	door    *doorwardtest.Server
+	service *program
+	seen    int // lines of the service that were looked at
+	looks   int
+	people  map[string]person
+}
+
+// person is somebody with a role and a session.
+type person struct {
+	*doorwardtest.Person
+	identity
+}
+
+// identity is what the service knows of its caller.
+type identity struct{ User, Tenant, Role, Email, Session, Key string }
+
+// roles are the four.
+var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
+
+// The ports in the examples.
+const (
+	gatewayPort  = ":8000"
+	doorwardPort = ":8080"
+	servicePort  = ":9000"
+)
+
+// open starts a site with the gateway of an example; launch starts that in the
+// folder to which its files were copied.
+func open(t *testing.T, example string, launch func(t *testing.T, folder string)) *site {
+	t.Helper()
+	file, err := upstreamProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{test: t, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
+	s.door = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), listenOn("127.0.0.1:0"))
+	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
+	launch(t, configured(t, example, map[string]string{
+		gatewayPort: port(s.gateway), doorwardPort: port(s.door.Node.Address()), servicePort: port(s.service.output.lines()[0]),
+	}))
+	eventually(t, "the gateway listens", func() bool { return listens(s.gateway) })
+	s.seen = 1
+	s.populate(t)
+	return s
+}
+
+// port returns the last part of an address of loopback, as ":8080".
+func port(address string) string { return address[strings.LastIndexByte(address, ':'):] }
+
+func listenOn(address string) doorwardtest.Option {
+	return func(c *node.Config) { c.Listen = address }
+}
+
+// populate makes somebody for each role.
+func (s *site) populate(t *testing.T) {
+	t.Helper()
+	acme := s.door.Tenant("Acme")
+	s.people = map[string]person{"OWNER": s.known(t, acme, acme.Owner, "OWNER")}
+	for _, role := range roles[1:] {
+		s.people[role] = s.known(t, acme, acme.Join(strings.ToLower(role)+"@acme.example", role), role)
+	}
+}
+
+func (s *site) known(t *testing.T, in *doorwardtest.Tenant, p *doorwardtest.Person, role string) person {
+	t.Helper()
+	p.Login()
+	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p)}}
+}
+
+func sessionOf(t *testing.T, p *doorwardtest.Person) string {
+	t.Helper()
+	var answer struct{ Session struct{ ID string } }
+	status, body := p.Get("/api/v2/auth/session")
+	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Session.ID == "" {
+		t.Fatalf("session: %d %s", status, body)
+	}
+	return answer.Session.ID
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// echo is what the service says of the request that it got.
+type echo struct {
+	Method, Path, Host string
+	Identity           identity
+	Headers            http.Header
+	BodyBytes          int
+	Trailers           http.Header
+}
+
+func (a answer) echo(t *testing.T) echo {
+	t.Helper()
+	var e echo
+	if err := json.Unmarshal(a.body, &e); err != nil || e.Method == "" {
+		t.Fatalf("%d, and not from the service: %s", a.status, a.body)
+	}
+	return e
+}
+
+// problem is the body of a refusal.
+type problem struct {
+	Code   string
+	Status int
+}
+
+func (a answer) problem() problem {
+	var p problem
+	if strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") {
+		_ = json.Unmarshal(a.body, &p) // what isn't one has no code
+	}
+	return p
+}
+
+// ask sends a request such as "GET /reports" to the gateway, with headers as
+// names and values in turn.
+func (s *site) ask(t *testing.T, token, route, body string, headers ...string) answer {
+	t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.gateway+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, text}
+}
+
+// client keeps connections, as a browser does, and follows nothing.
+var client = &http.Client{
+	Timeout:       10 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// last ends the connection, so that what came before it has been answered when
+// the gateway hangs up.
+const last = "GET /healthz HTTP/1.1\r\nHost: last.example\r\nConnection: close\r\n\r\n"
+
+// raw sends bytes that no HTTP client would and returns all that came back
+// before the gateway hung up.
+func (s *site) raw(t *testing.T, text string) []answer {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, text+last) // it may have hung up on the first bytes
+	return answers(conn)
+}
+
+// answers reads what came, as far as it is HTTP: a gateway that hangs up on
+// nonsense has answered, too.
+func answers(from io.Reader) (all []answer) {
+	came := bufio.NewReader(from)
+	for {
+		res, err := http.ReadResponse(came, nil)
+		if err != nil {
+			return all
+		}
+		body, _ := io.ReadAll(res.Body) // cut short by the deadline at worst
+		all = append(all, answer{res.StatusCode, res.Header, bytes.TrimSpace(body)})
+	}
+}
+
+// reached returns what the service has logged since the last look. What was
+// answered may still be on its way from the service to here, so it asks for a
+// line of its own and waits for that.
+func (s *site) reached(t *testing.T) []string {
+	t.Helper()
+	s.looks++
+	mark := fmt.Sprintf("GET /look/%d  ", s.looks)
+	res, err := client.Get(fmt.Sprintf("http://%s/look/%d", s.service.output.lines()[0], s.looks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	var fresh []string
+	eventually(t, "the service logs "+mark, func() bool {
+		fresh = s.service.output.lines()[s.seen:]
+		return slices.Contains(fresh, mark)
+	})
+	s.seen += len(fresh)
+	return fresh[:slices.Index(fresh, mark)]
+}

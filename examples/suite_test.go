@@ -1,0 +1,306 @@
+package examples_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// testGateway is what every gateway has to pass, and in the end leaves the site
+// without Doorward.
+func testGateway(t *testing.T, s *site) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *site)
+	}{
+		{"roles", testRoles},
+		{"refusals", testRefusals},
+		{"bodies", testBodies},
+		{"other origins", testOrigins},
+		{"cookies", testCookies},
+		{"attacks", testAttacks},
+		{"Doorward itself", testDoorward},
+		{"the service's own refusals", testOwnRefusals},
+		{"service down", testServiceDown},
+		{"revocation", testRevocation},
+		{"outage", testOutage},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+func testRoles(t *testing.T, s *site) {
+	for _, role := range roles {
+		p := s.people[role]
+		for _, route := range []string{"POST /messages", "GET /messages", "GET /messages/msg_1?full=1", "GET /reports", "GET /reports/daily"} {
+			method, path, _ := strings.Cut(route, " ")
+			got := s.ask(t, p.Token(), route, "")
+			if role == "VIEWER" && method == http.MethodPost {
+				wantProblem(t, got, http.StatusForbidden, "forbidden")
+				continue
+			}
+			if got.status != http.StatusOK {
+				t.Errorf("%s %s: %d %s", role, route, got.status, got.body)
+				continue
+			}
+			e := got.echo(t)
+			if e.Identity != p.identity || e.Method != method || e.Path != path || !s.named(e.Host) {
+				t.Errorf("%s %s: the service got %+v, want %+v", role, route, e, p.identity)
+			}
+			if e.Headers.Get("X-Forwarded-For") != "127.0.0.1" || e.Headers.Get("X-Forwarded-Proto") != "http" || !s.named(e.Headers.Get("X-Forwarded-Host")) {
+				t.Errorf("%s %s: the service gets %v", role, route, e.Headers)
+			}
+		}
+		if got := s.ask(t, p.Token(), "HEAD /reports", ""); got.status != http.StatusOK || len(got.body) > 0 {
+			t.Errorf("%s HEAD /reports: %d and %d bytes", role, got.status, len(got.body))
+		}
+	}
+}
+
+// named says whether the host is the gateway's, with its port or without.
+func (s *site) named(host string) bool { return host == s.gateway || host+port(s.gateway) == s.gateway }
+
+// wantProblem wants a refusal of Doorward's, unchanged.
+func wantProblem(t *testing.T, got answer, status int, code string) {
+	t.Helper()
+	if p := got.problem(); got.status != status || p.Code != code || p.Status != status {
+		t.Errorf("%d %s %q, want %d %s as a problem", got.status, got.header.Get("Content-Type"), got.body, status, code)
+	}
+	for name, values := range got.header {
+		if strings.HasPrefix(name, "X-Auth-") && strings.Join(values, "") != "" {
+			t.Errorf("the client is told %s: %q", name, values)
+		}
+	}
+}
+
+func testRefusals(t *testing.T, s *site) {
+	s.reached(t)
+	for _, token := range []string{"", strings.Repeat("A", 43), "junk"} {
+		for _, route := range []string{"POST /messages", "GET /messages", "GET /reports"} {
+			got := s.ask(t, token, route, "")
+			wantProblem(t, got, http.StatusUnauthorized, "unauthenticated")
+			if is := got.header.Values("WWW-Authenticate"); len(is) != 1 || is[0] != `Bearer realm="doorward"` {
+				t.Errorf("WWW-Authenticate: %q", is)
+			}
+		}
+	}
+	for _, route := range []string{"PUT /messages", "DELETE /messages/msg_1", "POST /reports", "OPTIONS /messages", "PROPFIND /reports"} {
+		if got := s.ask(t, s.people["OWNER"].Token(), route, ""); got.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s stands in no table of routes, but: %d %s", route, got.status, got.body)
+		}
+	}
+	if lines := s.reached(t); len(lines) > 0 {
+		t.Errorf("these reached the service: %q", lines)
+	}
+}
+
+// testBodies: the question to Doorward must not eat the body.
+func testBodies(t *testing.T, s *site) {
+	token := s.people["USER"].Token()
+	long := strings.Repeat("x", 200_000)
+	if e := s.ask(t, token, "POST /messages", long, "Content-Type", "text/plain").echo(t); e.BodyBytes != len(long) {
+		t.Errorf("the service got %d bytes of %d", e.BodyBytes, len(long))
+	}
+	got := s.raw(t, strings.ReplaceAll(head("POST /messages", "Transfer-Encoding: chunked"), "{viewer}", token)+chunked("hello"))
+	if len(got) == 0 || got[0].status != http.StatusOK || got[0].echo(t).BodyBytes != 5 {
+		t.Errorf("a chunked body: %v", got)
+	}
+}
+
+// testOrigins: a browser says where a request comes from, and it carries the
+// cookie whether the person meant it or not.
+func testOrigins(t *testing.T, s *site) {
+	token, own := s.people["USER"].Token(), "http://"+s.gateway
+	for _, test := range []struct {
+		route   string
+		headers []string
+		refused bool
+	}{
+		{"POST /messages", []string{"Origin", own}, false},
+		{"POST /messages", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}, false},
+		{"POST /messages", []string{"Origin", "https://other.example"}, true},
+		{"POST /messages", []string{"Origin", "null"}, true},
+		{"POST /messages", []string{"Sec-Fetch-Site", "cross-site"}, true},
+		{"POST /messages", []string{"Sec-Fetch-Site", "same-site", "Origin", own}, true},
+		{"POST /messages", []string{"Origin", "https://other.example", "X-Forwarded-Method", "GET"}, true},
+		{"POST /messages", []string{"Origin", "https://other.example", "X-Original-Method", "GET"}, true},
+		{"POST /messages", []string{"Origin", "https://other.example", "X-Original-Method", "GET", "X-Forwarded-Method", "GET"}, true},
+		{"GET /messages", []string{"Origin", "https://other.example", "Sec-Fetch-Site", "cross-site"}, false},
+	} {
+		got := s.ask(t, token, test.route, "", test.headers...)
+		switch {
+		case test.refused:
+			wantProblem(t, got, http.StatusForbidden, "cross_origin")
+		case got.status != http.StatusOK:
+			t.Errorf("%s with %q: %d %s", test.route, test.headers, got.status, got.body)
+		}
+	}
+}
+
+func testCookies(t *testing.T, s *site) {
+	user, viewer := s.people["USER"], s.people["VIEWER"]
+	mine, other := "JSESSIONID="+user.Token(), "JSESSIONID="+viewer.Token()
+	for _, test := range []struct {
+		name    string
+		path    string
+		headers []string
+		valid   bool
+	}{
+		{"the same twice", "/reports", []string{"Cookie: " + mine + "; " + mine}, true},
+		{"the same in two headers", "/reports", []string{"Cookie: " + mine, "Cookie: " + mine}, true},
+		{"a Tomcat's beside it", "/reports", []string{"Cookie: JSESSIONID=0123456789ABCDEF0123456789ABCDEF; " + mine}, true},
+		{"a Tomcat's in front of it", "/reports", []string{"Cookie: JSESSIONID=0123.node1", "Cookie: a=b; " + mine + "; c=d"}, true},
+		{"two that differ", "/reports", []string{"Cookie: " + mine + "; " + other}, false},
+		{"two that differ, in two headers", "/reports", []string{"Cookie: " + mine, "Cookie: " + other}, false},
+		{"with a bearer key", "/reports", []string{"Cookie: " + mine, "Authorization: Bearer dwo_x"}, false},
+		{"in quotes", "/reports", []string{"Cookie: JSESSIONID=\"" + user.Token() + "\""}, false},
+		{"under another name", "/reports", []string{"Cookie: jsessionid=" + user.Token()}, false},
+		{"in another header", "/reports", []string{"Cookie2: " + mine, "X-Cookie: " + mine}, false},
+		{"in the query", "/reports?JSESSIONID=" + user.Token(), nil, false},
+	} {
+		got := s.raw(t, exact("GET "+test.path+" HTTP/1.1", append([]string{"Host: gateway.example"}, test.headers...)...))
+		if len(got) == 0 {
+			t.Fatalf("%s: no answer", test.name)
+		}
+		if !test.valid {
+			wantProblem(t, got[0], http.StatusUnauthorized, "unauthenticated")
+			continue
+		}
+		if got[0].status != http.StatusOK {
+			t.Errorf("%s: %d %s", test.name, got[0].status, got[0].body)
+		} else if e := got[0].echo(t); e.Identity != user.identity {
+			t.Errorf("%s: the service got %+v", test.name, e.Identity)
+		}
+	}
+}
+
+// testDoorward: the gateway leads to Doorward, too, on the same origin, which
+// is how a browser comes to have the cookie.
+func testDoorward(t *testing.T, s *site) {
+	body := `{"email": "user@acme.example", "password": "four quiet green llamas"}`
+	got := s.ask(
+		t, "", "POST /api/v2/auth/login", body, "Content-Type", "application/json",
+		"Origin", "http://"+s.gateway, "Sec-Fetch-Site", "same-origin", "X-Forwarded-For", "203.0.113.9",
+	)
+	token := ""
+	for _, c := range (&http.Response{Header: got.header}).Cookies() {
+		if c.Name == "JSESSIONID" {
+			token = c.Value
+		}
+	}
+	if got.status != http.StatusOK || token == "" {
+		t.Fatalf("login: %d %s, Set-Cookie %q", got.status, got.body, got.header.Values("Set-Cookie"))
+	}
+	if got := s.ask(t, token, "POST /messages", ""); got.status != http.StatusOK || got.echo(t).Identity.User != s.people["USER"].User {
+		t.Errorf("with the new session: %d %s", got.status, got.body)
+	}
+	var session struct{ Session struct{ IP string } }
+	if got := s.ask(t, token, "GET /api/v2/auth/session", ""); json.Unmarshal(got.body, &session) != nil || session.Session.IP != "127.0.0.1" {
+		t.Errorf("the session is said to be of %q: %d %s", session.Session.IP, got.status, got.body)
+	}
+	if got := s.ask(t, "", "POST /api/v2/auth/logout", "", "X-Auth-Role", "OWNER"); got.status != http.StatusNoContent {
+		t.Errorf("logout: %d %s", got.status, got.body)
+	}
+	if got := s.ask(t, "", "GET /problems/forbidden", ""); got.status != http.StatusOK {
+		t.Errorf("the page behind a problem's type: %d", got.status)
+	}
+}
+
+// testOwnRefusals: what the service answers is not Doorward's, and stays as it is.
+func testOwnRefusals(t *testing.T, s *site) {
+	for _, status := range []int{401, 403, 404, 500, 502, 503} {
+		got := s.ask(t, s.people["USER"].Token(), fmt.Sprintf("GET /reports?status=%d", status), "")
+		if got.status != status {
+			t.Errorf("the service answered %d, the client got %d", status, got.status)
+		} else if e := got.echo(t); e.Identity != s.people["USER"].identity {
+			t.Errorf("with %d the service got %+v", status, e.Identity)
+		}
+	}
+}
+
+// testServiceDown: that the service is out of reach is not what Doorward said.
+func testServiceDown(t *testing.T, s *site) {
+	address := s.service.output.lines()[0]
+	s.service.end()
+	token := s.people["USER"].Token()
+	got := s.ask(t, token, "POST /messages", "")
+	if (got.status != http.StatusBadGateway && got.status != http.StatusServiceUnavailable) || got.problem().Code != "" {
+		t.Errorf("without the service: %d %s", got.status, got.body)
+	}
+	file, err := upstreamProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.service, s.seen = run(s.test, ".", file, "-listen", address), 1
+	eventually(t, "the service is back", func() bool {
+		return s.ask(t, token, "POST /messages", "").status == http.StatusOK
+	})
+}
+
+// testRevocation: a gateway that remembered an answer would let the next
+// request pass.
+func testRevocation(t *testing.T, s *site) {
+	for range 20 {
+		user := s.people["USER"]
+		token := user.Login()
+		if got := s.ask(t, token, "POST /messages", ""); got.status != http.StatusOK {
+			t.Fatalf("before logout: %d %s", got.status, got.body)
+		}
+		if got := s.ask(t, token, "POST /api/v2/auth/logout", ""); got.status != http.StatusNoContent {
+			t.Fatalf("logout: %d %s", got.status, got.body)
+		}
+		wantProblem(t, s.ask(t, token, "POST /messages", ""), http.StatusUnauthorized, "unauthenticated")
+	}
+	s.people["USER"].Login()
+}
+
+// testOutage: that Doorward cannot tell is neither yes nor no, first without
+// its database and then without itself.
+func testOutage(t *testing.T, s *site) {
+	token := s.people["USER"].Token()
+	if got := s.ask(t, token, "POST /messages", ""); got.status != http.StatusOK {
+		t.Fatalf("before: %d %s", got.status, got.body)
+	}
+	if err := s.door.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Until its lease is over, Doorward may answer from memory.
+	var got answer
+	eventually(t, "the lease is over", func() bool {
+		got = s.ask(t, token, "POST /messages", "")
+		return got.status != http.StatusOK
+	})
+	s.reached(t)
+	wantUnavailable(t, got)
+	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
+	s.door.Stop()
+	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
+	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
+	wantUnavailable(t, s.ask(t, "", "GET /reports", ""))
+	deaf(t, s.door.Node.Address())
+	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
+	if lines := s.reached(t); len(lines) > 0 {
+		t.Errorf("these reached the service: %q", lines)
+	}
+}
+
+func wantUnavailable(t *testing.T, got answer) {
+	t.Helper()
+	wantProblem(t, got, http.StatusServiceUnavailable, "unavailable")
+	if got.header.Get("Retry-After") == "" || got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("503 with Retry-After: %q, Cache-Control: %q", got.header.Get("Retry-After"), got.header.Get("Cache-Control"))
+	}
+}
+
+// deaf listens on an address and never answers.
+func deaf(t *testing.T, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+}

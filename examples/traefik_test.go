@@ -1,0 +1,117 @@
+package examples_test
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTraefik replays what Traefik documents of forwardAuth:
+// https://doc.traefik.io/traefik/reference/routing-configuration/http/middlewares/forwardauth/
+func TestTraefik(t *testing.T) {
+	routes := readSettings(t, "traefik/routes.yml").at("http")
+	t.Parallel()
+	testReplay(t, replayed{
+		ask: func(t *testing.T, door, action string, r *http.Request) *http.Request {
+			t.Helper()
+			return traefikAsks(t, door, forwardAuth(t, routes, action), r)
+		},
+		pass: func(r *http.Request, answer http.Header) http.Header {
+			h := r.Header.Clone()
+			for _, name := range forwardAuth(t, routes, "message.send").at("authResponseHeaders").texts() {
+				h.Del(name)
+				h[name] = slices.Clone(answer[name])
+			}
+			stripped, _ := routes.at("middlewares", "stripped", "headers", "customRequestHeaders").node.(map[string]any)
+			for name := range stripped {
+				h.Del(name)
+			}
+			withoutForwarded(h)
+			return h
+		},
+	})
+}
+
+// forwardAuth is the middleware that asks for the action.
+func forwardAuth(t *testing.T, routes settings, action string) settings {
+	t.Helper()
+	fa := routes.at("middlewares", strings.ReplaceAll(action, ".", "-"), "forwardAuth")
+	if !strings.HasSuffix(fa.at("address").text(), "?action="+action) {
+		t.Fatalf("no middleware asks for %s", action)
+	}
+	return fa
+}
+
+// traefikAsks returns the question: GET, with the headers of the request but
+// those of the connection; what the client says with X-Forwarded-* is replaced,
+// unless it is trusted.
+func traefikAsks(t *testing.T, door string, fa settings, r *http.Request) *http.Request {
+	t.Helper()
+	address, err := url.Parse(fa.at("address").text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Host = door
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header = r.Header.Clone()
+	if trusted, _ := fa.at("trustForwardHeader").node.(bool); !trusted {
+		withoutForwarded(q.Header)
+	}
+	ip, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"X-Forwarded-For": ip, "X-Forwarded-Method": r.Method, "X-Forwarded-Proto": "https", "X-Forwarded-Port": "443",
+		"X-Forwarded-Host": r.Host, "X-Forwarded-Uri": r.URL.RequestURI(),
+	} {
+		if q.Header.Get(name) == "" {
+			q.Header.Set(name, value)
+		}
+	}
+	return q
+}
+
+func withoutForwarded(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") {
+			delete(h, name)
+		}
+	}
+}
+
+// TestTraefikRoutes: no route leads to the service past Doorward.
+func TestTraefikRoutes(t *testing.T) {
+	routes := readSettings(t, "traefik/routes.yml").at("http")
+	routers, _ := routes.at("routers").node.(map[string]any)
+	asked := 0
+	for name, node := range routers {
+		r := settings{node}
+		if r.at("service").text() == "doorward" {
+			continue
+		}
+		first := routes.at("middlewares", r.at("middlewares").texts()[0])
+		address := first.at("forwardAuth", "address").text()
+		names := first.at("forwardAuth", "authResponseHeaders").texts()
+		slices.Sort(names)
+		if !strings.Contains(address, "/api/v2/access/check?action=") || !slices.Equal(names, sixHeaders()) {
+			t.Errorf("%s asks %q and copies %q", name, address, names)
+		}
+		if first.at("forwardAuth", "trustForwardHeader").node != false {
+			t.Errorf("%s believes what a client says with X-Forwarded-Method", name)
+		}
+		asked++
+	}
+	if asked != 4 {
+		t.Errorf("%d routes to the service, want the three of the table and the one that refuses the rest", asked)
+	}
+	if s := readSettings(t, "traefik/traefik.yml").at("entryPoints", "platform", "http", "underscoreHeadersStrategy").text(); s != "reject" {
+		t.Errorf("underscores in headers: %q", s)
+	}
+}

@@ -1,0 +1,92 @@
+// Command upstream is a service behind a gateway that says what reached it.
+//
+// It knows nothing of passwords, sessions or roles: it takes the caller's
+// identity from the six X-Auth-* headers, as any service behind a gateway may
+// that nobody can reach past it. Each answer is JSON:
+//
+//	{
+//	  "method": "POST",
+//	  "path": "/messages",
+//	  "host": "platform.example",
+//	  "identity": {"user": "usr_…", "tenant": "tnt_…", "role": "USER", "email": "…", "session": "ses_…", "key": ""},
+//	  "headers": {"Accept": ["*/*"], …},
+//	  "bodyBytes": 12,
+//	  "trailers": {}
+//	}
+//
+// Use:
+//
+//	upstream [-listen 127.0.0.1:9000]
+//
+// It prints the address that it listens on, and then a line for each request. The
+// answer's status is 200, or what the query says ("?status=503").
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func main() {
+	address := flag.String("listen", "127.0.0.1:9000", "`host:port`; port 0 takes a free one")
+	flag.Parse()
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(listener.Addr())
+	server := &http.Server{Handler: http.HandlerFunc(echo), ReadHeaderTimeout: 5 * time.Second}
+	log.Fatal(server.Serve(listener))
+}
+
+// request is what reached the service.
+type request struct {
+	Method    string              `json:"method"`
+	Path      string              `json:"path"` // as it was sent, with the query
+	Host      string              `json:"host"`
+	Identity  identity            `json:"identity"`
+	Headers   map[string][]string `json:"headers"`
+	BodyBytes int64               `json:"bodyBytes"`
+	Trailers  map[string][]string `json:"trailers"` // headers behind the body; never identity
+}
+
+// identity is what the gateway vouches for.
+type identity struct {
+	User    string `json:"user"`
+	Tenant  string `json:"tenant"`
+	Role    string `json:"role"`
+	Email   string `json:"email"`
+	Session string `json:"session"`
+	Key     string `json:"key"`
+}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	size, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
+		return
+	}
+	got := request{r.Method, r.RequestURI, r.Host, identityOf(r.Header), r.Header, size, r.Trailer}
+	fmt.Println(got.Method, got.Path, got.Identity.User, got.Identity.Role)
+	w.Header().Set("Content-Type", "application/json")
+	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil && status >= 200 && status < 600 {
+		w.WriteHeader(status)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(got) // a client that is gone needs no answer
+}
+
+func identityOf(h http.Header) identity {
+	return identity{
+		User: h.Get("X-Auth-User"), Tenant: h.Get("X-Auth-Tenant"), Role: h.Get("X-Auth-Role"),
+		Email: h.Get("X-Auth-Email"), Session: h.Get("X-Auth-Session"), Key: h.Get("X-Auth-Key"),
+	}
+}

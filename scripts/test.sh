@@ -7,13 +7,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Debian packages, each with a command that shows that it is there. The race
-# detector needs a C compiler, and so does spin. nginx (the gateway tests) and
-# chromium (the pages) join the list with those tests.
+# detector needs a C compiler, and so does spin. chromium (the pages) joins the
+# list with those tests.
 needs=(
 	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
 	"gcc:gcc"
 	"curl:curl"
+	"haproxy:haproxy /usr/sbin/haproxy"
 	"libc6-dev:/usr/include/stdio.h"
+	"nginx:nginx /usr/sbin/nginx"
 	"spin:spin"
 )
 
@@ -53,7 +55,7 @@ setup() {
 
 tests() {
 	# The tests of a part that is missing fail, where they would be skipped.
-	DOORWARD_TEST_POSTGRES=require CGO_ENABLED=1 go test -race ./... && go -C tools test ./...
+	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require CGO_ENABLED=1 go test -race ./... && go -C tools test ./...
 }
 
 passed=0
@@ -73,6 +75,7 @@ step() { # NAME COMMAND...
 
 step setup setup
 [ ${#failures[@]} = 0 ] || exit 1
+step Caddy tools/caddy/build.sh
 step lint scripts/lint.sh
 step tests tests
 step model scripts/model.sh

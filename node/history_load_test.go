@@ -320,6 +320,15 @@ func (l *load) logout(s *session) {
 	}
 }
 
+// endAtFirstUse opens a session and ends it while every node reads it from the
+// database for the first time: what has been read must not be kept.
+func (l *load) endAtFirstUse(node int, p *person) {
+	if s := l.login(node, p); s != nil {
+		l.volley(s)
+		l.logout(s)
+	}
+}
+
 // with makes a call with a session. The answer tells of the session, too.
 func (l *load) with(s *session, node int, method, path string, body any) reply {
 	r := l.call(node, method, path, s.token, body)
@@ -382,8 +391,10 @@ func (l *load) change() {
 		return
 	}
 	switch n := rand.IntN(20); {
-	case n < 14:
+	case n < 10:
 		l.logout(s)
+	case n < 14:
+		l.endAtFirstUse(node, s.of)
 	case n < 16:
 		l.endOneOfOwn(s, node)
 	case n < 18:

@@ -91,7 +91,7 @@ func broken(lasting time.Duration) fate {
 }
 
 func delayed(lasting time.Duration) fate {
-	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(60 * time.Millisecond) }, lasting)
+	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, lasting)
 }
 
 // fates: times shorter than the lease, somewhat longer, and so long that a node
@@ -102,7 +102,7 @@ var fates = []fate{
 	held(600 * time.Millisecond), held(2 * time.Second), held(4500 * time.Millisecond),
 	dropped(600 * time.Millisecond), dropped(2 * time.Second), dropped(4500 * time.Millisecond),
 	broken(600 * time.Millisecond), broken(2 * time.Second), broken(4500 * time.Millisecond),
-	delayed(2 * time.Second), delayed(2 * time.Second),
+	delayed(3 * time.Second), delayed(3 * time.Second), delayed(3 * time.Second),
 }
 
 // nemesis brings its fates over the nodes, in any order, to one node or to two

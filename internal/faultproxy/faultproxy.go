@@ -16,12 +16,15 @@
 //     a machine that lost its power: no error ever says so.
 //   - [Proxy.Break]: connections are reset and new ones are refused. A process
 //     that has died on a machine that lives.
-//   - [Proxy.Delay]: everything passes, late.
+//   - [Proxy.Delay]: everything passes, late, and what goes over one connection
+//     may overtake what goes over another.
 //
 // A connection that is made while nothing passes is accepted and hears nothing.
 package faultproxy
 
 import (
+	"math"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -39,7 +42,7 @@ type Proxy struct {
 	shut   bool       // nothing passes
 	broken bool       // connections are reset
 	closed bool
-	delay  time.Duration
+	delay  time.Duration // the longest
 	links  map[*link]bool
 }
 
@@ -89,9 +92,10 @@ func (p *Proxy) Break() {
 	})
 }
 
-// Delay lets each piece of what passes, in either direction, wait; until Heal.
-func (p *Proxy) Delay(d time.Duration) {
-	p.set(func() { p.delay = d })
+// Delay lets each piece of what passes, in either direction, wait for a random
+// time until Heal: mostly a short one, one time in ten more than half of most.
+func (p *Proxy) Delay(most time.Duration) {
+	p.set(func() { p.delay = most })
 }
 
 // Heal ends every fault.
@@ -191,10 +195,10 @@ func (p *Proxy) pump(l *link, to, from net.Conn) {
 // pass returns when something may pass; ok is false when the link is to end.
 func (p *Proxy) pass(l *link) (lost, ok bool) {
 	p.mu.Lock()
-	delay := p.delay
+	most := p.delay
 	p.mu.Unlock()
-	if delay > 0 {
-		time.Sleep(delay)
+	if most > 0 {
+		time.Sleep(time.Duration(float64(most) * math.Pow(rand.Float64(), 6)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,8 +18,10 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// announcing is production's courtesy, shorter.
-func announcing(c *node.Config) { c.Announce = 200 * time.Millisecond }
+// announcing is how long the server says that it is about to go.
+func announcing(d time.Duration) doorwardtest.Option {
+	return func(c *node.Config) { c.Announce = d }
+}
 
 // line is a connection that the test writes to and reads from piece by piece.
 type line struct {
@@ -70,7 +72,8 @@ func ready(t *testing.T, s *doorwardtest.Server) int {
 }
 
 func TestDrainAnswersWhoIsThere(t *testing.T) {
-	s := doorwardtest.Start(t, announcing)
+	t.Parallel()
+	s := doorwardtest.Start(t, announcing(3*time.Second)) // for what is done meanwhile, on a busy machine
 	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
 	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, l := range []line{kept, idle} {
@@ -115,7 +118,8 @@ func TestDrainDropsNoRequest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux lets a listener be shut before it is closed")
 	}
-	s := doorwardtest.Start(t, announcing)
+	t.Parallel()
+	s := doorwardtest.Start(t, announcing(200*time.Millisecond))
 	var clients sync.WaitGroup
 	var answers atomic.Int64
 	for i := range 8 {

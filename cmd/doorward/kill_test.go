@@ -89,6 +89,7 @@ func (l *ledger) add(more *ledger) {
 // victim is the server with its tenant and all that the test knows of it.
 type victim struct {
 	*testing.T
+	program        string
 	dsn, dir, addr string
 	starts         int
 	cmd            *exec.Cmd
@@ -99,9 +100,20 @@ type victim struct {
 
 const password = "four quiet green llamas"
 
+// build makes the program as people run it. This test's own binary is four times
+// slower under the race detector, and what is looked for here is no race.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "doorward")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
 // settle makes the tenant Acme and its OWNER, and leaves the server killed.
 func settle(t *testing.T, dsn string) *victim {
-	v := &victim{T: t, dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
+	v := &victim{T: t, program: build(t), dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
 	create := v.command("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {
@@ -121,7 +133,7 @@ func settle(t *testing.T, dsn string) *victim {
 
 func (v *victim) command(args ...string) *exec.Cmd {
 	v.log = &bytes.Buffer{}
-	cmd := exec.Command("doorward", append(args, "--database", v.dsn, "--smtp", "file:"+v.mails(), "--log-level", "error")...)
+	cmd := exec.Command(v.program, append(args, "--database", v.dsn, "--smtp", "file:"+v.mails(), "--log-level", "error")...)
 	cmd.Dir, cmd.Stderr = v.dir, v.log
 	return cmd
 }
@@ -184,11 +196,11 @@ func (v *victim) ask(session, method, path string, body map[string]string) (int,
 }
 
 // post reports whether the server has answered with the status. Anything else
-// it says is a failure; saying nothing is not.
+// it says is a failure; saying nothing is not, nor that it can't tell now.
 func (v *victim) post(want int, session, path string, body map[string]string) ([]byte, bool) {
 	v.Helper()
 	status, answer, err := v.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
-	if err == nil && status != want {
+	if err == nil && status != want && status != http.StatusServiceUnavailable {
 		v.Errorf("life %d: %s %v: %d %s, want %d", v.starts, path, body, status, answer, want)
 	}
 	return answer, err == nil && status == want
@@ -219,7 +231,7 @@ func (v *victim) login(email string) string {
 // server in the midst of it. A logout waits for nodes that were killed until
 // their lease is over, so some rounds have to outlast one.
 func (v *victim) load(outlast bool) {
-	alive, dead := context.WithTimeout(context.Background(), time.Duration(30+rand.IntN(200))*time.Millisecond)
+	alive, dead := context.WithCancel(context.Background())
 	defer dead()
 	var people sync.WaitGroup
 	for i := range 4 {
@@ -228,12 +240,12 @@ func (v *victim) load(outlast bool) {
 			}
 		})
 	}
-	<-alive.Done()
 	if outlast {
 		v.until("a logout", func() bool { return v.acked.size(&v.acked.closed) > 0 })
-		<-time.After(time.Duration(rand.IntN(100)) * time.Millisecond) // more of them are under way
 	}
+	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
 	v.kill()
+	dead()
 	people.Wait()
 }
 
@@ -350,20 +362,18 @@ func (v *victim) invitedStill(email string, registered bool) {
 
 // halves count what an act has written without the rest of it.
 var halves = map[string]string{
-	"accounts without a membership": `SELECT count(*) FROM users u
-		WHERE NOT EXISTS (SELECT 1 FROM memberships m WHERE m.user_id = u.id)`,
-	"accepted invitations without a membership": `SELECT count(*) FROM invitations i WHERE i.state = 'ACCEPTED'
-		AND NOT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id WHERE u.email = i.email AND m.tenant_id = i.tenant_id)`,
-	"memberships whose invitation is open": `SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
-		WHERE NOT EXISTS (SELECT 1 FROM invitations i WHERE i.email = u.email AND i.tenant_id = m.tenant_id AND i.state = 'ACCEPTED')`,
-	"invitations without a mail": `SELECT count(*) FROM invitations i
-		WHERE NOT EXISTS (SELECT 1 FROM mails x WHERE x.subject_id = i.id)`,
-	"accepted invitations without a record": `SELECT count(*) FROM invitations i WHERE i.state = 'ACCEPTED'
-		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.action = 'invitation.accept' AND e.target_id = i.id AND e.outcome = 'done')`,
-	"sessions without a record": `SELECT count(*) FROM sessions s
-		WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.action = 'session.open' AND e.target_id = s.id AND e.outcome = 'done')`,
-	"sessions that are recorded as ended": `SELECT count(*) FROM sessions s
-		WHERE EXISTS (SELECT 1 FROM events e WHERE e.action = 'session.end' AND e.target_id = s.id AND e.outcome = 'done')`,
+	"accounts without a membership": `SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM memberships)`,
+	"accepted invitations without a membership": `SELECT count(*) FROM invitations WHERE state = 'ACCEPTED'
+		AND (tenant_id, email) NOT IN (SELECT m.tenant_id, u.email FROM memberships m JOIN users u ON u.id = m.user_id)`,
+	"memberships without an accepted invitation": `SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE (m.tenant_id, u.email) NOT IN (SELECT tenant_id, email FROM invitations WHERE state = 'ACCEPTED')`,
+	"invitations without a mail": `SELECT count(*) FROM invitations WHERE id NOT IN (SELECT subject_id FROM mails)`,
+	"accepted invitations without a record": `SELECT count(*) FROM invitations WHERE state = 'ACCEPTED'
+		AND id NOT IN (SELECT target_id FROM events WHERE action = 'invitation.accept' AND outcome = 'done')`,
+	"sessions without a record": `SELECT count(*) FROM sessions
+		WHERE id NOT IN (SELECT target_id FROM events WHERE action = 'session.open' AND outcome = 'done')`,
+	"sessions that are recorded as ended": `SELECT count(*) FROM sessions
+		WHERE id IN (SELECT target_id FROM events WHERE action = 'session.end' AND outcome = 'done')`,
 }
 
 // whole checks that nothing was done by half.

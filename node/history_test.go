@@ -125,7 +125,7 @@ func (l *load) suffer(f *fleet, fates []fate, checks int) verdict {
 		n.visit(ctx, round...)
 		fates = fates[len(round):]
 	}
-	for deadline := time.Now().Add(3 * time.Minute); l.checks() < checks && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); !l.enough(checks) && time.Now().Before(deadline); {
 		wait(ctx, 100*time.Millisecond)
 	}
 	v := l.finish(stop)
@@ -143,6 +143,14 @@ func (l *load) checks() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.history.probes)
+}
+
+// enough reports whether there have been so many checks, and everything that
+// people do has succeeded at least once.
+func (l *load) enough(checks int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.history.probes) >= checks && !slices.ContainsFunc(everything, func(what string) bool { return l.did[what] == 0 })
 }
 
 // finish ends the load, sweeps, ends the nodes and judges.

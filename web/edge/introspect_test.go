@@ -1,15 +1,19 @@
 package edge_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 const introspectPath = "/api/v2/access/introspect"
@@ -276,5 +280,30 @@ func TestIntrospectCannotTell(t *testing.T) {
 	}
 	for _, body := range []member{{"credential": token}, {"credential": "junk"}, {"items": []member{{"credential": token}}}} {
 		d.introspect(t, key, body).fails(http.StatusServiceUnavailable, "unavailable")
+	}
+}
+
+// TestIntrospectCannotTellOfSessions: the key is good, but the sessions can't be
+// read, one of them not even from memory.
+func TestIntrospectCannotTellOfSessions(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "doorward.db")
+	d := start(t, doorwardtest.Database("sqlite:"+file))
+	key, token := d.operatorKey(t), d.people["USER"].Token()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "ALTER TABLE sessions RENAME TO elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	for _, credential := range []string{token, strings.Repeat("A", 43)} {
+		for _, body := range []member{{"credential": credential}, {"items": []member{{"credential": "junk"}, {"credential": credential}}}} {
+			d.introspect(t, key, body).fails(http.StatusServiceUnavailable, "unavailable")
+		}
+	}
+	if a := d.introspect(t, key, member{"credential": "junk"}); !cmp.Equal(a.json(), inactive) {
+		t.Errorf("what needs no session: %d %s", a.status, a.body)
 	}
 }

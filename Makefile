@@ -9,7 +9,7 @@ VULNDB   ?=
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## start Doorward on this machine, with a tenant, an owner and mail in a folder
+run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
 
 test: ## everything: lint, all tests with the race detector on both databases, the model, fuzzing (sets itself up)

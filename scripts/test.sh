@@ -55,7 +55,7 @@ setup() {
 
 tests() {
 	# The tests of a part that is missing fail, where they would be skipped.
-	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require CGO_ENABLED=1 go test -race ./... && go -C tools test ./...
+	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require CGO_ENABLED=1 go test -race -timeout 20m ./... && go -C tools test ./...
 }
 
 passed=0

@@ -86,11 +86,13 @@ func serverOn(l *listener) server {
 // and answer are per request, in web/front.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		WriteTimeout:      30 * time.Second,
-		MaxHeaderBytes:    32 << 10,
+		Handler: h,
+		// OPTIONS * is answered like any other path that does not exist.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            5 * time.Second,
+		IdleTimeout:                  2 * time.Minute,
+		WriteTimeout:                 30 * time.Second,
+		MaxHeaderBytes:               32 << 10,
 	}
 }
 

@@ -86,7 +86,7 @@ func (s *Sessions) inTime(created, seen, now int64) bool {
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error) {
 	cred, err := s.read(ctx, hash)
 	if err == nil && s.looksIdle(cred.Session) {
-		cred, err = s.judgeIdle(ctx, hash, cred.Session)
+		cred, err = s.judgeIdle(ctx, hash)
 	}
 	if err != nil {
 		return Identity{}, err
@@ -133,17 +133,14 @@ func (s *Sessions) looksIdle(session doorward.Session) bool {
 	return !now.Before(session.LastSeenAt.Add(s.limits.Idle)) && now.Before(session.ExpiresAt(s.limits))
 }
 
-// judgeIdle ends a session that has idled out for certain, so that the question
-// is settled once, and returns what is there then: a use that some node had not
-// written down yet saves it. So a session in use on one node is never told on
-// another that it is over. While a node is silent, it is unavailable whether
-// the session is.
-func (s *Sessions) judgeIdle(ctx context.Context, hash secret.Hash, session doorward.Session) (store.Credential, error) {
-	if s.db.Now().Before(session.LastSeenAt.Add(s.limits.Idle + flushLag)) {
-		ask := func(tx *store.Tx) error { tx.AskFlush(hash[:]); return nil }
-		if err := s.door.Upkeep(ctx, ask); err != nil {
-			return store.Credential{}, err
-		}
+// judgeIdle has every node write down when it saw the session used, ends it if
+// nobody did in time, so that the question is settled once, and returns what is
+// there then. So a session in use on one node is never told on another that it
+// is over. While a node is silent, it is unavailable whether the session is.
+func (s *Sessions) judgeIdle(ctx context.Context, hash secret.Hash) (store.Credential, error) {
+	ask := func(tx *store.Tx) error { tx.AskFlush(hash[:]); return nil }
+	if err := s.door.Upkeep(ctx, ask); err != nil {
+		return store.Credential{}, err
 	}
 	end := func(tx *store.Tx) error { return tx.DeleteIdleSession(ctx, hash[:], tx.Now.Add(-s.limits.Idle)) }
 	if err := s.door.Upkeep(ctx, end); err != nil {

@@ -1,0 +1,263 @@
+package session_test
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+// clock stands still until it is moved, for all nodes at once. A test that has
+// one says what happens to the microsecond.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func standing() *clock { return &clock{now: time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *clock) option() doorwardtest.Option { return func(cfg *node.Config) { cfg.Clock = c.read } }
+
+// pair is two nodes on one PostgreSQL and one clock, and a person.
+type pair struct {
+	*testing.T
+	a, b *doorwardtest.Server
+	clock
+	ann *doorwardtest.Person
+}
+
+func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
+	t.Helper()
+	p := &pair{T: t, clock: clock{now: standing().now}}
+	options = append(options, doorwardtest.Database(pgtest.DSN(t)), p.option())
+	p.a, p.b = doorwardtest.Start(t, options...), doorwardtest.Start(t, options...)
+	p.ann = p.a.Tenant("Acme").Join("ann@acme.example", "USER")
+	return p
+}
+
+// login opens a session on a node, as a login does whose password was right.
+func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secret.Token {
+	t.Helper()
+	account, err := on.Node.DB.Read().AccountByEmail(t.Context(), who.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := on.Node.DB.Read().Memberships(t.Context(), who.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Kind: doorward.Anonymous}, account, in[0].TenantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.Token
+}
+
+// check is the code of a check's error, or empty.
+func check(t *testing.T, on *doorwardtest.Server, token secret.Token) doorward.Code {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := on.Node.App.Sessions.Check(ctx, token)
+	for _, code := range []doorward.Code{doorward.CodeUnauthenticated, doorward.CodeUnavailable} {
+		if doorward.HasCode(err, code) {
+			return code
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ""
+}
+
+func (p *pair) is(on *doorwardtest.Server, token secret.Token, want doorward.Code, when string) {
+	p.Helper()
+	if got := check(p.T, on, token); got != want {
+		p.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+// TestOtherNodeSawItUsed: a node that sees an idle session, which another has
+// just seen used and not written down, asks, and neither ends it early nor lets
+// it live on.
+func TestOtherNodeSawItUsed(t *testing.T) {
+	p := newPair(t)
+	for range 5 { // the use is about to be written, but isn't yet
+		token := login(t, p.a, p.ann)
+		p.move(59 * time.Minute)
+		p.is(p.a, token, "", "in use")
+		p.move(time.Minute + time.Second)
+		p.is(p.b, token, "", "a minute after a use that waits to be written")
+	}
+
+	token := login(t, p.a, p.ann)
+	p.move(58 * time.Minute)
+	p.is(p.a, token, "", "in use")
+	if err := p.a.Node.App.Sessions.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.move(30 * time.Second) // too soon after that to be written
+	p.is(p.a, token, "", "in use")
+	p.move(time.Hour - time.Microsecond)
+	p.is(p.b, token, "", "an hour less a microsecond after the last use, of which one node knows")
+	p.move(time.Hour)
+	p.is(p.a, token, doorward.CodeUnauthenticated, "an hour after the last use")
+	p.is(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
+}
+
+// TestSilentNodeLeavesItOpen: while a node doesn't say when it saw a session
+// used, nobody is told that the session is over, nor let in.
+func TestSilentNodeLeavesItOpen(t *testing.T) {
+	p := newPair(t)
+	token := login(t, p.a, p.ann)
+	gate, heard := make(chan struct{}), make(chan struct{})
+	silent := p.a.Node.DB.Watch(time.Second)
+	silent.Follow(func(changes []store.Change) error {
+		if len(changes) > 0 {
+			heard <- struct{}{}
+			<-gate
+		}
+		return nil
+	}, func() {})
+	ctx, leave := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { silent.Run(ctx) })
+	defer running.Wait()
+	for !silent.Fresh() {
+		<-time.After(time.Millisecond)
+	}
+	p.move(time.Hour)
+	p.is(p.b, token, doorward.CodeUnavailable, "idle, as far as is known")
+	<-heard
+	close(gate)
+	leave()
+	running.Wait()
+	p.is(p.b, token, doorward.CodeUnauthenticated, "idle, as everybody knows")
+}
+
+// TestSessionLimitHoldsInMemory: the session that is too many ends in the
+// memory of every node before the login is answered, and no other does.
+func TestSessionLimitHoldsInMemory(t *testing.T) {
+	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 3}))
+	var all []secret.Token
+	for n := range 8 {
+		p.move(time.Second)
+		on := []*doorwardtest.Server{p.a, p.b}[n%2]
+		all = append(all, login(t, on, p.ann))
+		for i, token := range all {
+			want := doorward.Code("")
+			if i < len(all)-3 {
+				want = doorward.CodeUnauthenticated
+			}
+			for range 2 { // the second time from memory
+				p.is(p.a, token, want, "on the first node")
+				p.is(p.b, token, want, "on the second node")
+			}
+		}
+	}
+}
+
+// TestLimitsAreExact, to the microsecond, in memory and on a node that has to
+// ask the database.
+func TestLimitsAreExact(t *testing.T) {
+	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 3 * time.Hour, PerUser: 10}))
+	for _, second := range []*doorwardtest.Server{p.a, p.b} {
+		idle := login(t, p.a, p.ann)
+		for range 2 {
+			p.move(time.Hour - time.Microsecond)
+			p.is(p.a, idle, "", "a microsecond before it idles out")
+		}
+		p.move(time.Hour)
+		p.is(second, idle, doorward.CodeUnauthenticated, "when it idles out")
+
+		absolute := login(t, p.a, p.ann)
+		for range 5 {
+			p.move(30 * time.Minute)
+			p.is(p.a, absolute, "", "in use")
+		}
+		p.move(30*time.Minute - time.Microsecond)
+		p.is(second, absolute, "", "a microsecond before its absolute end")
+		p.move(time.Microsecond)
+		p.is(p.a, absolute, doorward.CodeUnauthenticated, "at its absolute end")
+		p.is(p.b, absolute, doorward.CodeUnauthenticated, "at its absolute end")
+	}
+}
+
+// TestMemoryIsBounded: sessions that don't fit in memory are as good as others,
+// their uses count, and their end is one.
+func TestMemoryIsBounded(t *testing.T) {
+	const places, sessions = 256, 160 // the places are one for each of 256 hashes
+	c := standing()
+	door := doorwardtest.Start(t, c.option(), func(cfg *node.Config) {
+		cfg.SessionsInMemory = places
+		cfg.Sessions.PerUser = 0
+	})
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	var all []secret.Token
+	for range sessions {
+		all = append(all, login(t, door, ann))
+	}
+	for range 3 {
+		c.move(50 * time.Minute)
+		for _, token := range all {
+			if got := check(t, door, token); got != "" {
+				t.Fatalf("a session in use: %s", got)
+			}
+		}
+		if n := door.Node.App.Sessions.InMemory(); n >= sessions || n < sessions/4 {
+			t.Errorf("%d of %d sessions are in memory: want some, and some not", n, sessions)
+		}
+	}
+	by := doorward.Caller{Kind: doorward.Anonymous}
+	if err := door.Node.App.Sessions.End(t.Context(), by, all[:20]); err != nil {
+		t.Fatal(err)
+	}
+	for i, token := range all[:40] {
+		if got := check(t, door, token); (got == doorward.CodeUnauthenticated) != (i < 20) {
+			t.Errorf("session %d after the first 20 were ended: %q", i, got)
+		}
+	}
+}
+
+// TestUsesAreWrittenAtTheEnd of the process, those too that came too soon after
+// others to be written at once.
+func TestUsesAreWrittenAtTheEnd(t *testing.T) {
+	c, dsn := standing(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn), c.option())
+	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	c.move(10 * time.Second)
+	if status, body := ann.Get("/api/v2/access/check"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	door.Stop()
+	db, err := store.Open(t.Context(), dsn, c.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Read().UserSessions(t.Context(), ann.ID)
+	if err != nil || len(rows) != 1 || !rows[0].Session.LastSeenAt.Equal(c.read()) {
+		t.Errorf("%+v, %v: want one session, last used at %v", rows, err, c.read())
+	}
+}

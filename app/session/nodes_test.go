@@ -261,3 +261,51 @@ func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 		t.Errorf("%+v, %v: want one session, last used at %v", rows, err, c.read())
 	}
 }
+
+// TestRoleCountsAtOnce: after the answer to a change of role no node knows the
+// old one, though checks load the session at every moment of the change.
+func TestRoleCountsAtOnce(t *testing.T) {
+	p := newPair(t)
+	bob := p.a.Tenant("Other").Join("bob@other.example", "USER")
+	token := login(t, p.a, bob)
+	member, err := p.a.Node.App.Sessions.Check(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := func(on *doorwardtest.Server) doorward.Role {
+		id, err := on.Node.App.Sessions.Check(context.Background(), token)
+		if err != nil {
+			t.Error(err)
+		}
+		return id.Role
+	}
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer close(stop)
+	for n := range 8 {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					role([]*doorwardtest.Server{p.a, p.b}[n%2])
+				}
+			}
+		})
+	}
+	target := doorward.User{ID: member.UserID, TenantID: member.TenantID}
+	for n := range 200 {
+		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
+		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if a, b := role(p.a), role(p.b); a != want || b != want {
+				t.Fatalf("change %d: the nodes say %s and %s, want %s", n, a, b, want)
+			}
+			<-time.After(time.Millisecond) // for what was on its way
+		}
+	}
+}

@@ -38,9 +38,16 @@ const (
 	UserResume       Action = "user.resume"
 	UserRemove       Action = "user.remove"
 	UserLeave        Action = "user.leave"
+	UserRename       Action = "user.rename"
+	UserSignOut      Action = "user.signout"
+	InvitationRevoke Action = "invitation.revoke"
+	InvitationResend Action = "invitation.resend"
 	PasswordChange   Action = "password.change"
 	PasswordReset    Action = "password.reset"
 	PasswordForgot   Action = "password.forgot"
+	TenantUpdate     Action = "tenant.update"
+	TenantClose      Action = "tenant.close"
+	TenantRestore    Action = "tenant.restore"
 	TenantCreate     Action = "tenant.create"
 	TenantFreeze     Action = "tenant.freeze"
 	TenantThaw       Action = "tenant.thaw"
@@ -93,6 +100,13 @@ var verbs = []Verb{
 	through(UserManage, UserSuspend),
 	through(UserManage, UserResume),
 	through(UserManage, UserRemove),
+	through(UserManage, UserRename),
+	through(UserManage, UserSignOut),
+	through(UserInvite, InvitationRevoke),
+	through(UserInvite, InvitationResend),
+	through(SettingsManage, TenantUpdate),
+	through(TenantDestroy, TenantClose),
+	through(TenantDestroy, TenantRestore),
 
 	{Action: SessionOpen, By: ByProof},
 	{Action: SessionRefuse, By: ByProof},

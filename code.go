@@ -21,6 +21,7 @@ const (
 	KindMethod                      // the method isn't one of the path's
 	KindTooLarge                    // the body's size
 	KindMediaType                   // the body's type
+	KindPrecondition                // If-Match names another version
 )
 
 // The codes of all errors.
@@ -33,6 +34,8 @@ const (
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
+	CodeInvalidCursor        Code = "invalid_cursor"
+	CodePreconditionFailed   Code = "precondition_failed"
 	CodeValidationFailed     Code = "validation_failed"
 	CodeUnavailable          Code = "unavailable"
 	CodeInternal             Code = "internal_error"
@@ -44,13 +47,17 @@ const (
 	CodeInvitationExpired  Code = "invitation_expired"
 	CodeInvitationRevoked  Code = "invitation_revoked"
 	CodeInvitationUsed     Code = "invitation_used"
-	CodeAccountExists      Code = "account_exists"
-	CodeWrongAccount       Code = "wrong_account"
+
+	CodeInvitationNotPending Code = "invitation_not_pending"
+	CodeResendTooSoon        Code = "resend_too_soon"
+	CodeAccountExists        Code = "account_exists"
+	CodeWrongAccount         Code = "wrong_account"
 
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
 	CodeTenantFrozen        Code = "tenant_frozen"
 	CodeTenantClosing       Code = "tenant_closing"
+	CodeTenantNotClosing    Code = "tenant_not_closing"
 	CodeLastOwner           Code = "last_owner"
 
 	CodeUnknownAction Code = "unknown_action"
@@ -78,6 +85,8 @@ var problems = []Problem{
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs shows the form."},
+	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not one that this list has handed out, or it was altered, or the filters are others than those it came with. Begin again without a cursor."},
+	{CodePreconditionFailed, KindPrecondition, "Changed meanwhile", "If-Match names another version than the one there is: somebody else has changed the object since you read it. Read it again, look at what is new, and repeat the change with the new ETag."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
@@ -89,6 +98,8 @@ var problems = []Problem{
 	{CodeInvitationExpired, KindGone, "Invitation expired", "The time to accept this invitation is over. Ask the administrator who sent it for a new one."},
 	{CodeInvitationRevoked, KindGone, "Invitation revoked", "This invitation was withdrawn, replaced by a newer mail, or sent by someone who may no longer invite. Use the newest mail, or ask for a new invitation."},
 	{CodeInvitationUsed, KindGone, "Invitation already used", "This invitation was accepted before. Log in instead; if you have forgotten the password, ask for a reset."},
+	{CodeInvitationNotPending, KindConflict, "Invitation not pending", "This invitation has been accepted, was revoked, or has expired, and that is final. Invite the person again."},
+	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation left a moment ago, or the address has had its mails for today. Wait for the seconds in Retry-After."},
 	{CodeAccountExists, KindConflict, "Account exists", "The invited address has an account already, and an invitation never changes its password. Accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password. The invitation stays valid."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},
 
@@ -96,6 +107,7 @@ var problems = []Problem{
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
+	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},

@@ -38,6 +38,7 @@ type Invitation struct {
 	AcceptedAt *time.Time
 	RevokedAt  *time.Time
 	Delivery   Delivery
+	Days       int // how long it is valid, from the last mail on
 }
 
 // StateAt is the state at an instant: a pending invitation whose time is over

@@ -12,6 +12,8 @@ type Session struct {
 	LastSeenAt time.Time
 	IP         string
 	UserAgent  string
+	// Tenant is what its tenant has tightened.
+	Tenant TenantSettings
 }
 
 // SessionLimits bound the life and number of sessions.
@@ -21,13 +23,16 @@ type SessionLimits struct {
 	PerUser  int           // beyond it the oldest ends; 0 is no limit
 }
 
-// ExpiresAt is when the session ends whatever its use.
-func (s Session) ExpiresAt(l SessionLimits) time.Time { return s.CreatedAt.Add(l.Absolute) }
+// ExpiresAt is when the session ends whatever its use, under the limits of the
+// installation and what its tenant has tightened.
+func (s Session) ExpiresAt(l SessionLimits) time.Time {
+	return s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
+}
 
 // IdleExpiresAt is when the session ends if it isn't used; never after
 // ExpiresAt.
 func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
-	idle, end := s.LastSeenAt.Add(l.Idle), s.ExpiresAt(l)
+	idle, end := s.LastSeenAt.Add(s.Tenant.Tighten(l).Idle), s.ExpiresAt(l)
 	if idle.After(end) {
 		return end
 	}

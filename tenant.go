@@ -18,4 +18,37 @@ type Tenant struct {
 	Name      string
 	Status    TenantStatus
 	CreatedAt time.Time
+	Settings  TenantSettings
+	ClosedAt  *time.Time // set while it is closing
+}
+
+// Version changes with everything that can be edited.
+func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings) }
+
+// TenantSettings are what a tenant has tightened. Zero values leave what the
+// installation says.
+type TenantSettings struct {
+	SessionIdle     time.Duration
+	SessionAbsolute time.Duration
+	InvitationDays  int      // the most that an invitation may be valid for
+	AllowedDomains  []string // of addresses that may be invited, as A-labels; none: all
+}
+
+// Tighten returns the limits with what the tenant has tightened.
+func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
+	if s.SessionIdle > 0 {
+		l.Idle = min(l.Idle, s.SessionIdle)
+	}
+	if s.SessionAbsolute > 0 {
+		l.Absolute = min(l.Absolute, s.SessionAbsolute)
+	}
+	return l
+}
+
+// MaxInvitationDays is the most that an invitation may be valid for.
+func (s TenantSettings) MaxInvitationDays() int {
+	if s.InvitationDays == 0 {
+		return InvitationDaysMax
+	}
+	return s.InvitationDays
 }

@@ -102,3 +102,13 @@ type User struct {
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time
 }
+
+// Version changes with everything of the membership that can be edited.
+func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
+
+// Ended counts what an act of administration has ended.
+type Ended struct {
+	Sessions    int64
+	APIKeys     int64
+	Invitations int64
+}

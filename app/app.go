@@ -33,6 +33,8 @@ type Settings struct {
 	SessionsInMemory  int
 	Lease             time.Duration // of the memory of sessions, store.MinLease to store.MaxLease
 	Attempts          credential.Limits
+	InviteResendWait  time.Duration // between two mails of one invitation
+	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	Common            *commonpw.List
 	Hash              argon.Params
@@ -73,10 +75,10 @@ func New(db *store.DB, s Settings) *App {
 		Access:      door,
 		Login:       login.New(door, db, desk, sessions),
 		Sessions:    sessions,
-		Invitations: invite.New(door, db, desk, rules),
+		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
 		Passwords:   password.New(door, db, desk, rules),
 		Users:       user.New(door, db),
-		Tenants:     tenant.New(door, db),
+		Tenants:     tenant.New(door, db, s.Sessions, s.TenantHold),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
 		Watch:       watch, PasswordRules: rules,
@@ -87,6 +89,9 @@ func New(db *store.DB, s Settings) *App {
 // Ready returns nil when requests can be served: the database answers and has
 // the schema that this binary needs.
 func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
+
+// Now is the instant by the clock that everything goes by.
+func (a *App) Now() time.Time { return a.db.Now() }
 
 // Hashing is the state of the pool that hashes passwords.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
-	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -412,7 +411,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 		for range 20 {
 			admin = w.signIn(admin.User.Email, first)
 			inv, token := w.invite(admin, guest.User.Email, doorward.RoleUser)
-			var ended user.Ended
+			var ended doorward.Ended
 			errs := together(2, func(i int) (err error) {
 				if i == 0 {
 					_, err = w.on(i).Invitations.Accept(w.Context(), guest.Caller, token, "")

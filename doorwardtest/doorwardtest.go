@@ -129,6 +129,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 		Listen: "localhost:0", Transport: s.mailbox,
 		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
 		SessionsInMemory: 100_000, Lease: time.Second,
+		InviteResendWait: time.Minute, TenantHold: 14 * 24 * time.Hour,
 		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Clock: s.clock.now, Log: slog.New(slog.DiscardHandler), Version: "test",

@@ -45,6 +45,9 @@ type Config struct {
 	SessionsInMemory int           // the database is behind them
 	Lease            time.Duration // of that memory
 
+	InviteResendWait time.Duration // between two mails of one invitation
+	TenantHold       time.Duration // between the closing of a tenant and its destruction
+
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List
 	Hash              argon.Params
@@ -124,6 +127,7 @@ func (n *Node) settings() app.Settings {
 	return app.Settings{
 		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
 		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
+		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold,
 		Transport: n.cfg.Transport, Log: n.cfg.Log,
 	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/doorward/doorward"
 )
@@ -13,7 +14,7 @@ func invitationColumns(i *doorward.Invitation) []any {
 		(*instant)(&i.CreatedAt), (*instant)(&i.ExpiresAt),
 		maybe{&i.AcceptedAt},
 		maybe{&i.RevokedAt},
-		(*textOrQueued)(&i.Delivery),
+		(*textOrQueued)(&i.Delivery), &i.Days,
 	}
 }
 
@@ -34,7 +35,7 @@ func (d *textOrQueued) Scan(v any) error {
 
 const selectInvitation = `SELECT i.id, i.tenant_id, i.email, i.role, i.name, i.locale, i.state, i.invited_by,
   i.created_at, i.expires_at, i.accepted_at, i.revoked_at,
-  (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1)
+  (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1), i.days
 FROM invitations i `
 
 const sqlInvitation = selectInvitation + `WHERE i.id = $1`
@@ -46,10 +47,70 @@ func (r Reader) Invitation(ctx context.Context, id string) (doorward.Invitation,
 
 const sqlInvitationByToken = selectInvitation + `JOIN link_tokens l ON l.subject_id = i.id WHERE l.hash = $1`
 
-// InvitationByToken returns the invitation of a token hash, or ErrNone.
+// InvitationByToken returns the invitation of a token hash, or ErrNone; also
+// for a token that a newer one has replaced (see TokenRetired).
 func (r Reader) InvitationByToken(ctx context.Context, hash []byte) (doorward.Invitation, error) {
 	return one(ctx, r, invitationColumns, sqlInvitationByToken, hash)
 }
+
+const sqlTokenRetired = `SELECT count(*) FROM link_tokens WHERE hash = $1 AND retired_at IS NOT NULL`
+
+// TokenRetired reports whether a newer token has replaced the one with the
+// hash.
+func (r Reader) TokenRetired(ctx context.Context, hash []byte) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlTokenRetired, hash)
+	return n > 0, err
+}
+
+const sqlRetireTokens = `UPDATE link_tokens SET retired_at = $1 WHERE subject_id = $2 AND retired_at IS NULL`
+
+// RetireTokens makes the tokens that have been made for the subject open
+// nothing.
+func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
+	return tx.must(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
+}
+
+const sqlInvitationPage = selectInvitation + `WHERE i.tenant_id = $1
+  AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
+  AND ($4 = 0 OR (i.created_at, i.id) < ($4, $5))
+ORDER BY i.created_at DESC, i.id DESC LIMIT $6`
+
+// InvitationPage returns invitations of the tenant that are in the state at the
+// instant, or all when that is empty, the newest first.
+func (r Reader) InvitationPage(ctx context.Context, tenantID string, state doorward.InvitationState, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
+	rows, err := list(ctx, r, invitationColumns, sqlInvitationPage, tenantID, string(state), micros(now), w.After.At, w.After.ID, w.Limit+1)
+	return page(rows, w, func(i doorward.Invitation) doorward.Position {
+		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
+	}), err
+}
+
+const sqlRevokeInvitation = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
+WHERE id = $2 AND state = 'PENDING' AND expires_at > $1`
+
+// RevokeInvitation revokes the invitation and reports whether it was pending.
+func (tx *Tx) RevokeInvitation(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlRevokeInvitation, micros(tx.Now), id)
+}
+
+const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2
+WHERE id = $3 AND state = 'PENDING' AND expires_at > $4`
+
+// RenewInvitation makes the invitation one of invitedBy, a user id or empty for
+// the operator, that is valid until expires, and reports whether it was
+// pending.
+func (tx *Tx) RenewInvitation(ctx context.Context, id, invitedBy string, expires time.Time) (bool, error) {
+	return tx.hit(ctx, sqlRenewInvitation, micros(expires), nullable(invitedBy), id, micros(tx.Now))
+}
+
+const sqlLastMail = `SELECT created_at FROM mails WHERE subject_id = $1 ORDER BY created_at DESC LIMIT 1`
+
+// LastMail is when the newest mail about the subject was queued, or ErrNone.
+func (r Reader) LastMail(ctx context.Context, subjectID string) (time.Time, error) {
+	at, err := one(ctx, r, instantColumn, sqlLastMail, subjectID)
+	return time.Time(at), err
+}
+
+func instantColumn(i *instant) []any { return []any{i} }
 
 const sqlPendingInvitation = selectInvitation + `WHERE i.tenant_id = $1 AND i.email = $2 AND i.state = 'PENDING'`
 
@@ -59,14 +120,14 @@ func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (
 	return one(ctx, r, invitationColumns, sqlPendingInvitation, tenantID, email)
 }
 
-const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
+const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 
 // InsertInvitation adds the invitation and reports whether there was no
 // pending one for the address.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	return tx.hit(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
-		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt))
+		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days)
 }
 
 const sqlRetireExpiredInvitation = `UPDATE invitations SET state = 'EXPIRED'

@@ -53,6 +53,16 @@ func list[T any](ctx context.Context, r Reader, cols columns[T], query string, a
 	return all, fault(rows.Err())
 }
 
+// page cuts rows, of which one more was asked for than the window has, to the
+// window, and says where the list goes on.
+func page[T any](rows []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
+	if len(rows) <= w.Limit {
+		return doorward.Page[T]{Items: rows}
+	}
+	next := at(rows[w.Limit-1])
+	return doorward.Page[T]{Items: rows[:w.Limit], Next: &next}
+}
+
 // exec runs a statement and returns how many rows it changed.
 func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	res, err := tx.q.ExecContext(ctx, query, args...)

@@ -17,13 +17,15 @@ type Credential struct {
 
 func credentialColumns(c *Credential) []any {
 	s := &c.Session
-	return append([]any{
-		&s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent,
-	}, userColumns(&c.User)...)
+	return append(append(sessionColumns(s), settingsColumns(&s.Tenant)...), userColumns(&c.User)...)
+}
+
+func sessionColumns(s *doorward.Session) []any {
+	return []any{&s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent}
 }
 
 const selectCredential = `SELECT s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
-  u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+  ` + columnsOfSettings + `, u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
 FROM sessions s
 JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
 JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = s.tenant_id `
@@ -43,8 +45,9 @@ func (r Reader) Session(ctx context.Context, id string) (Credential, error) {
 	return one(ctx, r, credentialColumns, sqlSession, id)
 }
 
-const sqlUserSessions = `SELECT token_hash, id, user_id, tenant_id, created_at, last_seen_at, ip, user_agent
-FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id`
+const sqlUserSessions = `SELECT s.token_hash, s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+  ` + columnsOfSettings + `
+FROM sessions s JOIN tenants t ON t.id = s.tenant_id WHERE s.user_id = $1 ORDER BY s.created_at DESC, s.id`
 
 // StoredSession is a session with the hash of its token.
 type StoredSession struct {
@@ -54,9 +57,7 @@ type StoredSession struct {
 
 func storedSessionColumns(c *StoredSession) []any {
 	s := &c.Session
-	return []any{
-		&c.Hash, &s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent,
-	}
+	return append(append([]any{&c.Hash}, sessionColumns(s)...), settingsColumns(&s.Tenant)...)
 }
 
 // UserSessions returns the sessions of a user in all tenants, the newest first.
@@ -160,13 +161,15 @@ func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, userID string, crea
 	return tx.must(ctx, sqlDeleteOverdueUserSessions, userID, micros(created), micros(seen))
 }
 
-const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id NOT IN (
-  SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)`
+const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (
+  SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)`
 
-// DeleteOldestSessions keeps the newest sessions of the user and ends the
-// others. It counts right only under LockAccount.
-func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID string, keep int) (int64, error) {
-	n, err := tx.exec(ctx, sqlDeleteOldestSessions, userID, keep)
+// DeleteOldestSessions keeps so many sessions of the user, the one named and
+// otherwise the newest, and ends the others. The one named is the one being
+// opened: on a node whose clock lags it needn't be the newest. It counts right
+// only under LockAccount.
+func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, but string, keep int) (int64, error) {
+	n, err := tx.exec(ctx, sqlDeleteOldestSessions, userID, but, keep-1)
 	if n > 0 {
 		tx.announce(ChangeUser, userID)
 	}

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/doorward/doorward"
 )
@@ -99,12 +102,39 @@ func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
 	return list(ctx, r, userColumns, sqlAllUsers)
 }
 
-const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, created_at)
-VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, user_id) DO NOTHING`
+// UserFilter chooses members; empty fields choose nothing.
+type UserFilter struct {
+	Role   doorward.Role
+	Status doorward.UserStatus
+	Text   string // part of the address or the name, letter case aside
+}
+
+// No LIKE: its escapes and its letter case differ. What is left of a text when
+// a part is taken out is another text, if it has the part.
+const sqlUserPage = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)
+  AND ($4 = '' OR m.role = $4) AND ($5 = '' OR m.status = $5) AND ($6 = '' OR replace(m.search, $6, '') <> m.search)
+ORDER BY m.created_at, m.user_id LIMIT $7`
+
+// UserPage returns members of the tenant, the oldest membership first.
+func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
+	rows, err := list(ctx, r, userColumns, sqlUserPage, tenantID, w.After.At, w.After.ID,
+		string(f.Role), string(f.Status), searchable(f.Text), w.Limit+1)
+	return page(rows, w, func(u doorward.User) doorward.Position {
+		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}
+	}), err
+}
+
+// searchable folds letters, the same way for what is stored and what is asked.
+func searchable(parts ...string) string {
+	return strings.ToLower(norm.NFC.String(strings.Join(parts, " ")))
+}
+
+const sqlInsertMembership = `INSERT INTO memberships (tenant_id, user_id, role, status, name, search, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
 // InsertMembership adds u to its tenant and reports whether it wasn't in it.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
-	return tx.hit(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, micros(u.CreatedAt))
+	return tx.hit(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt))
 }
 
 const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
@@ -131,6 +161,13 @@ func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorw
 	return tx.hit(ctx, sqlSetUserRole, to, tenantID, userID)
 }
 
+const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2 WHERE tenant_id = $3 AND user_id = $4`
+
+// RenameUser gives the member another name in its tenant.
+func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) error {
+	return tx.must(ctx, sqlRenameUser, name, searchable(u.Email, name), u.TenantID, u.ID)
+}
+
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
 
 // DeleteMembership reports whether the user was in the tenant.
@@ -144,6 +181,17 @@ const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id =
 // CountActiveOwners counts; it decides something only under LockTenant.
 func (tx *Tx) CountActiveOwners(ctx context.Context, tenantID string) (int, error) {
 	return one(ctx, tx.Reader, countColumn, sqlCountActiveOwners, tenantID)
+}
+
+const sqlExpireStrandedResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1
+AND user_id IN (SELECT m.user_id FROM memberships m WHERE m.tenant_id = $2)
+AND user_id NOT IN (SELECT m.user_id FROM memberships m JOIN tenants t ON t.id = m.tenant_id
+  WHERE m.status = 'active' AND t.status = 'active')`
+
+// ExpireStrandedResets ends the open resets of the tenant's people who can sign
+// in nowhere.
+func (tx *Tx) ExpireStrandedResets(ctx context.Context, tenantID string) error {
+	return tx.must(ctx, sqlExpireStrandedResets, micros(tx.Now), tenantID)
 }
 
 const sqlCountActiveMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1 AND status = 'active'`

@@ -40,13 +40,24 @@ type Tx struct {
 	*store.Tx
 	// By is the caller, the role as it is now.
 	By doorward.Caller
-	// event is what will be recorded.
+	// event is what will be recorded, unless idle.
 	event doorward.Event
+	idle  bool
 }
 
 // Changed adds a field's values before and after to the event. Never a secret.
 func (tx *Tx) Changed(field, from, to string) {
 	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
+}
+
+// Nothing says that the act changes nothing, so that there is nothing to record.
+func (tx *Tx) Nothing() { tx.idle = true }
+
+// Deed is an act to an object, and what it writes.
+type Deed struct {
+	Action doorward.Action
+	On     doorward.Object
+	Write  func(*Tx) error
 }
 
 // Do decides, runs fn in a transaction, records, and commits. It returns the
@@ -56,14 +67,43 @@ func (tx *Tx) Changed(field, from, to string) {
 // When what has ended isn't known on every node in time, the error is
 // unavailable although it is committed: to be tried again.
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
-	err := Decide(by, act, on)
+	return d.DoAll(ctx, by, Deed{act, on, fn})
+}
+
+// DoAll is Do for several deeds as one: all of them, each with its own decision
+// and record, or none.
+func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
+	at, err := decideAll(by, deeds)
 	if err == nil {
-		err = d.write(ctx, by, func(tx *store.Tx) error { return perform(ctx, tx, by, act, on, fn) })
+		err = d.write(ctx, by, func(tx *store.Tx) (err error) {
+			at, err = performAll(ctx, tx, by, deeds)
+			return err
+		})
 	}
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		err = cmp.Or(d.Settle(ctx, by), err)
 	}
-	return d.recordRefusal(ctx, by, act, on, err)
+	return d.recordRefusal(ctx, by, at.Action, at.On, err)
+}
+
+// decideAll returns the deed that is refused and why.
+func decideAll(by doorward.Caller, deeds []Deed) (at Deed, err error) {
+	for _, at = range deeds {
+		if err = Decide(by, at.Action, at.On); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// performAll returns the deed that failed and why.
+func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []Deed) (at Deed, err error) {
+	for _, at = range deeds {
+		if err = perform(ctx, tx, by, at.Action, at.On, at.Write); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
 }
 
 // Settle returns once everything that has ended so far has ended on every node.
@@ -80,7 +120,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward
 		return err
 	}
 	act2 := &Tx{Tx: tx, By: by, event: event(by, act, on, doorward.Done)}
-	if err := fn(act2); err != nil {
+	if err := fn(act2); err != nil || act2.idle {
 		return err
 	}
 	return tx.InsertEvent(ctx, act2.event)

@@ -35,7 +35,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 		return doorward.User{}, err
 	}
 	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash}
-	return i.join(ctx, by, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
+	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
 }
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
@@ -89,7 +89,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	if err != nil {
 		return doorward.User{}, err
 	}
-	return i.join(ctx, by, inv, account, func(tx *access.Tx) error { return unchanged(ctx, tx, account) })
+	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return unchanged(ctx, tx, account) })
 }
 
 // prove returns the invited account when the session or the password is its
@@ -139,6 +139,13 @@ func byToken(ctx context.Context, read store.Reader, token string) (doorward.Inv
 	if errors.Is(err, store.ErrNone) {
 		return inv, doorward.Fail(doorward.CodeInvitationNotFound, "")
 	}
+	if err != nil || inv.State != doorward.InvitationPending {
+		return inv, err
+	}
+	retired, err := read.TokenRetired(ctx, hash[:])
+	if err == nil && retired {
+		err = doorward.Fail(doorward.CodeInvitationRevoked, "A newer mail has replaced this one.")
+	}
 	return inv, err
 }
 
@@ -182,17 +189,21 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	if access.Decide(doorward.Caller{}.As(inviter), doorward.UserInvite, on) != nil {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
 	}
-	return nil
+	tenant, err := read.Tenant(ctx, inv.TenantID)
+	if err == nil && !allowed(tenant.Settings, inv.Email) {
+		err = doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
+	}
+	return err
 }
 
 // join uses the invitation up and makes the account a member, as one act.
-func (i *Invitations) join(ctx context.Context, by doorward.Caller, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
+func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
 	user := doorward.User{
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
-	on := doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
+	on := object(inv)
 	err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, on, func(tx *access.Tx) error {
-		if err := i.use(ctx, tx, inv); err != nil {
+		if err := i.use(ctx, tx, token); err != nil {
 			return err
 		}
 		if err := prepare(tx); err != nil {
@@ -204,25 +215,27 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, inv doorward
 }
 
 // use: of many callers at once one gets past it. The lock on the tenant comes
-// first, so that an inviter who is being demoted or a tenant that is being
-// frozen is seen as it will be.
-func (i *Invitations) use(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+// first, so that an inviter who is being demoted, a tenant that is being frozen
+// or a token that is being replaced is seen as it will be.
+func (i *Invitations) use(ctx context.Context, tx *access.Tx, token string) error {
+	inv, err := byToken(ctx, tx.Reader, token)
+	if err != nil {
+		return err
+	}
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return err
 	}
+	if inv, err = byToken(ctx, tx.Reader, token); err != nil {
+		return err
+	}
+	if err := acceptable(ctx, tx.Reader, inv, tx.Now); err != nil {
+		return err
+	}
 	used, err := tx.AcceptInvitation(ctx, inv.ID)
-	if err != nil {
-		return err
+	if err == nil && !used { // the lock excludes it; the row has the last word
+		err = doorward.Fail(doorward.CodeInvitationUsed, "")
 	}
-	if used {
-		inv.State = doorward.InvitationPending
-		return acceptable(ctx, tx.Reader, inv, tx.Now)
-	}
-	now, err := tx.Invitation(ctx, inv.ID)
-	if err != nil {
-		return err
-	}
-	return acceptable(ctx, tx.Reader, now, tx.Now)
+	return err
 }
 
 func enrol(ctx context.Context, tx *access.Tx, user *doorward.User) error {

@@ -10,6 +10,7 @@ package invite
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -23,11 +24,12 @@ type Invitations struct {
 	db    *store.DB
 	desk  *credential.Desk
 	rules credential.Rules
+	wait  time.Duration
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules) *Invitations {
-	return &Invitations{door, db, desk, rules}
+// New returns the feature. An invitation can be sent again after a wait.
+func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules, wait time.Duration) *Invitations {
+	return &Invitations{door, db, desk, rules, wait}
 }
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:
@@ -35,20 +37,34 @@ func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credentia
 // invitationId), already_member, validation_failed.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
-	on := doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
+	on := object(inv)
 	err := i.door.Do(ctx, by, doorward.UserInvite, on, func(tx *access.Tx) error {
 		if err := free(ctx, tx, inv); err != nil {
 			return err
 		}
-		if len(faults) > 0 {
+		tenant, err := tx.Tenant(ctx, inv.TenantID)
+		if err != nil {
+			return err
+		}
+		if faults := append(faults, o.against(tenant.Settings, inv.Email)...); len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
+		inv.Days = o.days(tenant.Settings)
 		tx.Changed("email", "", inv.Email)
 		tx.Changed("role", "", string(inv.Role))
-		inv.CreatedAt, inv.ExpiresAt = tx.Now, tx.Now.Add(o.life())
+		inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, inv)
 		return insert(ctx, tx, inv)
 	})
 	return inv, err
+}
+
+func object(inv doorward.Invitation) doorward.Object {
+	return doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
+}
+
+// expiry is when an invitation whose mail leaves now is over.
+func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
+	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
 }
 
 // free returns nil when nothing stands against an invitation to the address:

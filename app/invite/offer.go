@@ -1,8 +1,10 @@
 package invite
 
 import (
+	"fmt"
 	"regexp"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/mailaddr"
@@ -13,7 +15,7 @@ type Offer struct {
 	Email  string
 	Role   string
 	Name   string // may be empty
-	Days   *int64 // nil: doorward.InvitationDaysDefault
+	Days   *int64 // nil: doorward.InvitationDaysDefault, or fewer where the tenant says so
 	Locale string // BCP 47; empty: English
 }
 
@@ -57,10 +59,31 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 // as mails care.
 var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
-func (o Offer) life() time.Duration {
-	days := int64(doorward.InvitationDaysDefault)
-	if o.Days != nil {
-		days = *o.Days
+// against returns what the settings of the tenant have against the offer.
+func (o Offer) against(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
+	if email != "" && !allowed(s, email) {
+		faults = append(faults, doorward.FieldError{
+			Pointer: "/email", Code: "domain_not_allowed",
+			Message: "The settings of the tenant allow addresses at " + strings.Join(s.AllowedDomains, ", ") + " only.",
+		})
 	}
-	return time.Duration(days) * 24 * time.Hour
+	if o.Days != nil && *o.Days <= doorward.InvitationDaysMax && *o.Days > int64(s.MaxInvitationDays()) {
+		faults = append(faults, doorward.FieldError{
+			Pointer: "/expiresInDays", Code: "out_of_range",
+			Message: fmt.Sprintf("The settings of the tenant allow %d days at most.", s.MaxInvitationDays()),
+		})
+	}
+	return faults
+}
+
+func allowed(s doorward.TenantSettings, email string) bool {
+	_, domain, _ := strings.Cut(email, "@")
+	return len(s.AllowedDomains) == 0 || slices.Contains(s.AllowedDomains, domain)
+}
+
+func (o Offer) days(s doorward.TenantSettings) int {
+	if o.Days != nil {
+		return int(*o.Days)
+	}
+	return min(doorward.InvitationDaysDefault, s.MaxInvitationDays())
 }

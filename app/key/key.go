@@ -1,10 +1,12 @@
-// Package key makes and checks the keys of the operator.
+// Package key makes and checks the keys of the operator, and keeps the secret
+// that signs cursors.
 package key
 
 import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -18,12 +20,13 @@ const OperatorPrefix = "dwo_"
 
 // Keys is the feature. Make it with New.
 type Keys struct {
-	door *access.Door
-	db   *store.DB
+	door    *access.Door
+	db      *store.DB
+	cursors atomic.Pointer[[]byte]
 }
 
 // New returns the feature.
-func New(door *access.Door, db *store.DB) *Keys { return &Keys{door, db} }
+func New(door *access.Door, db *store.DB) *Keys { return &Keys{door: door, db: db} }
 
 // CreateOperator makes an operator key and returns it. Only its hash is kept,
 // so this is the only time that it can be seen. Errors: validation_failed.

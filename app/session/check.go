@@ -18,6 +18,9 @@ type Identity struct {
 	TenantID  string
 	Email     string
 	Role      doorward.Role
+	// Closing says that the tenant is being closed: the session, an OWNER's, is
+	// good for restoring it and for little else.
+	Closing bool
 }
 
 // Check returns who is behind a token and notes the use. It does no I/O for a
@@ -47,7 +50,7 @@ func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
 	}
 	e := s.registry.get(hash)
 	now := s.db.Now().UnixMicro()
-	if e == nil || !s.inTime(e.created, e.seen.Load(), now) {
+	if e == nil || !e.inTime(now) {
 		return Identity{}, false
 	}
 	s.touch(hash, e, now)
@@ -77,30 +80,30 @@ func (s *Sessions) Busy() bool {
 	return s.db.Now().UnixMicro()-s.busy.last.Load() < busyFor.Microseconds()
 }
 
-// inTime judges the two limits, exact to the microsecond.
-func (s *Sessions) inTime(created, seen, now int64) bool {
-	return now < created+s.limits.Absolute.Microseconds() && now < seen+s.limits.Idle.Microseconds()
+// inTime judges the two limits.
+func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
+	return now.Before(session.ExpiresAt(s.limits)) && now.Before(session.IdleExpiresAt(s.limits))
 }
 
 // load asks the database and keeps what it says.
 func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error) {
 	cred, err := s.read(ctx, hash)
 	if err == nil && s.looksIdle(cred.Session) {
-		cred, err = s.judgeIdle(ctx, hash)
+		cred, err = s.judgeIdle(ctx, hash, s.idle(cred.Session))
 	}
 	if err != nil {
 		return Identity{}, err
 	}
-	now := s.db.Now().UnixMicro()
-	if !s.usable(cred) || !s.inTime(cred.Session.CreatedAt.UnixMicro(), cred.Session.LastSeenAt.UnixMicro(), now) {
+	if !usable(cred) || !s.inTime(cred.Session, s.db.Now()) {
 		return Identity{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
+	now := s.db.Now().UnixMicro()
 	if e := s.registry.get(hash); e != nil {
 		s.touch(hash, e, now)
 	} else { // not kept, or gone again: the use counts all the same
 		s.dirty.add(hash, now)
 	}
-	return newEntry(cred, 0).identity, nil
+	return identityOf(cred), nil
 }
 
 // read loads the session by rule 5 of the lease, the last use being the later
@@ -117,32 +120,35 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 	if seen := micros(s.lastUse(hash)); seen.After(cred.Session.LastSeenAt) {
 		cred.Session.LastSeenAt = seen
 	}
-	if s.usable(cred) {
-		s.registry.put(hash, cred, mark)
+	if usable(cred) {
+		s.registry.put(hash, newEntry(cred, s.limits, mark))
 	}
 	return cred, nil
 }
 
-func (s *Sessions) usable(c store.Credential) bool {
-	return c.User.Status == doorward.UserActive && c.User.TenantStatus == doorward.TenantActive
-}
+func usable(c store.Credential) bool { return Usable(c.User) == nil }
 
 // looksIdle reports whether the session has idled out as far as is known here.
 func (s *Sessions) looksIdle(session doorward.Session) bool {
 	now := s.db.Now()
-	return !now.Before(session.LastSeenAt.Add(s.limits.Idle)) && now.Before(session.ExpiresAt(s.limits))
+	return !now.Before(session.LastSeenAt.Add(s.idle(session))) && now.Before(session.ExpiresAt(s.limits))
+}
+
+// idle is how long the session may go unused.
+func (s *Sessions) idle(session doorward.Session) time.Duration {
+	return session.Tenant.Tighten(s.limits).Idle
 }
 
 // judgeIdle has every node write down when it saw the session used, ends it if
 // nobody did in time, so that the question is settled once, and returns what is
 // there then. So a session in use on one node is never told on another that it
 // is over. While a node is silent, it is unavailable whether the session is.
-func (s *Sessions) judgeIdle(ctx context.Context, hash secret.Hash) (store.Credential, error) {
+func (s *Sessions) judgeIdle(ctx context.Context, hash secret.Hash, idle time.Duration) (store.Credential, error) {
 	ask := func(tx *store.Tx) error { tx.AskFlush(hash[:]); return nil }
 	if err := s.door.Upkeep(ctx, ask); err != nil {
 		return store.Credential{}, err
 	}
-	end := func(tx *store.Tx) error { return tx.DeleteIdleSession(ctx, hash[:], tx.Now.Add(-s.limits.Idle)) }
+	end := func(tx *store.Tx) error { return tx.DeleteIdleSession(ctx, hash[:], tx.Now.Add(-idle)) }
 	if err := s.door.Upkeep(ctx, end); err != nil {
 		return store.Credential{}, err
 	}

@@ -149,7 +149,7 @@ func (s *Sessions) sweepMemory() {
 		if seen > flushed && now-flushed >= flushEvery.Microseconds() {
 			s.toBeFlushed(h, e, seen)
 		}
-		return now >= e.created+s.limits.Absolute.Microseconds() || now >= seen+s.limits.Idle.Microseconds()+flushLag.Microseconds()
+		return now >= e.end || now >= seen+e.idle+flushLag.Microseconds()
 	})
 }
 

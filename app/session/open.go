@@ -30,7 +30,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 // keep puts a session that was opened in memory, since it will be used next.
 func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
 	if err == nil {
-		s.registry.put(hash, store.Credential{Session: o.Session, User: o.User}, mark)
+		s.registry.put(hash, newEntry(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
 	}
 	return err
 }
@@ -98,7 +98,11 @@ func (o *Opened) admit(ctx context.Context, tx *access.Tx, account doorward.Acco
 		return doorward.Fail(doorward.CodeInvalidCredentials, "")
 	}
 	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
-	o.User, err = membership(ctx, tx, o.Session)
+	if o.User, err = membership(ctx, tx, o.Session); err != nil {
+		return err
+	}
+	tenant, err := tx.Tenant(ctx, o.Session.TenantID)
+	o.Session.Tenant = tenant.Settings
 	return err
 }
 
@@ -131,28 +135,29 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.S
 	if err := tx.InsertSession(ctx, session, hash[:]); err != nil {
 		return err
 	}
-	return s.endOldest(ctx, tx, session.UserID)
+	return s.endOldest(ctx, tx, session)
 }
 
 // Usable returns nil when a session may be opened in the membership, else why
-// not.
+// not. In a tenant that is closing that is the OWNERs' alone, who may restore
+// it.
 func Usable(u doorward.User) error {
 	switch {
 	case u.Status != doorward.UserActive:
 		return doorward.Fail(doorward.CodeMembershipSuspended, "")
 	case u.TenantStatus == doorward.TenantFrozen:
 		return doorward.Fail(doorward.CodeTenantFrozen, "")
-	case u.TenantStatus == doorward.TenantClosing:
+	case u.TenantStatus == doorward.TenantClosing && u.Role != doorward.RoleOwner:
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}
 	return nil
 }
 
 // endOldest keeps the number of sessions within the limit.
-func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, userID string) error {
+func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {
 	if s.limits.PerUser == 0 {
 		return nil
 	}
-	_, err := tx.DeleteOldestSessions(ctx, userID, s.limits.PerUser)
+	_, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.ID, s.limits.PerUser)
 	return err
 }

@@ -17,7 +17,7 @@ func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Sess
 	var live []doorward.Session
 	for _, row := range rows {
 		row.Session.LastSeenAt = micros(max(s.lastUse(secret.Hash(row.Hash)), row.Session.LastSeenAt.UnixMicro()))
-		if s.inTime(row.Session.CreatedAt.UnixMicro(), row.Session.LastSeenAt.UnixMicro(), s.db.Now().UnixMicro()) {
+		if s.inTime(row.Session, s.db.Now()) {
 			live = append(live, row.Session)
 		}
 	}

@@ -43,7 +43,8 @@ type shard struct {
 // no other session, and its place in the map.
 type entry struct {
 	identity Identity
-	created  int64        // Unix microseconds
+	end      int64        // by the absolute limit, Unix microseconds
+	idle     int64        // how long it may go unused, microseconds
 	seen     atomic.Int64 // last use, Unix microseconds
 	flushed  atomic.Int64 // last use that is written, or about to be: see dirty
 	mark     uint64       // changes applied before it was read
@@ -108,9 +109,8 @@ func (r *registry) remembered(h secret.Hash) *entry {
 // mark is taken before a session is read from the database, for put.
 func (r *registry) mark() uint64 { return r.applied.Load() }
 
-// put keeps what was read after the mark was taken.
-func (r *registry) put(h secret.Hash, c store.Credential, mark uint64) {
-	e := newEntry(c, mark)
+// put keeps an entry, made of what was read after its mark was taken.
+func (r *registry) put(h secret.Hash, e *entry) {
 	s := r.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,19 +123,27 @@ func (r *registry) put(h secret.Hash, c store.Credential, mark uint64) {
 	s.sessions[h] = e
 }
 
-// newEntry shares what many sessions have in common.
-func newEntry(c store.Credential, mark uint64) *entry {
+func newEntry(c store.Credential, l doorward.SessionLimits, mark uint64) *entry {
 	e := &entry{
-		identity: Identity{
-			SessionID: c.Session.ID, UserID: c.User.ID, Email: c.User.Email,
-			TenantID: unique.Make(c.User.TenantID).Value(), Role: unique.Make(c.User.Role).Value(),
-		},
-		created: c.Session.CreatedAt.UnixMicro(), mark: mark, user: place(c.User.ID), tenant: place(c.User.TenantID),
+		identity: identityOf(c), mark: mark, user: place(c.User.ID), tenant: place(c.User.TenantID),
+		end: c.Session.ExpiresAt(l).UnixMicro(), idle: c.Session.Tenant.Tighten(l).Idle.Microseconds(),
 	}
 	e.seen.Store(c.Session.LastSeenAt.UnixMicro())
 	e.flushed.Store(c.Session.LastSeenAt.UnixMicro())
 	return e
 }
+
+// identityOf shares what many sessions have in common.
+func identityOf(c store.Credential) Identity {
+	return Identity{
+		SessionID: c.Session.ID, UserID: c.User.ID, Email: c.User.Email,
+		TenantID: unique.Make(c.User.TenantID).Value(), Role: unique.Make(c.User.Role).Value(),
+		Closing: c.User.TenantStatus == doorward.TenantClosing,
+	}
+}
+
+// inTime judges the two limits, exact to the microsecond.
+func (e *entry) inTime(now int64) bool { return now < e.end && now < e.seen.Load()+e.idle }
 
 // evictOne makes room by forgetting some session whose last use is written
 // down; the next check of it asks the database. The order of a Go map is random

@@ -15,6 +15,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// daily are limits that no test here comes near.
+var daily = doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour}
+
 // sample is a session of its own user in one of a hundred tenants.
 func sample(n int) (secret.Hash, store.Credential) {
 	now := time.Now()
@@ -47,8 +50,8 @@ func TestForget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(1000)
-			r.put(h1, c1, r.mark())
-			r.put(h2, c2, r.mark())
+			r.put(h1, newEntry(c1, daily, r.mark()))
+			r.put(h2, newEntry(c2, daily, r.mark()))
 			c.change(r)
 			if got := r.get(h1) != nil; got != c.first {
 				t.Errorf("the session it names is good: %v, want %v", got, c.first)
@@ -56,7 +59,7 @@ func TestForget(t *testing.T) {
 			if got := r.get(h2) != nil; got != c.other {
 				t.Errorf("another session is good: %v, want %v", got, c.other)
 			}
-			r.put(h1, c1, r.mark())
+			r.put(h1, newEntry(c1, daily, r.mark()))
 			if r.get(h1) == nil {
 				t.Error("what is read after the change is not good")
 			}
@@ -87,7 +90,7 @@ func TestRule5(t *testing.T) {
 			alive := !ended // what the database says
 			comes(2)
 			if alive {
-				r.put(h, c, mark)
+				r.put(h, newEntry(c, daily, mark))
 			}
 			comes(3)
 			if r.get(h) != nil {
@@ -128,7 +131,7 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 			others.Go(func() {
 				for range 20 {
 					if mark, alive := load(r, func() bool { return !ended.Load() }); alive {
-						r.put(h, c, mark)
+						r.put(h, newEntry(c, daily, mark))
 					}
 				}
 			})
@@ -190,7 +193,7 @@ func TestBounded(t *testing.T) {
 	var unwritten []secret.Hash
 	for n := range 10 * limit {
 		h, c := sample(n)
-		r.put(h, c, r.mark())
+		r.put(h, newEntry(c, daily, r.mark()))
 		if n < shards/2 {
 			r.remembered(h).seen.Add(1)
 			unwritten = append(unwritten, h)
@@ -205,9 +208,9 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	h, c := sample(0)
-	r.put(h, c, r.mark())
+	r.put(h, newEntry(c, daily, r.mark()))
 	later := r.remembered(h).seen.Add(1000)
-	r.put(h, c, r.mark())
+	r.put(h, newEntry(c, daily, r.mark()))
 	if got := r.remembered(h).seen.Load(); got != later {
 		t.Errorf("the last use went back to %d from %d", got, later)
 	}
@@ -223,7 +226,7 @@ func BenchmarkRegistry(b *testing.B) {
 			hashes := make([]secret.Hash, 0, 1024)
 			for n := range count {
 				h, c := sample(n)
-				r.put(h, c, r.mark())
+				r.put(h, newEntry(c, daily, r.mark()))
 				if len(hashes) < cap(hashes) {
 					hashes = append(hashes, h)
 				}

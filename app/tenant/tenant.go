@@ -1,9 +1,11 @@
-// Package tenant makes tenants and lets the operator freeze and thaw them.
+// Package tenant is the life of a tenant: the operator creates, freezes and
+// thaws it, its OWNER closes and restores it, and some time after that its data
+// is destroyed. In between its administrators name it and tighten the rules of
+// the installation for it.
 package tenant
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -16,12 +18,17 @@ import (
 
 // Tenants is the feature. Make it with New.
 type Tenants struct {
-	door *access.Door
-	db   *store.DB
+	door     *access.Door
+	db       *store.DB
+	sessions doorward.SessionLimits
+	hold     time.Duration
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB) *Tenants { return &Tenants{door, db} }
+// New returns the feature. Tenants may tighten the limits of sessions. One that
+// was closed is destroyed after the hold.
+func New(door *access.Door, db *store.DB, sessions doorward.SessionLimits, hold time.Duration) *Tenants {
+	return &Tenants{door, db, sessions, hold}
+}
 
 // Created is a new tenant with the invitation of its first OWNER. Token opens
 // the invitation, besides the one that the mail will carry.
@@ -42,7 +49,7 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 	c.Tenant = doorward.Tenant{ID: doorward.NewID(doorward.PrefixTenant), Name: name, Status: doorward.TenantActive}
 	c.Invitation = doorward.Invitation{
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: c.Tenant.ID, Email: email, Role: doorward.RoleOwner,
-		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
+		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault,
 	}
 	on := doorward.Object{Type: "tenant", ID: c.Tenant.ID, TenantID: c.Tenant.ID}
 	err := t.door.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
@@ -79,51 +86,4 @@ func insert(ctx context.Context, tx *access.Tx, c *Created) error {
 	}
 	tx.Changed("name", "", c.Tenant.Name)
 	return tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID)
-}
-
-// All returns every tenant, the oldest first.
-func (t *Tenants) All(ctx context.Context) ([]doorward.Tenant, error) {
-	return t.db.Read().Tenants(ctx)
-}
-
-// Freeze keeps everybody out of the tenant and ends its sessions; it returns
-// how many. Errors: not_found.
-func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (sessions int64, err error) {
-	err = t.setStatus(ctx, by, doorward.TenantFreeze, id, doorward.TenantFrozen, func(tx *access.Tx) error {
-		sessions, err = tx.DeleteTenantSessions(ctx, id)
-		return err
-	})
-	return sessions, err
-}
-
-// Thaw lets people in again. Sessions that slipped in while the tenant was
-// being frozen end now; they never were of use. Errors: not_found.
-func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
-	return t.setStatus(ctx, by, doorward.TenantThaw, id, doorward.TenantActive, func(tx *access.Tx) error {
-		_, err := tx.DeleteTenantSessions(ctx, id)
-		return err
-	})
-}
-
-// setStatus does nothing when the tenant has the status already.
-func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, act doorward.Action, id string, to doorward.TenantStatus, also func(*access.Tx) error) error {
-	on := doorward.Object{Type: "tenant", ID: id, TenantID: id}
-	return t.door.Do(ctx, by, act, on, func(tx *access.Tx) error {
-		was, err := tx.Tenant(ctx, id)
-		if errors.Is(err, store.ErrNone) {
-			return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", id)
-		}
-		if err != nil {
-			return err
-		}
-		if was.Status == doorward.TenantClosing {
-			return doorward.Fail(doorward.CodeTenantClosing, "")
-		}
-		changed, err := tx.SetTenantStatus(ctx, id, to)
-		if err != nil || !changed {
-			return err
-		}
-		tx.Changed("status", string(was.Status), string(to))
-		return also(tx)
-	})
 }

@@ -9,6 +9,37 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// Memberships returns the caller in every own tenant, the oldest membership
+// first.
+func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
+	return u.db.Read().Memberships(ctx, by.User.ID)
+}
+
+// Get returns a member of the caller's tenant. Errors: not_found.
+func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorward.User, error) {
+	return member(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.User.TenantID})
+}
+
+// Filter chooses members; empty fields choose nothing.
+type Filter struct{ Role, Status, Text string }
+
+// List returns members of the caller's tenant, the oldest membership first.
+// Errors: validation_failed.
+func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
+	var faults []doorward.FieldError
+	if f.Role != "" && !doorward.Role(f.Role).Valid() {
+		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."})
+	}
+	if s := doorward.UserStatus(f.Status); s != "" && s != doorward.UserActive && s != doorward.UserSuspended {
+		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})
+	}
+	if len(faults) > 0 {
+		return doorward.Page[doorward.User]{}, doorward.InvalidFields(faults...)
+	}
+	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Text: f.Text}
+	return u.db.Read().UserPage(ctx, by.User.TenantID, chosen, w)
+}
+
 // All returns the members of every tenant, or of the one named, for an
 // operator.
 func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, error) {

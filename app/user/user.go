@@ -21,107 +21,78 @@ type Users struct {
 // New returns the feature.
 func New(door *access.Door, db *store.DB) *Users { return &Users{door, db} }
 
-// Ended counts what a change has ended.
-type Ended struct {
-	Sessions    int64
-	Invitations int64
-}
-
-// Memberships returns the caller in every own tenant, the oldest membership
-// first.
-func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
-	return u.db.Read().Memberships(ctx, by.User.ID)
-}
-
 // Leave ends the caller's membership in the tenant. Errors: not_found,
 // last_owner.
-func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (Ended, error) {
-	var ended Ended
+func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
+	var ended doorward.Ended
 	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: tenantID}
-	err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) error {
+	err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
-		was, err := tx.DeleteMembership(ctx, tenantID, by.User.ID)
-		if err != nil {
-			return err
-		}
-		if !was {
-			return doorward.Fail(doorward.CodeNotFound, "")
-		}
-		if err := keepOwner(ctx, tx, tenantID); err != nil {
-			return err
-		}
-		ended, err = endAll(ctx, tx, on)
+		ended, err = remove(ctx, tx, on)
 		return err
 	})
-	return ended, err
+	return onSuccess(ended, err)
 }
 
-// Suspend keeps the user out of the tenant until Resume, and ends sessions
-// there, invitations sent, and reset links when no active membership is left.
+// Remove ends the membership of another member, with sessions in the tenant,
+// invitations sent there, and reset links when no active membership is left.
 // Errors: not_found, last_owner, forbidden.
-func (u *Users) Suspend(ctx context.Context, by doorward.Caller, target doorward.User) (Ended, error) {
-	var ended Ended
-	err := u.change(ctx, by, doorward.UserSuspend, target, "", func(tx *access.Tx, on doorward.Object) error {
-		changed, err := tx.SetUserStatus(ctx, on.TenantID, on.ID, doorward.UserSuspended)
-		if err != nil || !changed {
-			return err
-		}
-		tx.Changed("status", string(doorward.UserActive), string(doorward.UserSuspended))
-		ended, err = endAll(ctx, tx, on)
+func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+	var ended doorward.Ended
+	err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
+		tx.Changed("role", string(now.Role), "")
+		ended, err = remove(ctx, tx, object(now))
 		return err
-	})
+	}})
+	return onSuccess(ended, err)
+}
+
+func remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
+	was, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
+	if err == nil && !was {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil {
+		err = keepOwner(ctx, tx, on.TenantID)
+	}
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return endAll(ctx, tx, on)
+}
+
+// Suspend keeps the user out of the tenant until Resume, and ends what Remove
+// ends. Errors: not_found, last_owner, forbidden.
+func (u *Users) Suspend(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+	status := doorward.UserSuspended
+	_, ended, err := u.Edit(ctx, by, target, Edit{Status: &status})
 	return ended, err
 }
 
-// Resume lets a suspended user in again.
+// Resume lets a suspended user in again. Errors are those of Edit.
 func (u *Users) Resume(ctx context.Context, by doorward.Caller, target doorward.User) error {
-	return u.change(ctx, by, doorward.UserResume, target, "", func(tx *access.Tx, on doorward.Object) error {
-		changed, err := tx.SetUserStatus(ctx, on.TenantID, on.ID, doorward.UserActive)
-		if changed {
-			tx.Changed("status", string(doorward.UserSuspended), string(doorward.UserActive))
-		}
-		return err
-	})
+	status := doorward.UserActive
+	_, _, err := u.Edit(ctx, by, target, Edit{Status: &status})
+	return err
 }
 
 // SetRole gives the user another role; it ends no session and counts at once.
+// Errors are those of Edit.
 func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward.User, role doorward.Role) error {
-	if !role.Valid() {
-		return doorward.Invalid("/role", "invalid", "The roles are OWNER, ADMIN, USER and VIEWER, in capitals.")
-	}
-	return u.change(ctx, by, doorward.UserRole, target, role, func(tx *access.Tx, on doorward.Object) error {
-		changed, err := tx.SetUserRole(ctx, on.TenantID, on.ID, role)
-		if changed {
-			tx.Changed("role", string(on.Held), string(role))
-		}
-		return err
-	})
+	_, _, err := u.Edit(ctx, by, target, Edit{Role: &role})
+	return err
 }
 
-// change runs one change to a member under the lock on the tenant, judged by
-// the role that the member holds then, and keeps an OWNER in the tenant.
-func (u *Users) change(ctx context.Context, by doorward.Caller, act doorward.Action, target doorward.User, grants doorward.Role, fn func(*access.Tx, doorward.Object) error) error {
-	on := doorward.Object{Type: "user", ID: target.ID, TenantID: target.TenantID, Held: target.Role, Granted: grants}
-	return u.door.Do(ctx, by, act, on, func(tx *access.Tx) error {
-		now, err := tx.User(ctx, on.TenantID, on.ID)
-		if errors.Is(err, store.ErrNone) {
-			return doorward.Fail(doorward.CodeNotFound, "")
-		}
-		if err != nil {
-			return err
-		}
-		on := on
-		on.Held = now.Role
-		if err := access.Decide(tx.By, act, on); err != nil {
-			return err
-		}
-		if err := fn(tx, on); err != nil {
-			return err
-		}
-		return keepOwner(ctx, tx, on.TenantID)
-	})
+// SignOut ends the user's sessions in the tenant. Errors: not_found, forbidden.
+func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+	var ended doorward.Ended
+	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
+		ended.Sessions, err = tx.DeleteMemberSessions(ctx, now.TenantID, now.ID)
+		return err
+	}})
+	return onSuccess(ended, err)
 }
 
 // keepOwner is last_owner unless an active OWNER remains. It counts under the
@@ -135,7 +106,7 @@ func keepOwner(ctx context.Context, tx *access.Tx, tenantID string) error {
 }
 
 // endAll ends what rested on the membership.
-func endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended Ended, err error) {
+func endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
@@ -147,4 +118,56 @@ func endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended Ended
 		return ended, err
 	}
 	return ended, tx.ExpireResets(ctx, on.ID)
+}
+
+// onSuccess keeps the counts of a transaction that came to nothing from being
+// reported.
+func onSuccess(ended doorward.Ended, err error) (doorward.Ended, error) {
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return ended, nil
+}
+
+func object(u doorward.User) doorward.Object {
+	return doorward.Object{Type: "user", ID: u.ID, TenantID: u.TenantID, Held: u.Role}
+}
+
+// step is one act of a change to a member. It is handed the member as the steps
+// before have left it.
+type step struct {
+	action doorward.Action
+	grants doorward.Role
+	write  func(tx *access.Tx, now doorward.User) error
+}
+
+// change runs the steps as one, each judged under the lock on the tenant by the
+// role that the member holds then.
+func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) error {
+	var deeds []access.Deed
+	for _, s := range steps {
+		on := object(target)
+		on.Granted = s.grants
+		deeds = append(deeds, access.Deed{Action: s.action, On: on, Write: func(tx *access.Tx) error {
+			now, err := member(ctx, tx.Reader, target)
+			if err != nil {
+				return err
+			}
+			on := on
+			on.Held = now.Role
+			if err := access.Decide(tx.By, s.action, on); err != nil {
+				return err
+			}
+			return s.write(tx, now)
+		}})
+	}
+	return u.door.DoAll(ctx, by, deeds...)
+}
+
+func member(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
+	now, err := read.User(ctx, target.TenantID, target.ID)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return now, err
 }

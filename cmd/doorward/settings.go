@@ -37,6 +37,7 @@ type settings struct {
 	migrate             bool
 
 	sessionIdle, sessionAbsolute time.Duration
+	resendWait, tenantHold       time.Duration
 	sessionLimit                 int
 	lease                        time.Duration
 	inMemory                     int
@@ -85,7 +86,9 @@ func (s *settings) policy(f *pflag.FlagSet) {
 	f.Uint32Var(&s.hashTime, "password-time", argon.Default.Time, "`passes` of one Argon2id hash")
 	f.IntVar(&s.limitAccount, "limit-login-account", 5, "failed logins per address before a delay (0: no limit)")
 	f.IntVar(&s.limitIP, "limit-login-ip", 30, "failed logins per client address in ten minutes (0: no limit)")
-	for name, d := range map[string]time.Duration{"session-idle": s.sessionIdle, "session-absolute": s.sessionAbsolute} {
+	f.DurationVar(&s.resendWait, "invite-resend-wait", time.Minute, "time between two mails of one invitation (0s: none)")
+	f.DurationVar(&s.tenantHold, "tenant-hold", 14*24*time.Hour, "time between the closing of a tenant and the destruction of its data")
+	for name, d := range map[string]time.Duration{"session-idle": s.sessionIdle, "invite-resend-wait": s.resendWait, "tenant-hold": s.tenantHold, "session-absolute": s.sessionAbsolute} {
 		f.Lookup(name).DefValue = short(d) // for --help
 	}
 }
@@ -130,10 +133,10 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Sessions:         doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		SessionsInMemory: s.inMemory, Lease: s.lease,
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
-		PasswordMinLength: s.minLength,
-		Hash:              argon.Params{MemoryKiB: s.memoryKiB, Time: s.hashTime, Parallelism: 1},
-		Announce:          time.Second,
-		Clock:             s.clock(), Version: version(),
+		PasswordMinLength: s.minLength, InviteResendWait: s.resendWait, TenantHold: s.tenantHold,
+		Hash:     argon.Params{MemoryKiB: s.memoryKiB, Time: s.hashTime, Parallelism: 1},
+		Announce: time.Second,
+		Clock:    s.clock(), Version: version(),
 	}
 	for _, step := range []func(*node.Config) error{
 		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.checkClock, s.readProxies,
@@ -297,6 +300,12 @@ func (s *settings) checkLimits(*node.Config) error {
 		if l.value < 0 {
 			return s.wrong(l.name, "it may not be negative; 0 switches the limit off.")
 		}
+	}
+	if s.resendWait < 0 {
+		return s.wrong("invite-resend-wait", "it may not be negative; 0s switches the wait off.")
+	}
+	if s.tenantHold < 0 {
+		return s.wrong("tenant-hold", "it may not be negative; 0s destroys at once, with no way back.")
 	}
 	return nil
 }

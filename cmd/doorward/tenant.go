@@ -132,7 +132,7 @@ func tenantFreezeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Frozen. Sessions ended: %d.\n", ended)
+		fmt.Fprintf(cmd.OutOrStdout(), "Frozen. Sessions ended: %d.\n", ended.Sessions)
 		return nil
 	})
 }

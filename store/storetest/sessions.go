@@ -120,9 +120,17 @@ func limitsOfSessions(w *world) {
 		}
 		return ids
 	}
-	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.DeleteOldestSessions(ctx, ann.ID, 3)) })
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, 2)) })
+	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.DeleteOldestSessions(ctx, ann.ID, all[0].ID, 3)) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, all[4].ID, 2)) })
 	same(w, ids(1, 2, 3, 4, 5))(w.live(all...), nil)
+	// The one being opened stays, though a clock that lags made it the oldest.
+	late := w.session(ann)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.DeleteSession(ctx, "ses_none"))
+		same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, all[2].ID, 2))
+	})
+	same(w, []string{all[2].ID, late.ID})(w.live(all[2], all[4], late), nil)
+	all[4] = late
 
 	// Overdue is what was made or last seen at the instant or before it.
 	w.use(all[3], noon.Add(time.Hour))

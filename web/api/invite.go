@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -13,7 +12,7 @@ type inviteInput struct {
 	Email         string     `json:"email" format:"email" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role" enum:"OWNER,ADMIN,USER,VIEWER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
-	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"7 when absent"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"When absent 7, or fewer where the tenant says so"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`
 }
 
@@ -32,17 +31,6 @@ type invitationView struct {
 	Delivery   doorward.Delivery        `json:"delivery" enum:"queued,sent,failed" doc:"State of the mail"`
 }
 
-func viewInvitation(i doorward.Invitation, now time.Time) invitationView {
-	v := invitationView{
-		ID: i.ID, Email: i.Email, Role: i.Role, Name: i.Name, Status: i.StateAt(now), TenantID: i.TenantID,
-		CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, AcceptedAt: i.AcceptedAt, RevokedAt: i.RevokedAt, Delivery: i.Delivery,
-	}
-	if i.InvitedBy != "" {
-		v.InvitedBy = &i.InvitedBy
-	}
-	return v
-}
-
 var docInvite = front.Doc{
 	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
 	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. Whether the address has an account elsewhere can't be told from the answer.",
@@ -50,9 +38,7 @@ var docInvite = front.Doc{
 }
 
 func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (invitationView, error) {
-	inv, err := a.app.Invitations.Send(ctx, c.Caller, invite.Offer{
-		Email: in.Email, Role: in.Role, Name: in.Name, Days: (*int64)(in.ExpiresInDays), Locale: in.Locale,
-	})
+	inv, err := a.app.Invitations.Send(ctx, c.Caller, in.offer())
 	return viewInvitation(inv, inv.CreatedAt), err
 }
 

@@ -54,6 +54,8 @@ func newDocument(baseURL, version string) document {
 		Tags: []*huma.Tag{
 			{Name: "Invitations", Description: "From an administrator's offer to a membership."},
 			{Name: "Sessions", Description: "Signing in, being signed in, signing out."},
+			{Name: "People", Description: "Who is in the tenant, and as what."},
+			{Name: "Tenants", Description: "One's own tenant, and for the operator all of them."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
@@ -112,7 +114,7 @@ func (d document) add(r front.Route) {
 		OperationID: r.Doc.ID, Method: r.Method, Path: r.Path, Tags: []string{r.Doc.Tag},
 		Summary: r.Doc.Summary, Description: r.Doc.Description,
 		Security:   security(r.Guard),
-		Parameters: pathParameters(r.Path),
+		Parameters: append(pathParameters(r.Path), parameters(r)...),
 		Responses:  map[string]*huma.Response{strconv.Itoa(r.Endpoint.Status): d.success(r)},
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
@@ -151,6 +153,30 @@ func pathParameters(path string) []*huma.Param {
 	return all
 }
 
+// parameters are those of the query, and If-Match.
+func parameters(r front.Route) []*huma.Param {
+	var all []*huma.Param
+	for _, q := range r.Doc.Query {
+		schema := &huma.Schema{Type: "string"}
+		for _, v := range q.Enum {
+			schema.Enum = append(schema.Enum, v)
+		}
+		if q.Example != "" {
+			schema.Examples = []any{q.Example}
+		}
+		all = append(all, &huma.Param{Name: q.Name, In: "query", Description: q.Description, Schema: schema})
+	}
+	if r.Doc.List {
+		all = append(all,
+			&huma.Param{Name: "limit", In: "query", Description: "Rows at most", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(200.0), Default: 50}},
+			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the page before", Schema: &huma.Schema{Type: "string"}})
+	}
+	if r.Doc.Versioned && r.Endpoint.In != nil {
+		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag that the change is made on", Schema: &huma.Schema{Type: "string"}})
+	}
+	return all
+}
+
 func (d document) content(mediaType string, t reflect.Type) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{mediaType: {Schema: d.schemas.Schema(t, true, "")}}
 }
@@ -159,6 +185,9 @@ func (d document) success(r front.Route) *huma.Response {
 	res := &huma.Response{Description: http.StatusText(r.Endpoint.Status), Headers: headersOf(r.Endpoint.Status)}
 	if r.Endpoint.Out != nil {
 		res.Content = d.content("application/json", r.Endpoint.Out)
+	}
+	if r.Doc.Versioned {
+		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}
 	}
 	if r.Endpoint.Cookie != "" {
 		res.Headers["Set-Cookie"] = &huma.Header{Description: r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
@@ -174,6 +203,9 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
+	}
+	if r.Doc.List {
+		codes = append(codes, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
 	}
 	if r.Endpoint.In != nil {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody, doorward.CodeValidationFailed)

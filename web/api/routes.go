@@ -26,7 +26,7 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("POST /api/v2/auth/login", front.Public(), front.JSON(http.StatusOK, h.login).OpensSession(), docLogin),
 		front.On("POST /api/v2/auth/logout", front.Public(), front.JSON(http.StatusNoContent, h.logout).EndsSession(), docLogout),
-		front.On("GET /api/v2/auth/session", front.SignedIn(), front.JSON(http.StatusOK, h.session), docSession),
+		front.On("GET /api/v2/auth/session", front.SignedIn().WhileClosing(), front.JSON(http.StatusOK, h.session), docSession),
 		front.On("GET /api/v2/auth/memberships", front.SignedIn(), front.JSON(http.StatusOK, h.memberships), docMemberships),
 		front.On("DELETE /api/v2/auth/memberships/{tenantId}", front.SignedIn(), front.JSON(http.StatusNoContent, h.leaveTenant).EndsSession(), docLeaveTenant),
 		front.On("POST /api/v2/auth/switch-tenant", front.SignedIn(), front.JSON(http.StatusOK, h.switchTenant).OpensSession(), docSwitchTenant),
@@ -34,6 +34,27 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusOK, h.sessions), docSessions),
 		front.On("DELETE /api/v2/sessions", front.SignedIn(), front.JSON(http.StatusNoContent, h.endOtherSessions), docEndOtherSessions),
 		front.On("DELETE /api/v2/sessions/{id}", front.SignedIn(), front.JSON(http.StatusNoContent, h.endSession).EndsSession(), docEndSession),
+
+		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),
+		front.On("PATCH /api/v2/tenant", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusOK, h.editTenant), docEditTenant),
+		front.On("DELETE /api/v2/tenant", front.Allowed(doorward.TenantDestroy), front.JSON(http.StatusAccepted, h.closeTenant).EndsSession(), docCloseTenant),
+		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
+
+		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users), docUsers),
+		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
+		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser), docEditUser),
+		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser), docRemoveUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.signOutUser), docSignOutUser),
+
+		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
+		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),
+		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.resendInvitation), docResendInvitation),
+		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
+		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.inviteBulk), docInviteBulk),
+
+		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusCreated, h.createTenant), docCreateTenant),
+		front.On("GET /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenants), docTenants),
+		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),

@@ -44,7 +44,7 @@ type checker struct{ site *front.Site }
 func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 	id, err := c.identify(r)
 	if err == nil {
-		err = c.judge(r, id.Role)
+		err = c.judge(r, &id)
 	}
 	if r.ContentLength != 0 {
 		hurry(w)
@@ -114,10 +114,16 @@ func (c *checker) identify(r *http.Request) (session.Identity, error) {
 		err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
 	}
 	u := by.User
-	return session.Identity{SessionID: by.Session.ID, UserID: u.ID, TenantID: u.TenantID, Email: u.Email, Role: u.Role}, err
+	return session.Identity{
+		SessionID: by.Session.ID, UserID: u.ID, TenantID: u.TenantID, Email: u.Email, Role: u.Role,
+		Closing: u.TenantStatus == doorward.TenantClosing,
+	}, err
 }
 
-func (c *checker) judge(r *http.Request, role doorward.Role) error {
+func (c *checker) judge(r *http.Request, id *session.Identity) error {
+	if id.Closing {
+		return doorward.Fail(doorward.CodeTenantClosing, "")
+	}
 	if unsafeOriginal(r.Header) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
 			return err
@@ -127,10 +133,10 @@ func (c *checker) judge(r *http.Request, role doorward.Role) error {
 	switch {
 	case err != nil:
 		return err
-	case !asked || role.May(action):
+	case !asked || id.Role.May(action):
 		return nil
 	}
-	return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", role, action)
+	return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", id.Role, action)
 }
 
 // original ends what a gateway says of its own accord, when all that it can do

@@ -111,7 +111,8 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 	if err != nil {
 		return answer{}, nil //nolint:nilerr // of another form: no credential
 	}
-	if _, err := i.app.Sessions.Check(ctx, token); err != nil {
+	id, err := i.app.Sessions.Check(ctx, token)
+	if err != nil || id.Closing { // good for restoring the tenant, and for no service
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)

@@ -14,6 +14,24 @@ type Guard struct {
 	name   string
 	action doorward.Action
 	admit  func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error)
+	// closing: the route serves people of a tenant that is being closed.
+	closing bool
+}
+
+// WhileClosing lets the OWNERs of a tenant that is being closed in too.
+func (g Guard) WhileClosing() Guard {
+	g.closing = true
+	return g
+}
+
+// Admit returns the caller if the guard lets it in. What isn't made for a
+// tenant that is being closed is tenant_closing there.
+func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+	by, err := g.admit(ctx, s, r)
+	if err == nil && by.User.TenantStatus == doorward.TenantClosing && !g.closing {
+		err = doorward.Fail(doorward.CodeTenantClosing, "")
+	}
+	return by, err
 }
 
 // Name is "public", "optional", "session" or the action that is needed.
@@ -109,10 +127,14 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 	if err != nil {
 		return by, err
 	}
-	by = by.As(doorward.User{
+	user := doorward.User{
 		ID: id.UserID, TenantID: id.TenantID, Email: id.Email, Role: id.Role,
 		Status: doorward.UserActive, TenantStatus: doorward.TenantActive,
-	})
+	}
+	if id.Closing {
+		user.TenantStatus = doorward.TenantClosing
+	}
+	by = by.As(user)
 	by.Session = doorward.Session{ID: id.SessionID, UserID: id.UserID, TenantID: id.TenantID}
 	return by, nil
 }

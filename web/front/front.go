@@ -74,7 +74,18 @@ type Doc struct {
 	Tag         string
 	Summary     string
 	Description string
+	Query       []Parameter
+	List        bool            // it has a limit and a cursor besides
+	Versioned   bool            // its answer has an ETag
 	Errors      []doorward.Code // besides those that follow from guard and body
+}
+
+// Parameter is one of a route's query parameters.
+type Parameter struct {
+	Name        string
+	Description string
+	Enum        []string
+	Example     string
 }
 
 // answerWithin bounds the work on a request. Every answer comes within 3 s.
@@ -116,7 +127,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	c := &Call{W: w, R: r, site: s}
 	err := s.sameOrigin(r)
 	if err == nil {
-		c.Caller, err = route.Guard.admit(r.Context(), s, r)
+		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.Caller.Revoked = c.revoked
 	}
 	if err == nil {

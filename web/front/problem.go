@@ -28,6 +28,7 @@ var statusOf = map[doorward.Kind]int{
 	doorward.KindMethod:          http.StatusMethodNotAllowed,
 	doorward.KindTooLarge:        http.StatusRequestEntityTooLarge,
 	doorward.KindMediaType:       http.StatusUnsupportedMediaType,
+	doorward.KindPrecondition:    http.StatusPreconditionFailed,
 }
 
 // Status is the status of answers with the code.
@@ -74,6 +75,13 @@ type Problem struct {
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
 	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
+}
+
+// Problem is what the caller would be answered if err were all there is to say.
+func (c *Call) Problem(err error) Problem {
+	e := asError(err)
+	c.site.logFailure(c.R, e)
+	return c.site.problem(c.R, e)
 }
 
 func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {

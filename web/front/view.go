@@ -27,6 +27,16 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 	}
 }
 
+// Ended is what an act has ended, as answers show it.
+type Ended struct {
+	Sessions    int64 `json:"sessions"`
+	APIKeys     int64 `json:"apiKeys"`
+	Invitations int64 `json:"invitations"`
+}
+
+// ViewEnded returns the counts as they are shown.
+func ViewEnded(e doorward.Ended) Ended { return Ended(e) }
+
 // User is a user as answers show it.
 type User struct {
 	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`

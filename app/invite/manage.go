@@ -1,0 +1,133 @@
+package invite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// List returns invitations of the caller's tenant, the newest first: those in
+// the state, or all when it is empty. Errors: validation_failed.
+func (i *Invitations) List(ctx context.Context, by doorward.Caller, state string, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
+	switch s := doorward.InvitationState(state); s {
+	case "", doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationRevoked, doorward.InvitationExpired:
+		return i.db.Read().InvitationPage(ctx, by.User.TenantID, s, i.db.Now(), w)
+	}
+	return doorward.Page[doorward.Invitation]{}, doorward.InvalidFields(doorward.FieldError{
+		Parameter: "status", Code: "invalid", Message: "An invitation is PENDING, ACCEPTED, REVOKED or EXPIRED, in capitals.",
+	})
+}
+
+// Get returns an invitation of the caller's tenant. Errors: not_found.
+func (i *Invitations) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
+	return within(ctx, i.db.Read(), by, id)
+}
+
+func within(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
+	inv, err := read.Invitation(ctx, id)
+	if errors.Is(err, store.ErrNone) || err == nil && inv.TenantID != by.User.TenantID {
+		return doorward.Invitation{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return inv, err
+}
+
+// Revoke withdraws a pending invitation. Errors: not_found, forbidden when its
+// role outranks the caller's, invitation_not_pending.
+func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string) error {
+	inv, err := i.Get(ctx, by, id)
+	if err != nil {
+		return err
+	}
+	return i.door.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
+		revoked, err := tx.RevokeInvitation(ctx, id)
+		if err == nil && !revoked {
+			err = doorward.Fail(doorward.CodeInvitationNotPending, "")
+		}
+		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationRevoked))
+		return err
+	})
+}
+
+// An address gets so many mails of a tenant's invitations again in a day, so
+// that nobody can be pestered.
+const (
+	resendHits   = 5
+	resendWindow = 24 * time.Hour
+)
+
+// Resend sends the mail of a pending invitation once more, with a new token:
+// what the mails before have said opens nothing any more. It is then valid as
+// long as it was at first. Errors: not_found, forbidden when its role outranks
+// the caller's, invitation_not_pending, resend_too_soon.
+func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
+	inv, err := i.Get(ctx, by, id)
+	if err != nil {
+		return inv, err
+	}
+	err = i.door.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
+		inv, err = within(ctx, tx.Reader, by, id)
+		if err != nil {
+			return err
+		}
+		if inv.StateAt(tx.Now) != doorward.InvitationPending {
+			return doorward.Fail(doorward.CodeInvitationNotPending, "")
+		}
+		if err := i.notTooSoon(ctx, tx, inv); err != nil {
+			return err
+		}
+		return renew(ctx, tx, &inv)
+	})
+	return inv, err
+}
+
+func (i *Invitations) notTooSoon(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+	last, err := tx.LastMail(ctx, inv.ID)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	if wait := last.Add(i.wait).Sub(tx.Now); wait > 0 {
+		return &doorward.Error{Code: doorward.CodeResendTooSoon, RetryAfter: wait}
+	}
+	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":"+inv.Email, resendWindow)
+	if err == nil && t.Hits > resendHits {
+		err = &doorward.Error{Code: doorward.CodeResendTooSoon, RetryAfter: t.Since.Add(resendWindow).Sub(tx.Now)}
+	}
+	return err
+}
+
+// renew: whoever sends an invitation again vouches for it, if the one who sent
+// it first may no longer invite.
+func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
+	err := stillAuthorised(ctx, tx.Reader, *inv)
+	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
+		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID())
+		inv.InvitedBy, err = tx.By.ID(), nil
+	}
+	if err != nil {
+		return err
+	}
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return err
+	}
+	if !allowed(tenant.Settings, inv.Email) {
+		return doorward.Fail(doorward.CodeForbidden, "The settings of the tenant no longer allow addresses of this domain.")
+	}
+	inv.Days = min(inv.Days, tenant.Settings.MaxInvitationDays())
+	inv.ExpiresAt, inv.Delivery = expiry(tx, *inv), doorward.DeliveryQueued
+	renewed, err := tx.RenewInvitation(ctx, inv.ID, inv.InvitedBy, inv.ExpiresAt)
+	if err != nil {
+		return err
+	}
+	if !renewed {
+		return doorward.Fail(doorward.CodeInvitationNotPending, "")
+	}
+	if err := tx.RetireTokens(ctx, inv.ID); err != nil {
+		return err
+	}
+	return tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)
+}

@@ -1,0 +1,149 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/mailaddr"
+)
+
+// Get returns the tenant with the id; errors: not_found.
+func (t *Tenants) Get(ctx context.Context, id string) (doorward.Tenant, error) {
+	return existing(ctx, t.db.Read(), id)
+}
+
+// Limits are the limits of sessions in the tenant.
+func (t *Tenants) Limits(of doorward.Tenant) doorward.SessionLimits {
+	return of.Settings.Tighten(t.sessions)
+}
+
+// Edit is what is to be changed of a tenant; what is nil stays.
+type Edit struct {
+	Name                   *string
+	SessionIdleMinutes     *int64
+	SessionAbsoluteMinutes *int64
+	InvitationDays         *int64
+	AllowedEmailDomains    *[]string // empty: all
+	// Versions, when there are any, are those that the edit was made on; see
+	// doorward.Tenant.Version.
+	Versions []string
+}
+
+// maxDomains is how many domains a tenant can allow.
+const maxDomains = 100
+
+// Edit changes the caller's tenant and returns it as it is then. Limits that
+// have become tighter end sessions that are beyond them. Errors:
+// validation_failed, forbidden, precondition_failed.
+func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorward.Tenant, error) {
+	domains, faults := t.check(e)
+	var after doorward.Tenant
+	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
+		if len(faults) > 0 {
+			return doorward.InvalidFields(faults...)
+		}
+		was, err := existing(ctx, tx.Reader, by.User.TenantID)
+		if err != nil {
+			return err
+		}
+		if len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
+		after = e.apply(was, domains)
+		if !noteChanges(tx, was, after) {
+			tx.Nothing()
+			return nil
+		}
+		return tx.EditTenant(ctx, after)
+	})
+	return after, err
+}
+
+// check returns the domains in canonical form and all that is wrong.
+func (t *Tenants) check(e Edit) (domains []string, faults []doorward.FieldError) {
+	if e.Name != nil {
+		faults = append(faults, doorward.CheckName("/name", *e.Name)...)
+		if strings.TrimSpace(*e.Name) == "" {
+			faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give the tenant a name."})
+		}
+	}
+	between := func(name string, n *int64, most int64, unit string) {
+		if n != nil && (*n < 1 || *n > most) {
+			faults = append(faults, doorward.FieldError{
+				Pointer: "/settings/" + name, Code: "out_of_range",
+				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", most, unit),
+			})
+		}
+	}
+	between("sessionIdleMinutes", e.SessionIdleMinutes, Minutes(t.sessions.Idle), "minutes")
+	between("sessionAbsoluteMinutes", e.SessionAbsoluteMinutes, Minutes(t.sessions.Absolute), "minutes")
+	between("invitationDays", e.InvitationDays, doorward.InvitationDaysMax, "days")
+	if e.AllowedEmailDomains != nil {
+		var more []doorward.FieldError
+		domains, more = checkDomains(*e.AllowedEmailDomains)
+		faults = append(faults, more...)
+	}
+	return domains, faults
+}
+
+// Minutes are the whole minutes that a limit shows as, rounded up.
+func Minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
+
+func checkDomains(typed []string) (domains []string, faults []doorward.FieldError) {
+	const at = "/settings/allowedEmailDomains"
+	if len(typed) > maxDomains {
+		return nil, []doorward.FieldError{{Pointer: at, Code: "out_of_range", Message: "List 100 domains at most."}}
+	}
+	for i, d := range typed {
+		address, err := mailaddr.Parse("x@" + d)
+		if err != nil {
+			faults = append(faults, doorward.FieldError{Pointer: fmt.Sprintf("%s/%d", at, i), Code: "invalid", Message: "Write a domain as in \"acme.example\"."})
+			continue
+		}
+		domains = append(domains, strings.TrimPrefix(address, "x@"))
+	}
+	slices.Sort(domains)
+	return slices.Compact(domains), faults
+}
+
+func (e Edit) apply(t doorward.Tenant, domains []string) doorward.Tenant {
+	s := &t.Settings
+	if e.Name != nil {
+		t.Name = *e.Name
+	}
+	if e.SessionIdleMinutes != nil {
+		s.SessionIdle = time.Duration(*e.SessionIdleMinutes) * time.Minute
+	}
+	if e.SessionAbsoluteMinutes != nil {
+		s.SessionAbsolute = time.Duration(*e.SessionAbsoluteMinutes) * time.Minute
+	}
+	if e.InvitationDays != nil {
+		s.InvitationDays = int(*e.InvitationDays)
+	}
+	if e.AllowedEmailDomains != nil {
+		s.AllowedDomains = domains
+	}
+	return t
+}
+
+// noteChanges reports whether there are any.
+func noteChanges(tx *access.Tx, was, is doorward.Tenant) bool {
+	some := false
+	note := func(field, from, to string) {
+		if from != to {
+			tx.Changed(field, from, to)
+			some = true
+		}
+	}
+	note("name", was.Name, is.Name)
+	note("sessionIdle", was.Settings.SessionIdle.String(), is.Settings.SessionIdle.String())
+	note("sessionAbsolute", was.Settings.SessionAbsolute.String(), is.Settings.SessionAbsolute.String())
+	note("invitationDays", fmt.Sprint(was.Settings.MaxInvitationDays()), fmt.Sprint(is.Settings.MaxInvitationDays()))
+	note("allowedEmailDomains", strings.Join(was.Settings.AllowedDomains, " "), strings.Join(is.Settings.AllowedDomains, " "))
+	return some
+}

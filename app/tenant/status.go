@@ -1,0 +1,155 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// All returns every tenant, the oldest first.
+func (t *Tenants) All(ctx context.Context) ([]doorward.Tenant, error) {
+	return t.db.Read().Tenants(ctx)
+}
+
+// List returns tenants, the oldest first, to an operator.
+func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+	return t.db.Read().TenantPage(ctx, w)
+}
+
+// Freeze keeps everybody out of the tenant and ends its sessions, and the reset
+// links of people who can sign in nowhere else. Errors: not_found,
+// tenant_closing.
+func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
+	var ended doorward.Ended
+	err := t.setStatus(ctx, by, doorward.TenantFreeze, id, doorward.TenantFrozen, func(tx *access.Tx) (err error) {
+		ended, err = endAll(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return ended, nil
+}
+
+// Thaw lets people in again. Sessions that slipped in while the tenant was
+// being frozen end now; they never were of use. Errors: not_found,
+// tenant_closing.
+func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
+	return t.setStatus(ctx, by, doorward.TenantThaw, id, doorward.TenantActive, func(tx *access.Tx) error {
+		_, err := tx.DeleteTenantSessions(ctx, id)
+		return err
+	})
+}
+
+// setStatus does nothing when the tenant has the status already.
+func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, act doorward.Action, id string, to doorward.TenantStatus, also func(*access.Tx) error) error {
+	return t.door.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
+		was, err := existing(ctx, tx.Reader, id)
+		if err != nil {
+			return err
+		}
+		if was.Status == doorward.TenantClosing {
+			return doorward.Fail(doorward.CodeTenantClosing, "")
+		}
+		changed, err := tx.SetTenantStatus(ctx, id, to)
+		if err != nil || !changed {
+			tx.Nothing()
+			return err
+		}
+		tx.Changed("status", string(was.Status), string(to))
+		return also(tx)
+	})
+}
+
+// Close begins the end of the caller's tenant: everybody is out at once, and
+// its data is destroyed after the hold. The caller confirms by the tenant's
+// name. Errors: validation_failed, forbidden.
+func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string) (doorward.Tenant, doorward.Ended, error) {
+	var closed doorward.Tenant
+	var ended doorward.Ended
+	id := by.User.TenantID
+	err := t.door.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
+		was, err := existing(ctx, tx.Reader, id)
+		if err != nil {
+			return err
+		}
+		if err := confirmed(was, confirm); err != nil {
+			return err
+		}
+		tx.Changed("status", string(was.Status), string(doorward.TenantClosing))
+		if _, err = tx.SetTenantStatus(ctx, id, doorward.TenantClosing); err != nil {
+			return err
+		}
+		if ended, err = endAll(ctx, tx, id); err != nil {
+			return err
+		}
+		closed, err = tx.Tenant(ctx, id)
+		return err
+	})
+	if err != nil {
+		return doorward.Tenant{}, doorward.Ended{}, err
+	}
+	return closed, ended, nil
+}
+
+func confirmed(t doorward.Tenant, confirm string) error {
+	switch confirm {
+	case t.Name:
+		return nil
+	case "":
+		return doorward.Invalid("/confirm", "required", "Type the name of the tenant to confirm.")
+	}
+	return doorward.Invalid("/confirm", "mismatch", "This is not the name of the tenant, letter for letter.")
+}
+
+// endAll ends what people can do in the tenant. Its pending invitations can't
+// be accepted until it is active again, and aren't ended.
+func endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
+	sessions, err := tx.DeleteTenantSessions(ctx, id)
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	return doorward.Ended{Sessions: sessions}, tx.ExpireStrandedResets(ctx, id)
+}
+
+// Restore takes the closing of the caller's tenant back. Errors: forbidden,
+// tenant_not_closing when it isn't closing or the hold is over.
+func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Tenant, error) {
+	var restored doorward.Tenant
+	id := by.User.TenantID
+	err := t.door.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
+		was, err := existing(ctx, tx.Reader, id)
+		if err != nil {
+			return err
+		}
+		if was.Status != doorward.TenantClosing || !tx.Now.Before(was.ClosedAt.Add(t.hold)) {
+			return doorward.Fail(doorward.CodeTenantNotClosing, "")
+		}
+		tx.Changed("status", string(was.Status), string(doorward.TenantActive))
+		if _, err := tx.SetTenantStatus(ctx, id, doorward.TenantActive); err != nil {
+			return err
+		}
+		restored, err = tx.Tenant(ctx, id)
+		return err
+	})
+	return restored, err
+}
+
+// DestroyedAt is when the data of a tenant that is closing is destroyed.
+func (t *Tenants) DestroyedAt(closing doorward.Tenant) time.Time { return closing.ClosedAt.Add(t.hold) }
+
+func object(id string) doorward.Object {
+	return doorward.Object{Type: "tenant", ID: id, TenantID: id}
+}
+
+func existing(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
+	t, err := read.Tenant(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. The list of tenants shows all.", id)
+	}
+	return t, err
+}

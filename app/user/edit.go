@@ -1,0 +1,141 @@
+package user
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Edit is what is to be changed of a member; what is nil stays.
+type Edit struct {
+	Role   *doorward.Role
+	Status *doorward.UserStatus
+	Name   *string
+	// Versions, when there are any, are those that the edit was made on; see
+	// doorward.User.Version.
+	Versions []string
+}
+
+// Edit changes the member and returns it as it is then, with what that has
+// ended: all of the edit happens, or none. What is as it should be already is no
+// act. Errors: validation_failed, not_found, forbidden, last_owner,
+// precondition_failed.
+func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
+	target, err := u.within(ctx, by, target)
+	if err != nil {
+		return target, doorward.Ended{}, err
+	}
+	if err := u.door.Require(ctx, by, doorward.UserManage, object(target)); err != nil {
+		return target, doorward.Ended{}, err
+	}
+	if faults := e.faults(); len(faults) > 0 {
+		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
+	}
+	r := editing{ctx: ctx, Edit: e}
+	err = u.change(ctx, by, target, r.steps()...)
+	if err != nil {
+		return target, doorward.Ended{}, err
+	}
+	after, err := member(ctx, u.db.Read(), target)
+	return after, r.ended, err
+}
+
+// within returns the member as it is, so that the first judgement is made on
+// what it holds.
+func (u *Users) within(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
+	if by.Kind == doorward.ByUser && target.TenantID != by.User.TenantID {
+		return target, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return member(ctx, u.db.Read(), target)
+}
+
+func (e Edit) faults() []doorward.FieldError {
+	var all []doorward.FieldError
+	if e.Role != nil && !e.Role.Valid() {
+		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."})
+	}
+	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
+		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
+	}
+	if e.Name != nil {
+		all = append(all, doorward.CheckName("/name", *e.Name)...)
+	}
+	return all
+}
+
+// editing is an Edit while it is being made.
+type editing struct {
+	Edit
+	ctx     context.Context
+	checked bool
+	ended   doorward.Ended
+}
+
+// steps has one at least, so that an edit of nothing is judged as well.
+func (r *editing) steps() []step {
+	steps := []step{{doorward.UserManage, "", r.begin}}
+	if r.Role != nil {
+		steps = append(steps, step{doorward.UserRole, *r.Role, r.setRole})
+	}
+	if r.Status != nil {
+		act := doorward.UserResume
+		if *r.Status == doorward.UserSuspended {
+			act = doorward.UserSuspend
+		}
+		steps = append(steps, step{act, "", r.setStatus})
+	}
+	if r.Name != nil {
+		steps = append(steps, step{doorward.UserRename, "", r.rename})
+	}
+	return steps
+}
+
+// begin compares the version, and records nothing of its own.
+func (r *editing) begin(tx *access.Tx, now doorward.User) error {
+	tx.Nothing()
+	r.ended = doorward.Ended{}
+	if len(r.Versions) > 0 && !slices.Contains(r.Versions, now.Version()) {
+		return doorward.Fail(doorward.CodePreconditionFailed, "")
+	}
+	return nil
+}
+
+func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
+	if now.Role == *r.Role {
+		tx.Nothing()
+		return nil
+	}
+	tx.Changed("role", string(now.Role), string(*r.Role))
+	if _, err := tx.SetUserRole(r.ctx, now.TenantID, now.ID, *r.Role); err != nil {
+		return err
+	}
+	return keepOwner(r.ctx, tx, now.TenantID)
+}
+
+func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
+	if now.Status == *r.Status {
+		tx.Nothing()
+		return nil
+	}
+	tx.Changed("status", string(now.Status), string(*r.Status))
+	_, err := tx.SetUserStatus(r.ctx, now.TenantID, now.ID, *r.Status)
+	if err != nil || *r.Status == doorward.UserActive {
+		return err
+	}
+	if err := keepOwner(r.ctx, tx, now.TenantID); err != nil {
+		return err
+	}
+	r.ended, err = endAll(r.ctx, tx, object(now))
+	return err
+}
+
+func (r *editing) rename(tx *access.Tx, now doorward.User) error {
+	if now.Name == *r.Name {
+		tx.Nothing()
+		return nil
+	}
+	tx.Changed("name", now.Name, *r.Name)
+	return tx.RenameUser(r.ctx, now, *r.Name)
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/front"
+)
+
+type invitationList struct {
+	Items      []invitationView `json:"items"`
+	NextCursor string           `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+}
+
+var docInvitations = front.Doc{
+	ID: "listInvitations", Tag: "Invitations", Summary: "List the tenant's invitations",
+	Description: "The newest first. Pages stay whole while invitations come and go.",
+	List:        true,
+	Query: []front.Parameter{
+		{Name: "status", Description: "Only invitations in this state", Enum: []string{"PENDING", "ACCEPTED", "REVOKED", "EXPIRED"}},
+	},
+}
+
+func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (invitationList, error) {
+	state, err := c.Filter("status")
+	if err != nil {
+		return invitationList{}, err
+	}
+	window, err := c.Window(ctx)
+	if err != nil {
+		return invitationList{}, err
+	}
+	page, err := a.app.Invitations.List(ctx, c.Caller, state, window)
+	if err != nil {
+		return invitationList{}, err
+	}
+	out, now := invitationList{Items: make([]invitationView, 0, len(page.Items))}, a.app.Now()
+	for _, i := range page.Items {
+		out.Items = append(out.Items, viewInvitation(i, now))
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+var docInvitation = front.Doc{
+	ID: "getInvitation", Tag: "Invitations", Summary: "Show an invitation",
+	Errors: []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) invitation(ctx context.Context, c *front.Call, _ front.None) (invitationView, error) {
+	return a.oneInvitation(ctx, c, a.app.Invitations.Get)
+}
+
+var docResendInvitation = front.Doc{
+	ID: "resendInvitation", Tag: "Invitations", Summary: "Send an invitation again",
+	Description: "With a new token: the earlier mails open nothing any more. The expiry begins anew. A minute after the last mail at the earliest, and five times a day per address.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon},
+}
+
+func (a *api) resendInvitation(ctx context.Context, c *front.Call, _ front.None) (invitationView, error) {
+	return a.oneInvitation(ctx, c, a.app.Invitations.Resend)
+}
+
+func (a *api) oneInvitation(ctx context.Context, c *front.Call, act func(context.Context, doorward.Caller, string) (doorward.Invitation, error)) (invitationView, error) {
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err != nil {
+		return invitationView{}, err
+	}
+	inv, err := act(ctx, c.Caller, id)
+	return viewInvitation(inv, a.app.Now()), err
+}
+
+var docRevokeInvitation = front.Doc{
+	ID: "revokeInvitation", Tag: "Invitations", Summary: "Revoke an invitation",
+	Description: "Of a revocation and an acceptance at the same time one happens; the other is told so.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending},
+}
+
+func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err != nil {
+		return front.None{}, err
+	}
+	return front.None{}, a.app.Invitations.Revoke(ctx, c.Caller, id)
+}
+
+type bulkInput struct {
+	Invitations []inviteInput `json:"invitations" minItems:"1" maxItems:"100"`
+}
+
+// bulkRow is what a row would have been answered alone.
+type bulkRow struct {
+	Status     int             `json:"status" example:"201"`
+	Invitation *invitationView `json:"invitation,omitempty" doc:"With the status 201"`
+	Problem    *front.Problem  `json:"problem,omitempty" doc:"With any other status; pointers count from the row"`
+}
+
+type bulkAnswer struct {
+	Items []bulkRow `json:"items" doc:"In the order of the rows"`
+}
+
+// maxBulk is how many people can be invited at once.
+const maxBulk = 100
+
+var docInviteBulk = front.Doc{
+	ID: "inviteBulk", Tag: "Invitations", Summary: "Invite several people",
+	Description: "1 to 100. Each row is an invitation of its own, with the answer that it would have got alone; a fault of form in any row is 400 for all.",
+}
+
+func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulkAnswer, error) {
+	if len(in.Invitations) < 1 || len(in.Invitations) > maxBulk {
+		return bulkAnswer{}, doorward.Invalid("/invitations", "out_of_range", "Send 1 to 100 invitations.")
+	}
+	out := bulkAnswer{Items: make([]bulkRow, 0, len(in.Invitations))}
+	for _, row := range in.Invitations {
+		inv, err := a.app.Invitations.Send(ctx, c.Caller, row.offer())
+		out.Items = append(out.Items, answerRow(c, inv, err))
+	}
+	return out, nil
+}
+
+func answerRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {
+	if err != nil {
+		p := c.Problem(err)
+		return bulkRow{Status: p.Status, Problem: &p}
+	}
+	v := viewInvitation(inv, inv.CreatedAt)
+	return bulkRow{Status: http.StatusCreated, Invitation: &v}
+}
+
+func (in inviteInput) offer() invite.Offer {
+	return invite.Offer{Email: in.Email, Role: in.Role, Name: in.Name, Days: (*int64)(in.ExpiresInDays), Locale: in.Locale}
+}
+
+// viewInvitation shows the invitation as it stands at the instant.
+func viewInvitation(i doorward.Invitation, now time.Time) invitationView {
+	v := invitationView{
+		ID: i.ID, Email: i.Email, Role: i.Role, Name: i.Name, Status: i.StateAt(now), TenantID: i.TenantID,
+		CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, AcceptedAt: i.AcceptedAt, RevokedAt: i.RevokedAt, Delivery: i.Delivery,
+	}
+	if i.InvitedBy != "" {
+		v.InvitedBy = &i.InvitedBy
+	}
+	return v
+}

@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/web/front"
+)
+
+type tenantView struct {
+	ID          string                `json:"id" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
+	Name        string                `json:"name"`
+	Status      doorward.TenantStatus `json:"status" enum:"active,frozen,closing"`
+	CreatedAt   time.Time             `json:"createdAt"`
+	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"While it is closing: when its data is destroyed"`
+	Settings    settingsView          `json:"settings"`
+}
+
+// settingsView are the settings in force: those of the tenant, or else of the
+// installation.
+type settingsView struct {
+	SessionIdleMinutes     int64    `json:"sessionIdleMinutes"`
+	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes"`
+	InvitationDays         int      `json:"invitationDays" doc:"The most that an invitation may be valid for"`
+	AllowedEmailDomains    []string `json:"allowedEmailDomains" doc:"Of addresses that may be invited; empty: all"`
+}
+
+func (a *api) viewTenant(t doorward.Tenant) tenantView {
+	limits := a.app.Tenants.Limits(t)
+	v := tenantView{
+		ID: t.ID, Name: t.Name, Status: t.Status, CreatedAt: t.CreatedAt,
+		Settings: settingsView{
+			SessionIdleMinutes: tenant.Minutes(limits.Idle), SessionAbsoluteMinutes: tenant.Minutes(limits.Absolute),
+			InvitationDays: t.Settings.MaxInvitationDays(), AllowedEmailDomains: append([]string{}, t.Settings.AllowedDomains...),
+		},
+	}
+	if t.ClosedAt != nil {
+		at := a.app.Tenants.DestroyedAt(t)
+		v.DestroyedAt = &at
+	}
+	return v
+}
+
+var docTenant = front.Doc{
+	ID: "getTenant", Tag: "Tenants", Summary: "Show the tenant",
+	Description: "The settings are those in force. Works while the tenant is closing, too.",
+	Versioned:   true,
+}
+
+func (a *api) tenant(ctx context.Context, c *front.Call, _ front.None) (tenantView, error) {
+	t, err := a.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	if err != nil {
+		return tenantView{}, err
+	}
+	c.SetVersion(t.Version())
+	return a.viewTenant(t), nil
+}
+
+type settingsInput struct {
+	SessionIdleMinutes     *front.Int `json:"sessionIdleMinutes,omitempty" minimum:"1"`
+	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1"`
+	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30"`
+	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" doc:"Empty: all"`
+}
+
+type editTenantInput struct {
+	Name     *string        `json:"name,omitempty" doc:"At most 100 characters"`
+	Settings *settingsInput `json:"settings,omitempty" doc:"What is left out stays. A tenant can be stricter than the installation, not laxer"`
+}
+
+var docEditTenant = front.Doc{
+	ID: "editTenant", Tag: "Tenants", Summary: "Change name and settings of the tenant",
+	Description: "Tighter limits hold for sessions that are open, too, on every node before the answer. With `If-Match`, somebody else's change since is 412.",
+	Versioned:   true,
+	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
+}
+
+func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput) (tenantView, error) {
+	e := tenant.Edit{Name: in.Name, Versions: c.Versions()}
+	if s := in.Settings; s != nil {
+		e.SessionIdleMinutes, e.SessionAbsoluteMinutes = (*int64)(s.SessionIdleMinutes), (*int64)(s.SessionAbsoluteMinutes)
+		e.InvitationDays, e.AllowedEmailDomains = (*int64)(s.InvitationDays), s.AllowedEmailDomains
+	}
+	t, err := a.app.Tenants.Edit(ctx, c.Caller, e)
+	if err != nil {
+		return tenantView{}, err
+	}
+	c.SetVersion(t.Version())
+	return a.viewTenant(t), nil
+}
+
+// endedTenant is a tenant and what its change has ended.
+type endedTenant struct {
+	tenantView
+	Ended front.Ended `json:"ended"`
+}
+
+type closeInput struct {
+	Confirm string `json:"confirm" doc:"The name of the tenant, letter for letter"`
+}
+
+var docCloseTenant = front.Doc{
+	ID: "closeTenant", Tag: "Tenants", Summary: "Close the tenant",
+	Description: "Ends all sessions and keys at once, on every node before the answer. The data is destroyed at `destroyedAt`; until then an OWNER may log in and restore the tenant, and everything else there is 403 `tenant_closing`.",
+}
+
+func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (endedTenant, error) {
+	t, counts, err := a.app.Tenants.Close(ctx, c.Caller, in.Confirm)
+	if err != nil {
+		return endedTenant{}, err
+	}
+	c.ClearSession()
+	return endedTenant{a.viewTenant(t), front.ViewEnded(counts)}, nil
+}
+
+var docRestoreTenant = front.Doc{
+	ID: "restoreTenant", Tag: "Tenants", Summary: "Take the closing of the tenant back",
+	Description: "As long as its data hasn't been destroyed. People log in anew.",
+	Errors:      []doorward.Code{doorward.CodeTenantNotClosing},
+}
+
+func (a *api) restoreTenant(ctx context.Context, c *front.Call, _ front.None) (tenantView, error) {
+	t, err := a.app.Tenants.Restore(ctx, c.Caller)
+	if err != nil {
+		return tenantView{}, err
+	}
+	return a.viewTenant(t), nil
+}
+
+type createTenantInput struct {
+	Name       string `json:"name" doc:"At most 100 characters" example:"Acme"`
+	OwnerEmail string `json:"ownerEmail" format:"email" doc:"Who is invited as the first OWNER" example:"ann@acme.example"`
+}
+
+type createdTenant struct {
+	Tenant     tenantView     `json:"tenant"`
+	Invitation invitationView `json:"invitation"`
+}
+
+var docCreateTenant = front.Doc{
+	ID: "createTenant", Tag: "Tenants", Summary: "Create a tenant",
+	Description: "Invites its first OWNER by mail.",
+}
+
+func (a *api) createTenant(ctx context.Context, c *front.Call, in createTenantInput) (createdTenant, error) {
+	made, err := a.app.Tenants.Create(ctx, c.Caller, in.Name, in.OwnerEmail)
+	if err != nil {
+		return createdTenant{}, err
+	}
+	return createdTenant{a.viewTenant(made.Tenant), viewInvitation(made.Invitation, made.Invitation.CreatedAt)}, nil
+}
+
+type tenantList struct {
+	Items      []tenantView `json:"items"`
+	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+}
+
+var docTenants = front.Doc{
+	ID: "listTenants", Tag: "Tenants", Summary: "List the tenants of the installation",
+	Description: "The oldest first.",
+	List:        true,
+}
+
+func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantList, error) {
+	window, err := c.Window(ctx)
+	if err != nil {
+		return tenantList{}, err
+	}
+	page, err := a.app.Tenants.List(ctx, window)
+	if err != nil {
+		return tenantList{}, err
+	}
+	out := tenantList{Items: make([]tenantView, 0, len(page.Items))}
+	for _, t := range page.Items {
+		out.Items = append(out.Items, a.viewTenant(t))
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+type tenantStatusInput struct {
+	Status string `json:"status" enum:"active,frozen"`
+}
+
+var docTenantStatus = front.Doc{
+	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant",
+	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is active again.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
+}
+
+func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (endedTenant, error) {
+	id, err := c.ID("id", doorward.PrefixTenant)
+	if err != nil {
+		return endedTenant{}, err
+	}
+	var counts doorward.Ended
+	switch doorward.TenantStatus(in.Status) {
+	case doorward.TenantActive:
+		err = a.app.Tenants.Thaw(ctx, c.Caller, id)
+	case doorward.TenantFrozen:
+		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
+	case "":
+		return endedTenant{}, required(field{"/status", ""})
+	default:
+		return endedTenant{}, doorward.Invalid("/status", "invalid", "The status is active or frozen.")
+	}
+	if err != nil {
+		return endedTenant{}, err
+	}
+	t, err := a.app.Tenants.Get(ctx, id)
+	return endedTenant{a.viewTenant(t), front.ViewEnded(counts)}, err
+}

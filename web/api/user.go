@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/front"
+)
+
+// memberView is a user in a list of a tenant's people: without what is the same
+// for all of them.
+type memberView struct {
+	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Email       string              `json:"email" format:"email"`
+	Name        string              `json:"name" doc:"Empty when not given"`
+	Role        doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
+	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
+	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
+}
+
+type userList struct {
+	Items      []memberView `json:"items"`
+	NextCursor string       `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+}
+
+var docUsers = front.Doc{
+	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
+	Description: "The oldest membership first. Pages stay whole while people come and go.",
+	List:        true,
+	Query: []front.Parameter{
+		{Name: "role", Description: "Only people with this role", Enum: []string{"OWNER", "ADMIN", "USER", "VIEWER"}},
+		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
+		{Name: "q", Description: "Only people whose address or name has this part, letter case aside", Example: "ann"},
+	},
+}
+
+func (a *api) users(ctx context.Context, c *front.Call, _ front.None) (userList, error) {
+	var f user.Filter
+	for name, to := range map[string]*string{"role": &f.Role, "status": &f.Status, "q": &f.Text} {
+		var err error
+		if *to, err = c.Filter(name); err != nil {
+			return userList{}, err
+		}
+	}
+	window, err := c.Window(ctx)
+	if err != nil {
+		return userList{}, err
+	}
+	page, err := a.app.Users.List(ctx, c.Caller, f, window)
+	if err != nil {
+		return userList{}, err
+	}
+	out := userList{Items: make([]memberView, 0, len(page.Items))}
+	for _, u := range page.Items {
+		out.Items = append(out.Items, memberView{
+			ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
+		})
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+var docUser = front.Doc{
+	ID: "getUser", Tag: "People", Summary: "Show a person of the tenant",
+	Versioned: true,
+	Errors:    []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User, error) {
+	target, err := member(c)
+	if err != nil {
+		return front.User{}, err
+	}
+	u, err := a.app.Users.Get(ctx, c.Caller, target.ID)
+	c.SetVersion(u.Version())
+	return front.ViewUser(u), err
+}
+
+// member is the user of the path, in the caller's tenant.
+func member(c *front.Call) (doorward.User, error) {
+	id, err := c.ID("id", doorward.PrefixUser)
+	return doorward.User{ID: id, TenantID: c.Caller.User.TenantID}, err
+}
+
+type editUserInput struct {
+	Role   *string `json:"role,omitempty" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Status *string `json:"status,omitempty" enum:"active,suspended"`
+	Name   *string `json:"name,omitempty" doc:"At most 100 characters; empty clears it"`
+}
+
+type editedUser struct {
+	User  front.User  `json:"user"`
+	Ended front.Ended `json:"ended" doc:"What a suspension has ended"`
+}
+
+var docEditUser = front.Doc{
+	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
+	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412.",
+	Versioned:   true,
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
+}
+
+func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (editedUser, error) {
+	target, err := member(c)
+	if err != nil {
+		return editedUser{}, err
+	}
+	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
+		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Versions: c.Versions(),
+	})
+	if err != nil {
+		return editedUser{}, err
+	}
+	if u.ID == c.Caller.User.ID && u.Status == doorward.UserSuspended {
+		c.ClearSession()
+	}
+	c.SetVersion(u.Version())
+	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
+}
+
+// endOnly is the answer of an act that leaves nothing else to show.
+type endOnly struct {
+	Ended front.Ended `json:"ended"`
+}
+
+var docRemoveUser = front.Doc{
+	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
+	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
+}
+
+func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
+	return a.endUser(ctx, c, a.app.Users.Remove)
+}
+
+var docSignOutUser = front.Doc{
+	ID: "signOutUser", Tag: "People", Summary: "Sign a person out of the tenant",
+	Description: "Ends the sessions in this tenant, on every node before the answer.",
+	Errors:      []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) signOutUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
+	return a.endUser(ctx, c, a.app.Users.SignOut)
+}
+
+// endUser runs an act that ends the person's sessions, perhaps the caller's own.
+func (a *api) endUser(ctx context.Context, c *front.Call, act func(context.Context, doorward.Caller, doorward.User) (doorward.Ended, error)) (endOnly, error) {
+	target, err := member(c)
+	if err != nil {
+		return endOnly{}, err
+	}
+	counts, err := act(ctx, c.Caller, target)
+	if err == nil && target.ID == c.Caller.User.ID {
+		c.ClearSession()
+	}
+	return endOnly{front.ViewEnded(counts)}, err
+}

@@ -1,0 +1,137 @@
+package front
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+)
+
+// The size of a page, in rows.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// Filter returns a query parameter, empty when it is absent. One that is there
+// twice says nothing certain and is refused.
+func (c *Call) Filter(name string) (string, error) {
+	values := c.R.URL.Query()[name]
+	switch {
+	case len(values) > 1:
+		return "", badParameter(name, "invalid", "Send this parameter once.")
+	case len(values) == 1:
+		return values[0], nil
+	}
+	return "", nil
+}
+
+func badParameter(name, code, message string) error {
+	return doorward.InvalidFields(doorward.FieldError{Parameter: name, Code: code, Message: message})
+}
+
+// Window returns the part of a list that the request asks for by limit and
+// cursor. Errors: validation_failed, invalid_cursor.
+func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
+	return c.WindowUpTo(ctx, defaultLimit, maxLimit)
+}
+
+// WindowUpTo is Window with other sizes of a page.
+func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window, error) {
+	w := doorward.Window{Limit: usual}
+	limit, err := c.Filter("limit")
+	if err != nil {
+		return w, err
+	}
+	if limit != "" {
+		if w.Limit, err = strconv.Atoi(limit); err != nil {
+			return w, badParameter("limit", "invalid", "The limit is a whole number.")
+		}
+		if w.Limit < 1 || w.Limit > most {
+			return w, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
+		}
+	}
+	cursor, err := c.Filter("cursor")
+	if err != nil || cursor == "" {
+		return w, err
+	}
+	w.After, err = c.openCursor(ctx, cursor)
+	return w, err
+}
+
+// Cursor returns the text by which a later request goes on at the position,
+// empty when there is none. It is signed together with whose list it is and how
+// it is filtered, so that it can't be made up, nor used on another list.
+func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, error) {
+	if next == nil {
+		return "", nil
+	}
+	text := append(binary.AppendVarint(nil, next.At), next.ID...)
+	mac, err := c.signature(ctx, text)
+	return base64.RawURLEncoding.EncodeToString(append(mac, text...)), err
+}
+
+// signatureSize is short for a MAC: what a forged cursor wins is a place in a
+// list that its holder may read anyway.
+const signatureSize = 16
+
+func (c *Call) openCursor(ctx context.Context, cursor string) (doorward.Position, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < signatureSize {
+		return doorward.Position{}, doorward.Fail(doorward.CodeInvalidCursor, "")
+	}
+	mac, err := c.signature(ctx, raw[signatureSize:])
+	if err != nil {
+		return doorward.Position{}, err
+	}
+	at, n := binary.Varint(raw[signatureSize:])
+	if n <= 0 || !hmac.Equal(mac, raw[:signatureSize]) {
+		return doorward.Position{}, doorward.Fail(doorward.CodeInvalidCursor, "")
+	}
+	return doorward.Position{At: at, ID: string(raw[signatureSize+n:])}, nil
+}
+
+func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
+	key, err := c.site.App.Keys.Cursors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mac := hmac.New(sha256.New, key)
+	for _, part := range []string{c.R.URL.Path, c.Caller.User.TenantID, filters(c.R.URL.Query()), string(text)} {
+		_ = binary.Write(mac, binary.BigEndian, int64(len(part))) // a hash doesn't fail
+		mac.Write([]byte(part))
+	}
+	return mac.Sum(nil)[:signatureSize], nil
+}
+
+// filters is the query in one order, without what differs from page to page.
+func filters(q url.Values) string {
+	q.Del("limit")
+	q.Del("cursor")
+	return q.Encode()
+}
+
+// SetVersion tells the client what to send as If-Match with a change.
+func (c *Call) SetVersion(version string) { c.W.Header().Set("ETag", `"`+version+`"`) }
+
+// Versions are those that a change is made on by If-Match (RFC 9110, section
+// 13.1.1): none when the header is absent or a star. A weak one matches nothing.
+func (c *Call) Versions() []string {
+	var all []string
+	for _, line := range c.R.Header.Values("If-Match") {
+		for tag := range strings.SplitSeq(line, ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" {
+				return nil
+			}
+			all = append(all, strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`))
+		}
+	}
+	return all
+}

@@ -4,10 +4,10 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench microbench lint fmt generate verify vuln build
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
@@ -27,7 +27,10 @@ model: ## what the revocation lease promises, and that it needs every rule, by e
 fuzz: ## each fuzz target in turn for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## all benchmarks, with allocations
+bench: ## servers under load, as ratios within one run (some ten minutes)
+	go run ./bench
+
+microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
 lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document

@@ -28,7 +28,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	return &DB{
 		engine: engine{
-			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, exclusive: exclusivePostgres,
+			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, exclusive: exclusivePostgres,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
@@ -78,6 +78,9 @@ func postgresTransient(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }
+
+// never: PostgreSQL waits by itself, and stops when the request does.
+func never(error) bool { return false }
 
 // listenPostgres holds one connection for notifications.
 func listenPostgres(ctx context.Context, pool *pgxpool.Pool, wake func()) error {

@@ -15,18 +15,20 @@ import (
 
 // openSQLite opens a single writer, so that writers queue in the process
 // instead of failing on each other's locks, and readers that can't write.
-// WAL with synchronous=FULL: what was answered survives a power cut.
+// WAL with synchronous=FULL: what was answered survives a power cut. The writer's
+// own wait for a lock is short, see begin; readers are hardly ever locked out,
+// and theirs is below the 3 s in which every request is answered.
 func openSQLite(path string) (*DB, error) {
 	path, err := createPrivate(path)
 	if err != nil {
 		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
+	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
 	if err != nil {
 		return nil, fault(err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(fault(err), write.Close())
 	}
@@ -34,7 +36,7 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", dialect: database.DialectSQLite3, transient: sqliteTransient, exclusive: exclusiveSQLite(path),
+			name: "sqlite", dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, exclusive: exclusiveSQLite(path),
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
 			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
 		},
@@ -59,10 +61,9 @@ func bringBroom(read, write *sql.DB) {
 	}
 }
 
-// busy_timeout is below the 3 s in which every request is answered.
 func sqliteDSN(path, more string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return u.String() + "?_pragma=busy_timeout(2000)&_pragma=foreign_keys(1)&" + more
+	return u.String() + "?_pragma=foreign_keys(1)&" + more
 }
 
 // createPrivate makes the file readable by its owner alone before SQLite opens
@@ -85,6 +86,11 @@ func createPrivate(path string) (string, error) {
 		return "", err
 	}
 	return path, f.Close()
+}
+
+func sqliteLocked(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY // the primary code
 }
 
 // sqliteTransient: with a single immediate writer nothing is aborted for

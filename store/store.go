@@ -45,6 +45,7 @@ type engine struct {
 	name      string
 	dialect   database.Dialect // what goose calls it
 	transient func(error) bool // the transaction may be run again
+	locked    func(error) bool // another process is writing
 	// exclusive runs do while no other process has its do run.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
 	versioned string // query: whether there is a table of migrations, 1 or 0
@@ -162,7 +163,7 @@ func giveWay(ctx context.Context, run int) {
 }
 
 func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, error) {
-	t, err := db.write.BeginTx(ctx, nil)
+	t, err := db.begin(ctx)
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -181,6 +182,21 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 		db.wakeMail()
 	}
 	return tx.changes, nil
+}
+
+// patience is how long another process's lock on the database is waited for, less
+// than the 3 s in which every request is answered.
+const patience = 2 * time.Second
+
+// begin asks for the lock again and again, because the wait inside of SQLite
+// can't be cut short when the request's time is over.
+func (db *DB) begin(ctx context.Context) (*sql.Tx, error) {
+	for began := time.Now(); ; {
+		t, err := db.write.BeginTx(ctx, nil)
+		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
+			return t, err
+		}
+	}
 }
 
 func (db *DB) wakeMail() {

@@ -153,11 +153,8 @@ func TestSQLiteLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// SQLite's wait for a lock can't be cut short, and a writer may have to wait
-	// for one that waits already: this alone is not yet within the promise.
-	const twoWaits = 5 * time.Second
 	for _, route := range []string{loginPath, "POST /api/v2/auth/logout"} {
-		d.unavailable(t, "locked", map[string]m{route: inNeed(owner.Email)[route]}, owner.Token(), twoWaits)
+		d.unavailable(t, "locked", map[string]m{route: inNeed(owner.Email)[route]}, owner.Token(), answersWithin)
 	}
 	d.send(t, "GET /api/v2/auth/session", nil, as(owner.Token())).ok(http.StatusOK)
 	if err := lock.Rollback(); err != nil {

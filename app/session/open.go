@@ -19,7 +19,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		if err := opened.admit(ctx, tx, account); err != nil {
+		if err := opened.admit(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
@@ -45,7 +45,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err != nil {
 			return err
 		}
-		if err := opened.admit(ctx, tx, account); err != nil {
+		if err := opened.admit(ctx, tx, account, ended()); err != nil {
 			return notMember(err)
 		}
 		if err := endOld(ctx, tx, by.Session); err != nil {
@@ -68,12 +68,18 @@ func notMember(err error) error {
 // endOld comes before the insertion, so that somebody who has as many sessions
 // as the limit allows loses none but the old one.
 func endOld(ctx context.Context, tx *access.Tx, old doorward.Session) error {
-	ended, err := tx.DeleteSession(ctx, old.ID)
-	if err == nil && !ended {
-		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
+	was, err := tx.DeleteSession(ctx, old.ID)
+	if err == nil && !was {
+		err = ended()
 	}
 	tx.Changed("session", old.ID, "")
 	return err
+}
+
+// ended is also what a change of the password, which ends all sessions, looks
+// like to one of them.
+func ended() error {
+	return doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
 }
 
 // draft makes the session and its token; the token's hash is what is stored.
@@ -86,16 +92,16 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 }
 
 // admit makes the user of the session the member of its tenant, if the account
-// still has the password and the membership and the tenant are active. The
-// order of locks, account then membership, is that of every act that ends
-// sessions.
-func (o *Opened) admit(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+// still has the password (otherwise the error is changed) and the membership
+// and the tenant are active. The order of locks, account then membership, is
+// that of every act that ends sessions.
+func (o *Opened) admit(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
 	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
 	if err != nil {
 		return err
 	}
 	if !same {
-		return doorward.Fail(doorward.CodeInvalidCredentials, "")
+		return changed
 	}
 	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
 	if o.User, err = membership(ctx, tx, o.Session); err != nil {

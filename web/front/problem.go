@@ -96,10 +96,10 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure writes the cause of what is our fault; the rest is in the line of
-// the request.
+// logFailure writes the cause of what is our fault; the rest, and what is no
+// fault but said on purpose, is in the line of the request.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
-	if Status(e.Code) < 500 || errors.Is(r.Context().Err(), context.Canceled) {
+	if Status(e.Code) < 500 || e.Err == nil || errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
 	s.log.Error("request failed", slog.String("code", string(e.Code)), slog.String("path", path(r)),

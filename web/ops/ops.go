@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/web/front"
@@ -22,7 +23,7 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 		}), front.Doc{}),
 		front.On("GET /readyz", front.Public(), front.Raw(func(ctx context.Context, c *front.Call) error {
 			if draining() {
-				return doorward.Unavailable(fmt.Errorf("ops: draining"))
+				return &doorward.Error{Code: doorward.CodeUnavailable, Detail: "This node is shutting down.", RetryAfter: time.Second}
 			}
 			if err := s.App.Ready(ctx); err != nil {
 				return doorward.Unavailable(err)

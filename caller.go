@@ -33,10 +33,22 @@ type Caller struct {
 	// Revoked, when it is not nil, is told how an act that ended something was
 	// made to hold on every node.
 	Revoked func(nodes int, took time.Duration)
+	// Limited, when it is not nil, is told what is left of an allowance that is
+	// the caller's own.
+	Limited func(Allowance)
 
 	IP        string // the client's address, after trusted proxies
 	UserAgent string
 	RequestID string
+}
+
+// Allowance is what is left of a number of tries within a time.
+type Allowance struct {
+	Name      string
+	Quota     int
+	Window    time.Duration
+	Remaining int
+	Reset     time.Duration // until the quota is whole again
 }
 
 // ID is the id of the user or key, or empty.

@@ -90,7 +90,7 @@ var problems = []Problem{
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
-	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait."},
+	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. Where it is an account that attempts at its password have closed, a reset of the password by mail opens it again."},
 
 	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
 	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},

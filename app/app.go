@@ -123,9 +123,14 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.Watch.Sweep(ctx)); err != nil {
+			if err := a.Sweep(ctx); err != nil {
 				a.log.Warn("sweep", "err", err)
 			}
 		}
 	}
+}
+
+// Sweep deletes what is over.
+func (a *App) Sweep(ctx context.Context) error {
+	return errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.Watch.Sweep(ctx))
 }

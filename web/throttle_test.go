@@ -61,6 +61,69 @@ func TestDelays(t *testing.T) {
 	}, limited...)
 }
 
+// A hundred failures in a row close the account to browsers that it doesn't
+// know, for good and for the right password too; the known one goes on, and a
+// reset opens it again. An address that nobody has looks the same.
+func TestClosedUntilReset(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password, from("192.0.2.200")), "doorward_device"), ";")
+		for i, email := range []string{owner.Email, "nobody@acme.example"} {
+			for n := range 100 {
+				d.login(t, email, "wrong password", from(fmt.Sprintf("198.51.%d.%d", i, n))).fails(http.StatusUnauthorized, "invalid_credentials")
+				d.Advance(15 * time.Minute)
+			}
+			for range 2 {
+				a := d.login(t, email, password, from("203.0.113.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
+				if a.wait() != 15*time.Minute {
+					t.Errorf("a closed account says to wait %v", a.wait())
+				}
+				d.Advance(60 * 24 * time.Hour)
+			}
+		}
+		if err := d.Node.App.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.login(t, owner.Email, password, from("203.0.113.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, owner.Email, password, cookie(device), from("203.0.113.1")).ok(http.StatusOK)
+
+		d.send(t, forgotPath, m{"email": owner.Email}).ok(http.StatusAccepted)
+		const next = "three old paper boats"
+		d.send(t, resetPath, m{"token": d.Code(owner.Email), "password": next, "confirmPassword": next}).ok(http.StatusNoContent)
+		d.login(t, owner.Email, next, from("203.0.113.1")).ok(http.StatusOK)
+	}, limited...)
+}
+
+// Whoever shows the cookie of a known browser learns what is left of that
+// browser's own tries; nobody else learns a number.
+func TestAllowanceIsToldToItsOwner(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		first := d.login(t, owner.Email, password)
+		device, _, _ := strings.Cut(cookieNamed(first, "doorward_device"), ";")
+		told := func(a answer) string { return a.header.Get("RateLimit-Policy") + " " + a.header.Get("RateLimit") }
+		const policy = `"device";q=10;w=3600 `
+		wants := []struct{ got, want string }{
+			{told(first), " "},
+			{told(d.login(t, owner.Email, "wrong password")), " "},
+			{told(d.login(t, "nobody@acme.example", "wrong password", cookie(device))), " "},
+			{told(d.login(t, owner.Email, "wrong password", cookie(device))), policy + `"device";r=9;t=3600`},
+			{told(d.login(t, owner.Email, password, cookie(device))), policy + `"device";r=10;t=3600`},
+		}
+		for i, w := range wants {
+			if w.got != w.want {
+				t.Errorf("answer %d says %q, want %q", i, w.got, w.want)
+			}
+		}
+		for range 10 {
+			d.login(t, owner.Email, "wrong password", cookie(device))
+		}
+		if got := told(d.login(t, owner.Email, password, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")); !strings.HasPrefix(got, policy+`"device";r=0;t=3`) {
+			t.Errorf("a device with nothing left is told %q", got)
+		}
+	}, limited...)
+}
+
 func TestSuccessClearsTheDelay(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner

@@ -60,7 +60,7 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 	if !result.OK {
 		return doorward.Account{}, d.refuse(ctx, by, account)
 	}
-	if err := d.settle(ctx, attempt); err != nil {
+	if err := d.settle(ctx, by, attempt); err != nil {
 		return doorward.Account{}, err
 	}
 	return d.modernise(ctx, account, password, result)

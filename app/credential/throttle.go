@@ -20,14 +20,26 @@ type Limits struct {
 const (
 	firstDelay    = time.Second
 	longestDelay  = 15 * time.Minute
-	accountMemory = 24 * time.Hour // failures are forgotten a day after the first
+	// closedAfter so many failures without a success, browsers that haven't
+	// signed in before are not heard until the password is reset (NIST SP
+	// 800-63B-4, section 3.2.2, allows 100).
+	closedAfter   = 100
+	accountMemory = 30 * 24 * time.Hour // fewer failures are forgotten that long after the first
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
 	deviceHits    = 10
 )
 
-// attempt names the buckets in which an attempt was counted.
-type attempt struct{ own, ip string }
+// forever is longer than any wait: a bucket closed until then is opened by
+// nothing but a reset.
+var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// attempt names the buckets in which an attempt was counted, and for one of a
+// known device what is left of its allowance.
+type attempt struct {
+	own, ip   string
+	allowance *doorward.Allowance
+}
 
 // reserve counts the attempt before anything is hashed, in the database, so
 // that parallel guesses, over several nodes too, can't pass the limits between
@@ -44,12 +56,22 @@ func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (a
 		}
 		if known {
 			a.own = "device:" + hex.EncodeToString(by.Device)
-			return d.countDevice(ctx, tx, a.own)
+			a.allowance, err = d.countDevice(ctx, tx, a.own)
+			return err
 		}
-		a.own = accountBucket(email, by)
+		a.own, a.allowance = accountBucket(email, by), nil
 		return d.countAccount(ctx, tx, a.own)
 	})
+	tell(by, a.allowance)
 	return a, err
+}
+
+// tell says what is left of an allowance to the only one who can use it up. What
+// is left of an account's or an address's would tell of others.
+func tell(by doorward.Caller, left *doorward.Allowance) {
+	if left != nil && by.Limited != nil {
+		by.Limited(*left)
+	}
 }
 
 // accountBucket: texts that are no address share one counter per client, so
@@ -81,15 +103,22 @@ func (d *Desk) countIP(ctx context.Context, tx *store.Tx, bucket string) error {
 
 // countDevice counts in the allowance of a known device, which nobody else can
 // use up.
-func (d *Desk) countDevice(ctx context.Context, tx *store.Tx, bucket string) error {
+func (d *Desk) countDevice(ctx context.Context, tx *store.Tx, bucket string) (*doorward.Allowance, error) {
 	if d.limits.PerAccount == 0 {
-		return nil
+		return nil, nil
 	}
 	t, err := tx.HitThrottle(ctx, bucket, deviceWindow)
-	if err == nil && t.Hits > deviceHits {
-		return tooMany(t.Since.Add(deviceWindow).Sub(tx.Now))
+	if err != nil {
+		return nil, err
 	}
-	return err
+	left := &doorward.Allowance{
+		Name: "device", Quota: deviceHits, Window: deviceWindow,
+		Remaining: max(0, deviceHits-t.Hits), Reset: t.Since.Add(deviceWindow).Sub(tx.Now),
+	}
+	if t.Hits > deviceHits {
+		return left, tooMany(left.Reset)
+	}
+	return left, nil
 }
 
 func (d *Desk) countAccount(ctx context.Context, tx *store.Tx, bucket string) error {
@@ -101,10 +130,13 @@ func (d *Desk) countAccount(ctx context.Context, tx *store.Tx, bucket string) er
 		return err
 	}
 	if wait := t.Until.Sub(tx.Now); wait > 0 {
-		return tooMany(wait)
+		return tooMany(min(wait, longestDelay))
 	}
-	if t.Hits < d.limits.PerAccount {
+	switch {
+	case t.Hits < d.limits.PerAccount:
 		return nil
+	case t.Hits >= closedAfter:
+		return tx.DelayThrottle(ctx, bucket, forever)
 	}
 	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
 }
@@ -120,7 +152,10 @@ func delay(further int) time.Duration {
 // settle takes a successful attempt back: it clears the counter it was counted
 // in and is no failure of its client address. It locks the two in the order of
 // reserve: the other way round two logins of one person would deadlock.
-func (d *Desk) settle(ctx context.Context, a attempt) error {
+func (d *Desk) settle(ctx context.Context, by doorward.Caller, a attempt) error {
+	if a.allowance != nil {
+		tell(by, &doorward.Allowance{Name: a.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: deviceHits, Reset: deviceWindow})
+	}
 	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.RefundThrottle(ctx, a.ip); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/doorward/doorward/internal/smtp"
@@ -47,7 +48,7 @@ func (m *Mailbox) Mails(to string) []smtp.Message {
 	defer m.mu.Unlock()
 	var found []smtp.Message
 	for _, mail := range slices.Backward(m.mails) {
-		if to == "" || mail.To == to {
+		if to == "" || strings.EqualFold(mail.To, to) {
 			found = append(found, mail)
 		}
 	}

@@ -1,6 +1,8 @@
 package front
 
 import (
+	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,6 +27,14 @@ func (c *Call) Site() *Site { return c.site }
 func (c *Call) revoked(nodes int, took time.Duration) {
 	c.W.Header().Set("X-Revocation-Nodes", strconv.Itoa(nodes))
 	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', 3, 64))
+}
+
+// limited tells the client what is left of its own allowance
+// (draft-ietf-httpapi-ratelimit-headers-10).
+func (c *Call) limited(a doorward.Allowance) {
+	h := c.W.Header()
+	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", a.Name, a.Quota, int(a.Window.Seconds())))
+	h.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", a.Name, a.Remaining, int(math.Ceil(a.Reset.Seconds()))))
 }
 
 // ID returns the id in the path under the name, or not_found when it can't be

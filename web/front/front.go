@@ -128,7 +128,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
-		c.Caller.Revoked = c.revoked
+		c.Caller.Revoked, c.Caller.Limited = c.revoked, c.limited
 	}
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)

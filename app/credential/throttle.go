@@ -18,8 +18,8 @@ type Limits struct {
 }
 
 const (
-	firstDelay    = time.Second
-	longestDelay  = 15 * time.Minute
+	firstDelay   = time.Second
+	longestDelay = 15 * time.Minute
 	// closedAfter so many failures without a success, browsers that haven't
 	// signed in before are not heard until the password is reset (NIST SP
 	// 800-63B-4, section 3.2.2, allows 100).

@@ -1,0 +1,118 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Sweep destroys the data of tenants that were closed longer ago than the hold.
+// Of each there remains one event in the trail of the installation, without
+// personal data. It can be broken off at any point and goes on the next time,
+// here or on another node.
+func (t *Tenants) Sweep(ctx context.Context) error {
+	over, err := t.db.Read().TenantsClosed(ctx, t.db.Now().Add(-t.hold))
+	for _, tenant := range over {
+		if failed := t.destroy(ctx, tenant.ID); !errors.Is(failed, errNotOver) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// destroy goes step by step, each a transaction of its own, so that others can
+// write in between. The first one makes sure that nobody restores what is half
+// gone.
+func (t *Tenants) destroy(ctx context.Context, id string) error {
+	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.forsake(ctx, tx, id) })
+	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyPeople, destroyInvitations, destroyTrail} {
+		for more := true; more && err == nil; {
+			err = t.door.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return t.bury(ctx, id)
+}
+
+func (t *Tenants) forsake(ctx context.Context, tx *store.Tx, id string) error {
+	if err := tx.LockTenant(ctx, id); err != nil {
+		return err
+	}
+	over, err := tx.ForsakeTenant(ctx, id, tx.Now.Add(-t.hold))
+	if err != nil {
+		return err
+	}
+	if !over {
+		return errNotOver
+	}
+	_, err = tx.DeleteTenantSessions(ctx, id)
+	return err
+}
+
+// errNotOver says that somebody has restored the tenant or destroyed it.
+var errNotOver = errors.New("tenant: not to be destroyed")
+
+// batch is how many people are destroyed in one transaction.
+const batch = 50
+
+func destroyPeople(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	if err := tx.LockTenant(ctx, id); err != nil {
+		return false, err
+	}
+	page, err := tx.UserPage(ctx, id, store.UserFilter{}, doorward.Window{Limit: batch})
+	for _, user := range page.Items {
+		if err = destroyPerson(ctx, tx, user); err != nil {
+			return false, err
+		}
+	}
+	return page.Next != nil, err
+}
+
+// destroyPerson ends the membership, and the account when it was the last one.
+// The lock on the account keeps it from becoming a member elsewhere meanwhile.
+func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error {
+	account, err := tx.Account(ctx, user.ID)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.LockAccount(ctx, account.ID, account.PasswordHash); err != nil {
+		return err
+	}
+	if _, err = tx.DeleteMembership(ctx, user.TenantID, user.ID); err != nil {
+		return err
+	}
+	left, err := tx.CountMemberships(ctx, user.ID)
+	if err != nil || left > 0 {
+		return err
+	}
+	if err := tx.RedactEvents(ctx, user.ID); err != nil {
+		return err
+	}
+	return tx.DeleteAccount(ctx, account)
+}
+
+func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	return false, tx.DeleteInvitations(ctx, id)
+}
+
+func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	return tx.DeleteChain(ctx, id)
+}
+
+// bury deletes what is left and records it.
+func (t *Tenants) bury(ctx context.Context, id string) error {
+	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
+	by := doorward.Caller{Kind: doorward.System}
+	return t.door.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
+		was, err := tx.DeleteTenant(ctx, id)
+		if !was { // another node was faster
+			tx.Nothing()
+		}
+		return err
+	})
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+const sqlTenantsClosed = selectTenant + `WHERE t.status = 'closing' AND t.closed_at <= $1 ORDER BY t.closed_at, t.id`
+
+// TenantsClosed returns the tenants that were closed at the instant or before.
+func (r Reader) TenantsClosed(ctx context.Context, by time.Time) ([]doorward.Tenant, error) {
+	return list(ctx, r, tenantColumns, sqlTenantsClosed, micros(by))
+}
+
+const sqlForsakeTenant = `UPDATE tenants SET closed_at = 0 WHERE id = $1 AND status = 'closing' AND closed_at <= $2`
+
+// ForsakeTenant makes the closing of a tenant one that can't be taken back, as
+// if it had been closed in 1970, and reports whether it was closed at the
+// instant or before.
+func (tx *Tx) ForsakeTenant(ctx context.Context, id string, by time.Time) (bool, error) {
+	return tx.hit(ctx, sqlForsakeTenant, id, micros(by))
+}
+
+const sqlCountMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1`
+
+// CountMemberships counts the tenants that the user is in, suspended or not.
+func (r Reader) CountMemberships(ctx context.Context, userID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountMemberships, userID)
+}
+
+// What there is of a person besides memberships, in an order that leaves no row
+// without the one it refers to. Those invited elsewhere stay invited, by the
+// operator as it were: the invitations that are still pending went with the
+// membership.
+const (
+	sqlDeleteResetTokens   = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
+	sqlDeleteResets        = `DELETE FROM resets WHERE user_id = $1`
+	sqlDeleteDevices       = `DELETE FROM devices WHERE user_id = $1`
+	sqlForgetInviter       = `UPDATE invitations SET invited_by = NULL WHERE invited_by = $1 AND state <> 'PENDING'`
+	sqlDeleteStaleInvites  = `DELETE FROM invitations WHERE invited_by = $1`
+	sqlDeleteAccount       = `DELETE FROM users WHERE id = $1`
+	sqlDeleteMailsTo       = `DELETE FROM mails WHERE recipient = $1`
+	sqlDeleteThrottlesTail = `DELETE FROM throttles WHERE bucket IN ('account:' || $1, 'forgot:' || $1)`
+)
+
+// DeleteAccount deletes an account that is in no tenant any more, and all that
+// there is of it outside of the audit trail.
+func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
+	if _, err := tx.DeleteUserSessions(ctx, a.ID, ""); err != nil {
+		return err
+	}
+	for _, query := range []string{sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteStaleInvites, sqlDeleteAccount} {
+		if err := tx.must(ctx, query, a.ID); err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{sqlDeleteMailsTo, sqlDeleteThrottlesTail} {
+		if err := tx.must(ctx, query, a.Email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	sqlDeleteInvitationTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
+	sqlDeleteInvitationMails  = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM invitations WHERE tenant_id = $1)`
+	sqlDeleteEventMails       = `DELETE FROM mails WHERE subject_id IN (SELECT id FROM events WHERE tenant_id = $1)`
+	sqlDeleteInvitations      = `DELETE FROM invitations WHERE tenant_id = $1`
+	sqlDeleteResends          = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
+	sqlDeleteTenant           = `DELETE FROM tenants WHERE id = $1`
+)
+
+// DeleteInvitations deletes the tenant's invitations and the mails about the
+// tenant.
+func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
+	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails, sqlDeleteEventMails, sqlDeleteInvitations} {
+		if err := tx.must(ctx, query, tenantID); err != nil {
+			return err
+		}
+	}
+	resends := "resend:" + tenantID + ":"
+	return tx.must(ctx, sqlDeleteResends, resends, len(resends))
+}
+
+// DeleteTenant deletes the row of a tenant of which nothing else is left, and
+// reports whether it was there.
+func (tx *Tx) DeleteTenant(ctx context.Context, id string) (bool, error) {
+	tx.announce(ChangeTenant, id)
+	return tx.hit(ctx, sqlDeleteTenant, id)
+}

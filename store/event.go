@@ -3,23 +3,23 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"time"
 
 	"github.com/doorward/doorward"
 )
 
-const sqlInsertEvent = `INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email,
-  target_type, target_id, tenant_id, ip, request_id, changes)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
-
-// InsertEvent adds a line to the audit trail, at the transaction's instant.
-func (tx *Tx) InsertEvent(ctx context.Context, e doorward.Event) error {
-	changes, err := json.Marshal(e.Changes)
-	if err != nil {
-		return err
-	}
-	return tx.must(ctx, sqlInsertEvent, e.ID, micros(tx.Now), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
-		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, string(changes))
+// InsertEvent adds a line to the audit trail, at the transaction's instant. It
+// is written at the end of the transaction, and any error comes then: whoever
+// adds to a trail keeps others from it until the commit (see chain.go).
+func (tx *Tx) InsertEvent(_ context.Context, e doorward.Event) error {
+	e.At = tx.Now
+	tx.events = append(tx.events, e)
+	return nil
 }
+
+const columnsOfEvent = `id, at, action, outcome, actor_type, actor_id, actor_email,
+  target_type, target_id, tenant_id, ip, request_id, changes`
 
 func eventColumns(e *doorward.Event) []any {
 	return []any{
@@ -29,24 +29,95 @@ func eventColumns(e *doorward.Event) []any {
 	}
 }
 
-// jsonColumn scans JSON text.
+// jsonColumn scans JSON text; what was blanked stays as it is.
 type jsonColumn[T any] struct{ to *T }
 
 // Scan is for database/sql.
 func (j jsonColumn[T]) Scan(v any) error {
 	var text string
-	if err := (textOrNone{&text}).Scan(v); err != nil {
+	if err := (textOrNone{&text}).Scan(v); err != nil || text == "" {
 		return err
 	}
 	return json.Unmarshal([]byte(text), j.to)
 }
 
-const sqlEvents = `SELECT id, at, action, outcome, actor_type, actor_id, actor_email,
-  target_type, target_id, tenant_id, ip, request_id, changes
-FROM events WHERE tenant_id = $1 ORDER BY at, id`
+const sqlEvents = `SELECT ` + columnsOfEvent + ` FROM events WHERE tenant_id = $1 ORDER BY seq, id`
 
 // Events returns the audit trail of a tenant, the oldest first; the empty
 // tenant is the installation's own.
 func (r Reader) Events(ctx context.Context, tenantID string) ([]doorward.Event, error) {
 	return list(ctx, r, eventColumns, sqlEvents, tenantID)
+}
+
+// EventFilter chooses events; zero fields choose nothing.
+type EventFilter struct {
+	Action doorward.Action
+	Actor  string // id or address
+	Target string // id
+	From   time.Time
+	To     time.Time // exclusive
+}
+
+// numbered is an event with its place in its chain.
+type numbered struct {
+	doorward.Event
+	seq int64
+}
+
+func numberedColumns(n *numbered) []any { return append([]any{&n.seq}, eventColumns(&n.Event)...) }
+
+const sqlEventPage = `SELECT seq, ` + columnsOfEvent + ` FROM events
+WHERE tenant_id = $1 AND seq < $2 AND at >= $3 AND at < $4
+  AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
+ORDER BY seq DESC LIMIT $8`
+
+// EventPage returns events of the tenant, the newest first. Positions are
+// numbers in its chain, so pages stay whole while events come in.
+func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	before, from, to := w.After.At, int64(math.MinInt64), int64(math.MaxInt64)
+	if w.After == (doorward.Position{}) {
+		before = math.MaxInt64
+	}
+	if !f.From.IsZero() {
+		from = micros(f.From)
+	}
+	if !f.To.IsZero() {
+		to = micros(f.To)
+	}
+	rows, err := list(ctx, r, numberedColumns, sqlEventPage, tenantID, before, from, to, string(f.Action), f.Actor, f.Target, w.Limit+1)
+	some := page(rows, w, func(n numbered) doorward.Position { return doorward.Position{At: n.seq, ID: n.ID} })
+	all := doorward.Page[doorward.Event]{Next: some.Next}
+	for _, n := range some.Items {
+		all.Items = append(all.Items, n.Event)
+	}
+	return all, err
+}
+
+const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
+WHERE tenant_id = '' AND salt IS NOT NULL AND (actor_id = $1 OR target_id = $1)`
+
+// RedactEvents blanks what is personal in the installation's events by a user
+// or about one, and returns in how many. What they did and when stays, and so
+// does the chain. Events that are older than the chains keep what they have.
+func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
+	return tx.exec(ctx, sqlRedactEvents, userID)
+}
+
+const (
+	sqlDeleteEvents = `DELETE FROM events WHERE id IN (SELECT id FROM events WHERE tenant_id = $1 ORDER BY seq LIMIT $2)`
+	sqlDeleteChain  = `DELETE FROM audit_chains WHERE tenant_id = $1`
+)
+
+// chainBatch keeps a deletion from holding the database's only writer for long.
+const chainBatch = 1000
+
+// DeleteChain deletes up to 1000 events of the tenant, the oldest first, and
+// with the last of them its chain. It returns how many it has deleted; after
+// fewer than 1000 nothing is left.
+func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
+	n, err := tx.exec(ctx, sqlDeleteEvents, tenantID, chainBatch)
+	if err != nil || n == chainBatch {
+		return n, err
+	}
+	return n, tx.must(ctx, sqlDeleteChain, tenantID)
 }

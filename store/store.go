@@ -130,6 +130,7 @@ type Tx struct {
 	Now     time.Time
 	queued  bool
 	changes []Change
+	events  []doorward.Event
 }
 
 // maxRuns bounds how often a transaction is run that the database aborted for
@@ -170,6 +171,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
 	if err := fn(tx); err != nil {
+		return nil, err
+	}
+	if err := tx.record(ctx); err != nil {
 		return nil, err
 	}
 	if err := tx.draw(ctx); err != nil {

@@ -50,3 +50,12 @@ FROM events WHERE tenant_id = $1 ORDER BY at, id`
 func (r Reader) Events(ctx context.Context, tenantID string) ([]doorward.Event, error) {
 	return list(ctx, r, eventColumns, sqlEvents, tenantID)
 }
+
+const sqlEvent = `SELECT id, at, action, outcome, actor_type, actor_id, actor_email,
+  target_type, target_id, tenant_id, ip, request_id, changes
+FROM events WHERE id = $1`
+
+// Event returns the line of the audit trail, or ErrNone.
+func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {
+	return one(ctx, r, eventColumns, sqlEvent, id)
+}

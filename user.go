@@ -86,6 +86,7 @@ type Account struct {
 	// PasswordHash is a PHC string; never sent anywhere.
 	PasswordHash string
 	CreatedAt    time.Time
+	Locale       string // of mails to the person (BCP 47); empty: none was chosen
 }
 
 // User is an account as a member of one tenant: name, role and status belong

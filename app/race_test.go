@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
+
+// nothingElse is done with the opening of a session.
+func nothingElse(*access.Tx) error { return nil }
 
 func offer(email string, role doorward.Role) invite.Offer {
 	return invite.Offer{Email: email, Role: string(role)}
@@ -246,7 +250,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), bob.User.Email, first, "")
 					return o.add(r.Opened, err)
 				}
-				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, bob.User.TenantID))
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, bob.User.TenantID, nothingElse))
 			})
 			w.ok(errs[suspended])
 			w.only(errs, "", doorward.CodeMembershipSuspended)
@@ -292,7 +296,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, old, "")
 					return o.add(r.Opened, err)
 				}
-				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, ann.User.TenantID))
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, ann.User.TenantID, nothingElse))
 			})
 			w.ok(errs[5])
 			w.only(errs, "", doorward.CodeInvalidCredentials)
@@ -366,7 +370,7 @@ func TestSessionLimit(t *testing.T) {
 			errs := together(20, func(i int) error {
 				to := tenants[i%len(tenants)]
 				if round > 0 { // without the hash they come closer together
-					return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, to))
+					return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, to, nothingElse))
 				}
 				r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, first, to)
 				return o.add(r.Opened, err)

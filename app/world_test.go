@@ -179,11 +179,11 @@ func (w *world) invite(by person, email string, role doorward.Role) (inv doorwar
 func (w *world) letter(email string) string {
 	w.Helper()
 	w.ok(w.on(0).Mail.Deliver(w.Context()))
-	found := regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`).FindStringSubmatch(w.mail.newest(email))
-	if found == nil {
+	token := w.mail.newestToken(email)
+	if token == "" {
 		w.Fatalf("no mail with a token for %s", email)
 	}
-	return found[1]
+	return token
 }
 
 func (w *world) signIn(email, password string) person {
@@ -339,14 +339,16 @@ func (m *mailbox) Send(_ context.Context, message smtp.Message) error {
 
 func (m *mailbox) Check(context.Context) error { return nil }
 
-// newest returns the text of the newest mail to the address.
-func (m *mailbox) newest(to string) (text string) {
+var inLink = regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`)
+
+// newestToken returns the token in the newest mail to the address that has one.
+func (m *mailbox) newestToken(to string) (token string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, message := range m.mail {
-		if message.To == to {
-			text = message.Text
+		if found := inLink.FindStringSubmatch(message.Text); found != nil && message.To == to {
+			token = found[1]
 		}
 	}
-	return text
+	return token
 }

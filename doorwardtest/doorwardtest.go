@@ -184,8 +184,9 @@ func (s *Server) Client() *http.Client {
 	}
 }
 
-// Code delivers mail that is due and returns the code in the newest mail to the
-// address that has one. It fails the test when there is none.
+// Code delivers mail that is due and returns the code in the newest one to the
+// address that has one: a notice that something happened has none. It fails the
+// test when there is no such mail.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
 	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {

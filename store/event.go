@@ -121,3 +121,10 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	}
 	return n, tx.must(ctx, sqlDeleteChain, tenantID)
 }
+
+const sqlEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE id = $1`
+
+// Event returns the line of the audit trail, or ErrNone.
+func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {
+	return one(ctx, r, eventColumns, sqlEvent, id)
+}

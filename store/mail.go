@@ -14,6 +14,13 @@ type MailKind string
 const (
 	MailInvitation MailKind = "invitation" // SubjectID is the invitation
 	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
+
+	// Notices of what has happened; SubjectID is the audit event of it.
+	MailPasswordChanged MailKind = "password_changed"
+	MailSignedIn        MailKind = "signed_in" // from a browser that is not known
+	MailRoleChanged     MailKind = "role_changed"
+	MailSuspended       MailKind = "suspended"
+	MailRemoved         MailKind = "removed"
 )
 
 // Mail is a mail to be sent. It holds no text and no token: both are made when
@@ -98,9 +105,10 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 	return tx.must(ctx, sqlDeleteMail, id)
 }
 
-const sqlDeleteOldMails = `DELETE FROM mails WHERE kind = 'reset' AND state <> 'queued' AND created_at <= $1`
+const sqlDeleteOldMails = `DELETE FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND created_at <= $1`
 
-// DeleteOldMails removes finished mails that nothing shows the state of.
+// DeleteOldMails removes finished mails that nothing shows the state of: all but
+// those of invitations.
 func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time) error {
 	return tx.must(ctx, sqlDeleteOldMails, micros(before))
 }

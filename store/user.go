@@ -10,29 +10,29 @@ import (
 )
 
 func accountColumns(a *doorward.Account) []any {
-	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt)}
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt), &a.Locale}
 }
 
-const sqlAccountByEmail = `SELECT id, email, password_hash, created_at FROM users WHERE email = $1`
+const sqlAccountByEmail = `SELECT id, email, password_hash, created_at, locale FROM users WHERE email = $1`
 
 // AccountByEmail returns the account of a canonical address, or ErrNone.
 func (r Reader) AccountByEmail(ctx context.Context, email string) (doorward.Account, error) {
 	return one(ctx, r, accountColumns, sqlAccountByEmail, email)
 }
 
-const sqlAccount = `SELECT id, email, password_hash, created_at FROM users WHERE id = $1`
+const sqlAccount = `SELECT id, email, password_hash, created_at, locale FROM users WHERE id = $1`
 
 // Account returns the account, or ErrNone.
 func (r Reader) Account(ctx context.Context, id string) (doorward.Account, error) {
 	return one(ctx, r, accountColumns, sqlAccount, id)
 }
 
-const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at)
-VALUES ($1, $2, $3, $4) ON CONFLICT (email) DO NOTHING`
+const sqlInsertAccount = `INSERT INTO users (id, email, password_hash, created_at, locale)
+VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`
 
 // InsertAccount adds the account and reports whether its address was free.
 func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, error) {
-	return tx.hit(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt))
+	return tx.hit(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
 }
 
 const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
@@ -143,6 +143,16 @@ const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_i
 // holds the membership against a suspension until the transaction ends.
 func (tx *Tx) RecordLogin(ctx context.Context, tenantID, userID string) (bool, error) {
 	return tx.hit(ctx, sqlRecordLogin, micros(tx.Now), tenantID, userID)
+}
+
+const sqlSignedInBefore = `SELECT (SELECT count(*) FROM memberships WHERE user_id = $1 AND last_login_at IS NOT NULL)
+  + (SELECT count(*) FROM devices WHERE user_id = $1)`
+
+// SignedInBefore reports whether the user has signed in: to a tenant where the
+// membership still is, or with a browser that is still known.
+func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlSignedInBefore, userID)
+	return n > 0, err
 }
 
 const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`

@@ -53,6 +53,20 @@ func (tx *Tx) Changed(field, from, to string) {
 // Nothing says that the act changes nothing, so that there is nothing to record.
 func (tx *Tx) Nothing() { tx.idle = true }
 
+// Notify queues a notice of the act to a canonical address. It says what the
+// event says: who acted, when, from where, and what has changed. An act that
+// changes nothing has no event and gives no notice.
+func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error {
+	return tx.QueueMail(ctx, kind, to, tx.event.ID)
+}
+
+// ByBrowser adds the client's name for itself to the event, where the notice of
+// the act, or whoever looks into it, needs it.
+func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
+
+// FieldUserAgent is the field of events that ByBrowser fills.
+const FieldUserAgent = "userAgent"
+
 // Deed is an act to an object, and what it writes.
 type Deed struct {
 	Action doorward.Action

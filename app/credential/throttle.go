@@ -45,7 +45,7 @@ type attempt struct {
 // that parallel guesses, over several nodes too, can't pass the limits between
 // the check and the count. An attempt that is refused here is not counted.
 func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
-	a := attempt{ip: "ip:" + network(by.IP)}
+	a := attempt{ip: "ip:" + Network(by.IP)}
 	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := d.countIP(ctx, tx, a.ip); err != nil {
 			return err
@@ -78,7 +78,7 @@ func tell(by doorward.Caller, left *doorward.Allowance) {
 // that flooding with them fills no table.
 func accountBucket(email string, by doorward.Caller) string {
 	if email == "" {
-		return "nobody:" + network(by.IP)
+		return "nobody:" + Network(by.IP)
 	}
 	return "account:" + email
 }
@@ -173,9 +173,9 @@ func tooMany(wait time.Duration) error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }
 
-// network is what counts as one client: an IPv4 address, or the /64 that one
+// Network is what counts as one client: an IPv4 address, or the /64 that one
 // IPv6 customer has.
-func network(ip string) string {
+func Network(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
 		return ip

@@ -34,7 +34,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, err
 	}
-	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash}
+	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash, Locale: inv.Locale}
 	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
 }
 

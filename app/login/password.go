@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
@@ -24,11 +25,23 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 	if err != nil {
 		return Result{}, err
 	}
-	opened, err := l.sessions.Open(ctx, by, account, tenantID)
+	known, err := l.known(ctx, by, account)
 	if err != nil {
 		return Result{}, err
 	}
-	device, err := l.remember(ctx, by, account)
+	opened, err := l.sessions.Open(ctx, by, account, tenantID, func(tx *access.Tx) error {
+		if known {
+			return nil
+		}
+		return tell(ctx, tx, account)
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	if known {
+		return Result{Opened: opened}, nil
+	}
+	device, err := l.remember(ctx, account)
 	return Result{opened, device}, err
 }
 
@@ -88,15 +101,11 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds what one account can fill the table with.
 const devicesPerUser = 20
 
-// remember makes the browser a known device, unless it is one already.
-func (l *Login) remember(ctx context.Context, by doorward.Caller, account doorward.Account) (*secret.Token, error) {
-	known, err := l.known(ctx, by, account)
-	if known || err != nil {
-		return nil, err
-	}
+// remember makes the browser a known device.
+func (l *Login) remember(ctx context.Context, account doorward.Account) (*secret.Token, error) {
 	token := secret.New()
 	hash := token.Hash()
-	err = l.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err := l.door.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertDevice(ctx, hash[:], account.ID); err != nil {
 			return err
 		}

@@ -2,75 +2,262 @@ package mail
 
 import (
 	"bytes"
-	"context"
-	"embed"
 	"fmt"
 	"html/template"
 	"strings"
-	texttemplate "text/template"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/store"
 )
 
-//go:embed text
-var texts embed.FS
-
-// languages that mails are written in; the first is the fallback.
-var languages = []string{"en", "de"}
-
-// A mail named N in language L is N.L.txt, whose first line is the subject,
-// and N.L.html.
-var (
-	plain = texttemplate.Must(texttemplate.New("").Option("missingkey=error").ParseFS(texts, "text/*.txt"))
-	rich  = template.Must(template.New("").Option("missingkey=error").ParseFS(texts, "text/*.html"))
-)
-
-// words are what the texts may use.
+// words are what the catalogues may use; docs/mail.md tells translators which
+// of them each mail has. Those that people have chosen are hostile input.
 type words struct {
-	Name, Tenant, Role, Inviter string
-	Link, Code                  string
-	Until                       string
+	Name       string // of the person who gets the mail
+	Tenant     string
+	Role       string
+	FormerRole string
+	Actor      string // who did it, by name and address; empty for the operator
+	Link       string
+	Code       string
+	Until      string
+	Email      string // of the person who gets the mail
+	Site       string // the base URL, without the scheme so that it is no link
+	At         string
+	IP         string
+	Browser    string
+	System     string
+	ByMail     bool // the password was changed with the link of a mail
+}
+
+// tidied returns the words each on one line.
+func (w words) tidied() words {
+	for _, s := range []*string{
+		&w.Name, &w.Tenant, &w.Role, &w.FormerRole, &w.Actor, &w.Link, &w.Code, &w.Until,
+		&w.Email, &w.Site, &w.At, &w.IP, &w.Browser, &w.System,
+	} {
+		*s = oneLine(*s)
+	}
+	return w
+}
+
+// oneLine makes what a stranger may have written harmless in running text and
+// in a header: no line break or other control character, nothing that turns
+// the direction of what follows. What is written from right to left is isolated
+// (UAX #9, section 6.3), or it would carry the punctuation beside it along.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
+			return ' '
+		case unicode.In(r, unicode.Bidi_Control):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.Join(strings.Fields(s), " ")
+	if strings.ContainsFunc(s, rightToLeft) {
+		return "\u2068" + s + "\u2069"
+	}
+	return s
+}
+
+func rightToLeft(r rune) bool {
+	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }
 
 // letter is a mail ready to be sent.
-type letter struct{ subject, text, html string }
+type letter struct {
+	Language, Direction string
+	Subject, Greeting   text
+	Paragraphs          []text
+	Details, Advice     []text
+	OpenLink, Button    text
+	Link                string // empty: there is neither link nor code
+	EnterCode           text
+	Code                string
+	Note                text
+}
+
+// newLetter fills in what a mail says in the language of a BCP 47 tag. The
+// catalogues are embedded and tested with every kind of words, so a failure is
+// a defect of this package.
+func newLetter(kind store.MailKind, locale string, w words) *letter {
+	tag := language(locale)
+	c := catalogues()[tag]
+	l, err := c.Mails[string(kind)].fill(w.tidied())
+	if err != nil {
+		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
+	}
+	l.Language, l.Direction = tag, c.Direction
+	return &l
+}
+
+// fill wants words that are tidied.
+func (m message) fill(w words) (l letter, err error) {
+	say := func(s *sentence) (said text) {
+		if err == nil {
+			said, err = s.fill(w)
+		}
+		return said
+	}
+	sayAll := func(all []*sentence) (said []text) {
+		for _, s := range all {
+			if t := say(s); t != "" {
+				said = append(said, t)
+			}
+		}
+		return said
+	}
+	l = letter{
+		Subject: say(m.Subject), Greeting: say(m.Greeting),
+		Paragraphs: sayAll(m.Paragraphs), Details: sayAll(m.Details), Advice: sayAll(m.Advice),
+		OpenLink: say(m.OpenLink), Button: say(m.Button), Link: w.Link,
+		EnterCode: say(m.EnterCode), Code: w.Code, Note: say(m.Note),
+	}
+	return l, err
+}
 
 func (l *letter) message(row store.Mail) smtp.Message {
-	return smtp.Message{ID: row.ID, To: row.Recipient, Subject: l.subject, Text: l.text, HTML: l.html}
+	return smtp.Message{ID: row.ID, To: row.Recipient, Subject: l.subject(), Text: l.text(), HTML: l.html()}
 }
 
-// newLetter fills in the texts of a mail. They are embedded and tested with
-// every kind of words, so a failure is a defect of this package.
-func newLetter(name, locale string, w words) *letter {
-	name += "." + language(locale)
-	var text, html bytes.Buffer
-	err := plain.ExecuteTemplate(&text, name+".txt", w)
-	if err == nil {
-		err = rich.ExecuteTemplate(&html, name+".html", w)
+// maxSubject keeps long names from filling a mailbox's list, in characters. In
+// bytes it is within what internal/smtp sends.
+const maxSubject = 150
+
+func (l *letter) subject() string {
+	s := []rune(l.Subject.Plain())
+	if len(s) <= maxSubject {
+		return string(s)
 	}
-	if err != nil {
-		panic(fmt.Sprintf("mail: text %s: %v", name, err))
-	}
-	subject, body, _ := strings.Cut(text.String(), "\n")
-	return &letter{subject: subject, text: strings.TrimSpace(body) + "\n", html: html.String()}
+	return string(s[:maxSubject-1]) + "…"
 }
 
-// language is the one to write in for a BCP 47 tag.
-func language(locale string) string {
-	primary, _, _ := strings.Cut(strings.ToLower(locale), "-")
-	for _, l := range languages {
-		if l == primary {
-			return l
+// text is the plain text: what has a line of its own, and between it paragraphs
+// that are wrapped.
+func (l *letter) text() string {
+	blocks := []string{wrap(l.Greeting)}
+	for _, p := range l.Paragraphs {
+		blocks = append(blocks, wrap(p))
+	}
+	var details []string
+	for _, d := range l.Details {
+		details = append(details, wrap(d))
+	}
+	blocks = append(blocks, strings.Join(details, "\n"))
+	for _, p := range l.Advice {
+		blocks = append(blocks, wrap(p))
+	}
+	if l.Link != "" {
+		blocks = append(blocks, wrap(l.OpenLink), l.Link, wrap(l.EnterCode), l.Code)
+	}
+	blocks = append(blocks, wrap(l.Note))
+	return strings.Join(present(blocks), "\n\n") + "\n"
+}
+
+func present(blocks []string) (all []string) {
+	for _, b := range blocks {
+		if b != "" {
+			all = append(all, b)
 		}
 	}
-	return languages[0]
+	return all
 }
 
-// mint makes a token that opens the subject and stores its hash.
-func mint(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
-	token := secret.New()
-	hash := token.Hash()
-	return token.Reveal(), tx.InsertLinkToken(ctx, hash[:], subjectID)
+// columns is the width of the plain text (RFC 3676, section 4.2, has 78 at most
+// and room for quoting).
+const columns = 76
+
+// wrap breaks a paragraph into lines of two words or more: a name on a line of
+// its own could pass for the code of the mail.
+func wrap(t text) string {
+	var lines [][]string
+	width := 0
+	for _, word := range strings.Fields(t.Plain()) {
+		n := 1 + utf8.RuneCountInString(word)
+		last := len(lines) - 1
+		if last < 0 || width+n > columns+1 && len(lines[last]) > 1 {
+			lines, last, width = append(lines, nil), last+1, 0
+		}
+		lines[last] = append(lines[last], word)
+		width += n
+	}
+	return joined(notAlone(lines))
+}
+
+// notAlone gives a last word that is alone company from the line above.
+func notAlone(lines [][]string) [][]string {
+	last := len(lines) - 1
+	if last < 1 || len(lines[last]) > 1 {
+		return lines
+	}
+	above := lines[last-1]
+	if keep := len(above) - 1; keep > 1 {
+		lines[last-1], lines[last] = above[:keep], []string{above[keep], lines[last][0]}
+		return lines
+	}
+	lines[last-1] = append(above, lines[last]...)
+	return lines[:last]
+}
+
+func joined(lines [][]string) string {
+	var all []string
+	for _, words := range lines {
+		all = append(all, strings.Join(words, " "))
+	}
+	return strings.Join(all, "\n")
+}
+
+// layout is the HTML of every mail. All that it shows goes through the escaping
+// of html/template.
+var layout = template.Must(template.ParseFS(texts, "text/layout.html"))
+
+func (l *letter) html() string {
+	var out bytes.Buffer
+	if err := layout.Execute(&out, l); err != nil {
+		panic(fmt.Sprintf("mail: layout: %v", err))
+	}
+	return out.String()
+}
+
+// text is a sentence that is filled in, with marks around what is strong. The
+// marks are control characters, which words don't have when they are tidied.
+type text string
+
+const (
+	strongBegins = "\x02"
+	strongEnds   = "\x03"
+)
+
+// strong is a function of the catalogues.
+func strong(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strongBegins + s + strongEnds
+}
+
+var unmarked = strings.NewReplacer(strongBegins, "", strongEnds, "")
+
+// Plain is the text without marks.
+func (t text) Plain() string { return unmarked.Replace(string(t)) }
+
+// span is a part of a text, strong or not.
+type span struct {
+	Text   string
+	Strong bool
+}
+
+// Spans cuts the text at its marks.
+func (t text) Spans() (all []span) {
+	for rest := string(t); rest != ""; {
+		before, after, _ := strings.Cut(rest, strongBegins)
+		bold, after, _ := strings.Cut(after, strongEnds)
+		all = append(all, span{before, false}, span{bold, true})
+		rest = after
+	}
+	return all
 }

@@ -14,6 +14,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/store"
 )
@@ -160,23 +162,8 @@ func (m *Mail) Sweep(ctx context.Context) error {
 // is made.
 const resetLife = 30 * time.Minute
 
-// compose makes the letter of a row inside the transaction that claims it: nil
-// when there is nothing to send any more.
-func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
-	switch row.Kind {
-	case store.MailInvitation:
-		return m.composeInvitation(ctx, tx, row)
-	case store.MailReset:
-		return m.composeReset(ctx, tx, row)
-	}
-	return nil, tx.MailFailed(ctx, row.ID, "this version of doorward knows no mail of the kind "+string(row.Kind))
-}
-
 func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	inv, err := tx.Invitation(ctx, row.SubjectID)
-	if errors.Is(err, store.ErrNone) {
-		return nil, tx.DeleteMail(ctx, row.ID)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -187,27 +174,19 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	if err != nil {
 		return nil, err
 	}
-	inviter, err := m.inviter(ctx, tx, inv)
+	inviter, err := nameIn(ctx, tx, inv.TenantID, inv.InvitedBy)
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, inv.Email)
 	if err != nil {
 		return nil, err
 	}
 	token, err := mint(ctx, tx, inv.ID)
-	return newLetter("invitation", inv.Locale, words{
-		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Inviter: inviter,
-		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: inv.ExpiresAt.Format("2006-01-02 15:04 UTC"),
+	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
+		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
+		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
 	}), err
-}
-
-// inviter is how the mail calls who invited; empty for the operator.
-func (m *Mail) inviter(ctx context.Context, tx *store.Tx, inv doorward.Invitation) (string, error) {
-	user, err := tx.User(ctx, inv.TenantID, inv.InvitedBy)
-	switch {
-	case errors.Is(err, store.ErrNone):
-		return "", nil
-	case err != nil || user.Name == "":
-		return user.Email, err
-	}
-	return user.Name + " (" + user.Email + ")", nil
 }
 
 // composeReset finds out only now whether the address has an account. A second
@@ -215,9 +194,6 @@ func (m *Mail) inviter(ctx context.Context, tx *store.Tx, inv doorward.Invitatio
 // never a dead one.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	account, err := m.resettable(ctx, tx, row.Recipient)
-	if errors.Is(err, store.ErrNone) {
-		return nil, tx.DeleteMail(ctx, row.ID)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +203,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter("reset", "", words{Link: m.baseURL + "/reset#token=" + token, Code: token}), err
+	return newLetter(row.Kind, account.Locale, words{Link: m.baseURL + "/reset#token=" + token, Code: token}), err
 }
 
 // resettable returns the account of the address if it can be signed in to
@@ -254,4 +230,11 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 		return "", err
 	}
 	return reset.ID, tx.SetMailSubject(ctx, row.ID, reset.ID)
+}
+
+// mint makes a token that opens the subject and stores its hash.
+func mint(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
+	token := secret.New()
+	hash := token.Hash()
+	return token.Reveal(), tx.InsertLinkToken(ctx, hash[:], subjectID)
 }

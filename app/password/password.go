@@ -101,8 +101,8 @@ func (p *Passwords) words(ctx context.Context, userID string) ([]string, error) 
 // errRaced says that the password was replaced by someone else meanwhile.
 var errRaced = errors.New("password: changed meanwhile")
 
-// set replaces the password that account has and ends every session but the
-// caller's own, with what guard adds, as one act.
+// set replaces the password that account has, ends every session but the
+// caller's own and tells the person by mail, with what guard adds, as one act.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error) error {
 	hash, err := p.desk.Hash(ctx, password)
 	if err != nil {
@@ -120,7 +120,11 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		if !replaced {
 			return errRaced
 		}
-		return endOthers(ctx, tx, account, by.Session.ID)
+		if err := endOthers(ctx, tx, account, by.Session.ID); err != nil {
+			return err
+		}
+		tx.ByBrowser()
+		return tx.Notify(ctx, store.MailPasswordChanged, account.Email)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
@@ -56,6 +57,9 @@ func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	return p
 }
 
+// nothingElse is done with the opening of a session.
+func nothingElse(*access.Tx) error { return nil }
+
 // login opens a session on a node, as a login does whose password was right.
 func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secret.Token {
 	t.Helper()
@@ -67,7 +71,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Kind: doorward.Anonymous}, account, in[0].TenantID)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Kind: doorward.Anonymous}, account, in[0].TenantID, nothingElse)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,17 @@ import (
 // been verified against account.PasswordHash. Everything that could have
 // changed since (password, membership, tenant) is checked again under locks,
 // so that no session outlives what allowed it. Errors are those of a login.
-func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string) (Opened, error) {
+//
+// Before anything is written, also runs in the same transaction; it sees the
+// account as it was before this login.
+func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		if err := also(tx); err != nil {
+			return err
+		}
 		if err := opened.admit(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	if err != nil || left > 0 {
 		return err
 	}
-	if err := tx.RedactEvents(ctx, user.ID); err != nil {
+	if _, err := tx.RedactEvents(ctx, user.ID); err != nil {
 		return err
 	}
 	return tx.DeleteAccount(ctx, account)
@@ -101,7 +101,8 @@ func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool
 }
 
 func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
-	return tx.DeleteChain(ctx, id)
+	deleted, err := tx.DeleteChain(ctx, id)
+	return deleted > 0, err
 }
 
 // bury deletes what is left and records it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
 )
 
 // Edit is what is to be changed of a member; what is nil stays.
@@ -111,6 +112,9 @@ func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
 	if _, err := tx.SetUserRole(r.ctx, now.TenantID, now.ID, *r.Role); err != nil {
 		return err
 	}
+	if err := tell(r.ctx, tx, store.MailRoleChanged, now); err != nil {
+		return err
+	}
 	return keepOwner(r.ctx, tx, now.TenantID)
 }
 
@@ -127,8 +131,18 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if err := keepOwner(r.ctx, tx, now.TenantID); err != nil {
 		return err
 	}
-	r.ended, err = endAll(r.ctx, tx, object(now))
-	return err
+	if r.ended, err = endAll(r.ctx, tx, object(now)); err != nil {
+		return err
+	}
+	return tell(r.ctx, tx, store.MailSuspended, now)
+}
+
+// tell queues a notice to the member. Who acts on himself knows what he did.
+func tell(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
+	if tx.By.Kind == doorward.ByUser && tx.By.ID() == member.ID {
+		return nil
+	}
+	return tx.Notify(ctx, kind, member.Email)
 }
 
 func (r *editing) rename(tx *access.Tx, now doorward.User) error {

@@ -43,8 +43,10 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 	var ended doorward.Ended
 	err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
 		tx.Changed("role", string(now.Role), "")
-		ended, err = remove(ctx, tx, object(now))
-		return err
+		if ended, err = remove(ctx, tx, object(now)); err != nil {
+			return err
+		}
+		return tell(ctx, tx, store.MailRemoved, now)
 	}})
 	return onSuccess(ended, err)
 }

@@ -196,6 +196,19 @@ func mails(w *world) {
 	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
 	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, second.CreatedAt)) })
 	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliverySent))
+
+	// Of finished mails those of invitations stay: they show whether they came.
+	w.write(func(tx *store.Tx) {
+		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailInvitation, store.MailRemoved} {
+			ok(w, tx.QueueMail(ctx, kind, "ann@acme.example", string(kind)))
+		}
+	})
+	for _, m := range w.due() {
+		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
+	}
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, w.clock.read())) })
+	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
+	same(w, w.clock.read())(w.Read().LastMail(ctx, string(store.MailInvitation)))
 }
 
 func triesOfAMail(w *world) {

@@ -161,6 +161,27 @@ func devices(w *world) {
 	yes(w)(known("ann 3", ann.Email, time.Time{}))
 }
 
+func whoHasSignedIn(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
+	w.join(zeta, doorward.Account{ID: ann.ID, Email: ann.Email}, doorward.RoleUser)
+	bob := w.member(acme, "bob@acme.example", doorward.RoleOwner)
+	before := func(id string) (bool, error) { return w.Read().SignedInBefore(ctx, id) }
+
+	no(w)(before(ann.ID))
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.RecordLogin(ctx, zeta.ID, ann.ID))
+		ok(w, tx.InsertDevice(ctx, []byte("bob 1"), bob.ID))
+	})
+	yes(w)(before(ann.ID))
+	yes(w)(before(bob.ID))
+	no(w)(before("usr_none"))
+
+	w.write(func(tx *store.Tx) { yes(w)(tx.DeleteMembership(ctx, zeta.ID, ann.ID)) })
+	no(w)(before(ann.ID)) // nothing is left that tells
+}
+
 func events(w *world) {
 	ctx := w.Context()
 	e := doorward.Event{
@@ -184,4 +205,8 @@ func events(w *world) {
 	same(w, []doorward.Event{e, e2})(w.Read().Events(ctx, "tnt_1"))
 	same(w, []doorward.Event{bare})(w.Read().Events(ctx, ""))
 	same(w, []doorward.Event(nil))(w.Read().Events(ctx, "tnt_2"))
+	same(w, e)(w.Read().Event(ctx, e.ID))
+	same(w, bare)(w.Read().Event(ctx, bare.ID))
+	none(w)(w.Read().Event(ctx, "evt_none"))
+	none(w)(w.Read().Event(ctx, ""))
 }

@@ -60,6 +60,7 @@ var cases = []struct {
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
 	{"devices", devices},
+	{"who has signed in", whoHasSignedIn},
 	{"throttles", throttles},
 	{"the sweep of throttles", sweepOfThrottles},
 	{"mails", mails},
@@ -154,7 +155,7 @@ func (w *world) tenant(name string) doorward.Tenant {
 func (w *world) account(email string) doorward.Account {
 	w.Helper()
 	id := w.id("usr_")
-	a := doorward.Account{ID: id, Email: email, PasswordHash: "hash of " + id, CreatedAt: w.clock.read()}
+	a := doorward.Account{ID: id, Email: email, PasswordHash: "hash of " + id, CreatedAt: w.clock.read(), Locale: "de-CH"}
 	w.write(func(tx *store.Tx) { yes(w)(tx.InsertAccount(w.Context(), a)) })
 	return a
 }

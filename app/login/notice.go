@@ -1,0 +1,39 @@
+package login
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/store"
+)
+
+// tellAgain: a program that signs in without keeping cookies is a new browser
+// each time, and its owner hears of it once a day.
+const tellAgain = 24 * time.Hour
+
+// tell queues a notice of a login from a browser that is not known. The first
+// login of an account is no news to anybody.
+func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	before, err := tx.SignedInBefore(ctx, account.ID)
+	if err != nil || !before {
+		return err
+	}
+	t, err := tx.HitThrottle(ctx, newcomer(account, tx.By), tellAgain)
+	if err != nil || t.Hits > 1 {
+		return err
+	}
+	tx.ByBrowser()
+	return tx.Notify(ctx, store.MailSignedIn, account.Email)
+}
+
+// newcomer names the bucket of what looks like one client of the account. What
+// the client says of itself is hashed: it may be long.
+func newcomer(account doorward.Account, by doorward.Caller) string {
+	agent := sha256.Sum256([]byte(by.UserAgent))
+	return "newcomer:" + account.ID + ":" + hex.EncodeToString(agent[:16]) + ":" + credential.Network(by.IP)
+}

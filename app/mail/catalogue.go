@@ -1,0 +1,120 @@
+package mail
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// texts has a catalogue for each language, named after it, and the layout.
+//
+//go:embed text
+var texts embed.FS
+
+// fallback is the language for people of whom none is known, or one that has
+// no catalogue.
+const fallback = "en"
+
+// catalogue is what all mails say in one language.
+type catalogue struct {
+	Direction string             // of writing, as the HTML attribute has it
+	Mails     map[string]message `yaml:",inline"` // by store.MailKind
+}
+
+// message is what one mail says. What is nil isn't said.
+type message struct {
+	Subject    *sentence
+	Greeting   *sentence
+	Paragraphs []*sentence
+	Details    []*sentence // short lines
+	Advice     []*sentence // paragraphs below them
+	OpenLink   *sentence   `yaml:"open_link"` // the text part has it above the link
+	Button     *sentence   // the HTML part has it on the link
+	EnterCode  *sentence   `yaml:"enter_code"`
+	Note       *sentence
+}
+
+// sentence is text with variables, the fields of words.
+type sentence struct{ *template.Template }
+
+// UnmarshalYAML is for package yaml.
+func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
+	var source string
+	if err := node.Decode(&source); err != nil {
+		return err
+	}
+	t, err := template.New("").Funcs(template.FuncMap{"strong": strong}).Parse(source)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", node.Line, err)
+	}
+	s.Template = t
+	return nil
+}
+
+// fill returns the sentence with the words in it. An error is a defect of a
+// catalogue, which the tests of this package find.
+func (s *sentence) fill(w words) (text, error) {
+	if s == nil {
+		return "", nil
+	}
+	var out bytes.Buffer
+	err := s.Execute(&out, w)
+	return text(strings.Join(strings.Fields(out.String()), " ")), err
+}
+
+// catalogues has the catalogue of each language, by its tag in lower case.
+var catalogues = sync.OnceValue(func() map[string]catalogue {
+	all, err := readCatalogues(texts)
+	if err != nil {
+		panic(fmt.Sprintf("mail: %v", err))
+	}
+	return all
+})
+
+func readCatalogues(files fs.FS) (map[string]catalogue, error) {
+	names, err := fs.Glob(files, "text/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]catalogue{}
+	for _, name := range names {
+		source, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := readCatalogue(source)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all[strings.TrimSuffix(path.Base(name), ".yaml")] = c
+	}
+	return all, nil
+}
+
+// readCatalogue refuses names that no part of a mail has.
+func readCatalogue(source []byte) (c catalogue, err error) {
+	d := yaml.NewDecoder(bytes.NewReader(source))
+	d.KnownFields(true)
+	err = d.Decode(&c)
+	return c, err
+}
+
+// language is the one to write in for a BCP 47 tag: of the languages that have
+// a catalogue the nearest, found by leaving subtags away from the end (RFC
+// 4647, section 3.4).
+func language(locale string) string {
+	for tag := strings.ToLower(locale); tag != ""; {
+		if _, ok := catalogues()[tag]; ok {
+			return tag
+		}
+		tag = tag[:max(0, strings.LastIndexByte(tag, '-'))]
+	}
+	return fallback
+}

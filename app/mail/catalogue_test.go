@@ -1,0 +1,210 @@
+package mail
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"text/template/parse"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kinds are the mails there are, in the order of their names.
+func kinds() []string {
+	var all []string
+	for kind := range composers {
+		all = append(all, string(kind))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Every language has every mail with every part that the English one has, and
+// uses the variables that docs/mail.md promises to that mail.
+func TestEveryLanguageSaysEverything(t *testing.T) {
+	promised := documented(t)
+	for _, language := range []string{"en", "de"} {
+		if _, ok := catalogues()[language]; !ok {
+			t.Fatalf("there is no catalogue %s.yaml", language)
+		}
+	}
+	for language, c := range catalogues() {
+		for _, fault := range faults(c, promised) {
+			t.Errorf("%s.yaml: %s", language, fault)
+		}
+	}
+}
+
+// faults compares a catalogue with the English one and with what is promised.
+func faults(c catalogue, promised map[string][]string) (all []string) {
+	if c.Direction != "ltr" && c.Direction != "rtl" {
+		all = append(all, "direction is neither ltr nor rtl")
+	}
+	english := catalogues()[fallback]
+	for _, kind := range kinds() {
+		have, want := parts(c.Mails[kind]), parts(english.Mails[kind])
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if have[name] == nil {
+				all = append(all, kind+": "+name+" is missing")
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(have)) {
+			if want[name] == nil {
+				all = append(all, kind+": "+name+" is superfluous")
+			}
+			for _, s := range have[name] {
+				for _, v := range variables(s.Root) {
+					if !slices.Contains(promised[kind], v) {
+						all = append(all, kind+": "+name+" uses "+v+", which docs/mail.md doesn't promise to it")
+					}
+				}
+			}
+		}
+	}
+	for kind := range c.Mails {
+		if !slices.Contains(kinds(), kind) {
+			all = append(all, kind+": there is no such mail")
+		}
+	}
+	return all
+}
+
+// parts returns the sentences of a message by the names that they have in the
+// file; those without text are left out.
+func parts(m message) map[string][]*sentence {
+	all := map[string][]*sentence{}
+	add := func(name string, sentences ...*sentence) {
+		for _, s := range sentences {
+			if s != nil && strings.TrimSpace(s.Root.String()) != "" {
+				all[name] = append(all[name], s)
+			}
+		}
+	}
+	add("subject", m.Subject)
+	add("greeting", m.Greeting)
+	add("paragraphs", m.Paragraphs...)
+	add("details", m.Details...)
+	add("advice", m.Advice...)
+	add("open_link", m.OpenLink)
+	add("button", m.Button)
+	add("enter_code", m.EnterCode)
+	add("note", m.Note)
+	return all
+}
+
+// variables returns the names that a part of a template reads, in branches that
+// aren't taken, too.
+func variables(n parse.Node) (names []string) {
+	visit := func(nodes ...parse.Node) {
+		for _, n := range nodes {
+			names = append(names, variables(n)...)
+		}
+	}
+	branch := func(b *parse.BranchNode) { visit(b.Pipe, b.List, b.ElseList) }
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			visit(n.Nodes...)
+		}
+	case *parse.ActionNode:
+		visit(n.Pipe)
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			visit(c.Args...)
+		}
+	case *parse.FieldNode:
+		names = append(names, strings.Join(n.Ident, "."))
+	case *parse.VariableNode:
+		names = append(names, strings.TrimPrefix(strings.Join(n.Ident, "."), "$."))
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.RangeNode:
+		branch(&n.BranchNode)
+	}
+	return names
+}
+
+// documented returns the variables of each mail by the table in docs/mail.md,
+// which translators go by.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/mail.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\|(.*)\\|$").FindAllStringSubmatch(string(page), -1) {
+		all[row[1]] = []string{"Site", "Email"}
+		for _, v := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(row[2], -1) {
+			all[row[1]] = append(all[row[1]], v[1])
+		}
+	}
+	if diff := cmp.Diff(kinds(), slices.Sorted(maps.Keys(all))); diff != "" {
+		t.Fatalf("docs/mail.md has other mails than there are:\n%s", diff)
+	}
+	for kind, names := range all {
+		for _, name := range names {
+			if _, ok := reflect.TypeFor[words]().FieldByName(name); !ok {
+				t.Errorf("docs/mail.md promises %s to %s, which words don't have", name, kind)
+			}
+		}
+	}
+	return all
+}
+
+// What a translator can get wrong is named.
+func TestFaultsOfACatalogueAreNamed(t *testing.T) {
+	german, err := texts.ReadFile("text/de.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"\nremoved:\n", "\nremowed:\n", "removed: subject is missing"},
+		{"\nremoved:\n", "\nremowed:\n", "remowed: there is no such mail"},
+		{"  button: 'Einladung annehmen'\n", "", "invitation: button is missing"},
+		{"  button: 'Einladung annehmen'\n", "  button: ' '\n", "invitation: button is missing"},
+		{"subject: 'Neues Passwort setzen'", "subject: 'Neues Passwort setzen'\n  advice: ['Hm.']", "reset: advice is superfluous"},
+		{"'Neues Passwort setzen'", "'{{.Password}}'", "reset: subject uses Password, which docs/mail.md doesn't promise to it"},
+		{"'Neues Passwort setzen'", "'{{if false}}{{else}}{{strong $.Tenant}}{{end}}'", "reset: subject uses Tenant, which docs/mail.md doesn't promise to it"},
+		{"direction: ltr", "direction: left", "direction is neither ltr nor rtl"},
+	} {
+		changed := strings.Replace(string(german), c.from, c.to, 1)
+		read, err := readCatalogue([]byte(changed))
+		if err != nil || changed == string(german) {
+			t.Fatalf("%q: %v", c.to, err)
+		}
+		if got := faults(read, documented(t)); !slices.Contains(got, c.want) {
+			t.Errorf("for %q the faults are %q, want %q", c.to, got, c.want)
+		}
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"  button: 'Einladung", "  buton: 'Einladung", "buton"},
+		{"'Neues Passwort setzen'", "'{{.Name'", "line"},
+		{"'Neues Passwort setzen'", "'{{shout .Name}}'", "shout"},
+		{"'Neues Passwort setzen'", "[a]", "cannot unmarshal"},
+	} {
+		file := &fstest.MapFile{Data: []byte(strings.Replace(string(german), c.from, c.to, 1))}
+		_, err := readCatalogues(fstest.MapFS{"text/xx.yaml": file})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "text/xx.yaml") {
+			t.Errorf("for %q the error is %v, want the file and %q", c.to, err, c.want)
+		}
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	for locale, want := range map[string]string{
+		"": "en", "en": "en", "en-GB": "en", "de": "de", "DE": "de", "de-CH": "de", "de-Latn-CH-1996": "de",
+		"fr": "en", "deu": "en", "nds": "en", "-": "en", "e": "en",
+	} {
+		if got := language(locale); got != want {
+			t.Errorf("%q is written to in %s, want %s", locale, got, want)
+		}
+	}
+}

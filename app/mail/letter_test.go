@@ -1,0 +1,267 @@
+package mail
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	link = "https://door.example/platform/accept#token=" + code
+	code = "hK3_xw-0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+)
+
+// chosen returns words in which whatever is text is the value; link and code
+// are ours.
+func chosen(value string) words {
+	w := words{ByMail: true}
+	v := reflect.ValueOf(&w).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).Kind() == reflect.String {
+			v.Field(i).SetString(value)
+		}
+	}
+	w.Link, w.Code = "", ""
+	return w
+}
+
+// values are what people may call themselves and their tenants, or worse.
+var values = map[string]string{
+	"usual":           "Ann Lee",
+	"empty":           "",
+	"long":            strings.Repeat("ä", 100),
+	"long words":      strings.Repeat("Donaudampfschifffahrt ", 30),
+	"right to left":   "שלום עליכם",
+	"turned around":   "Ann \u202eeeL\u202c \u2067x",
+	"markup":          `<script>alert(1)</script>"><img src=x onerror=alert(1)>`,
+	"a template":      `{{.Code}}{{template "text" .}}`,
+	"lines":           "Ann\r\nBcc: eve@evil.example\n\nhttps://evil.example\n\u2028Lee\x00\x02\x03",
+	"no text":         "\xff\xfe",
+	"a code":          strings.Repeat("A", 43),
+	"address of evil": "javascript:alert(1)",
+}
+
+// eachLetter renders every mail in every language with every value.
+func eachLetter(t *testing.T, look func(t *testing.T, kind store.MailKind, value string, m smtp.Message)) {
+	for _, kind := range kinds() {
+		for language := range catalogues() {
+			for name, value := range values {
+				t.Run(strings.Join([]string{kind, language, name}, "/"), func(t *testing.T) {
+					w := chosen(value)
+					if linked[store.MailKind(kind)] {
+						w.Link, w.Code = link, code
+					}
+					l := newLetter(store.MailKind(kind), language, w)
+					look(t, store.MailKind(kind), value, l.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
+				})
+			}
+		}
+	}
+}
+
+// linked are the mails with a link.
+var linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true}
+
+// Whatever the words are, the mail is one that mail servers take, with a
+// subject of one line.
+func TestEveryMailCanBeSent(t *testing.T) {
+	transport, err := smtp.Open("file:"+t.TempDir(), "Doorward <no-reply@door.example>", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachLetter(t, func(t *testing.T, _ store.MailKind, _ string, m smtp.Message) {
+		if err := transport.Send(t.Context(), m); err != nil {
+			t.Error(err)
+		}
+		odd := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }
+		if n := utf8.RuneCountInString(m.Subject); n == 0 || n > maxSubject || strings.ContainsFunc(m.Subject, odd) {
+			t.Errorf("the subject is %q", m.Subject)
+		}
+	})
+}
+
+// In the text part link and code are alone on their lines, no other line could
+// be taken for one, and lines are short.
+func TestThePlainText(t *testing.T) {
+	isLink, isCode := regexp.MustCompile(`^https?://\S*$`), regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	eachLetter(t, func(t *testing.T, kind store.MailKind, _ string, m smtp.Message) {
+		var links, codes []string
+		for line := range strings.SplitSeq(m.Text, "\n") {
+			switch {
+			case isLink.MatchString(line):
+				links = append(links, line)
+			case isCode.MatchString(line):
+				codes = append(codes, line)
+			case utf8.RuneCountInString(line) > columns && len(strings.Fields(line)) > 3: // two stay together, and a last one
+				t.Errorf("a line of %d characters: %q", utf8.RuneCountInString(line), line)
+			case strings.ContainsFunc(line, unicode.IsControl):
+				t.Errorf("the line %q", line)
+			}
+		}
+		var wantLinks, wantCodes []string
+		if linked[kind] {
+			wantLinks, wantCodes = []string{link}, []string{code}
+		}
+		if !slices.Equal(links, wantLinks) || !slices.Equal(codes, wantCodes) {
+			t.Errorf("links %q, codes %q in\n%s", links, codes, m.Text)
+		}
+	})
+}
+
+// The HTML part has the elements and attributes of the layout, whatever the
+// words are, and says what the words are.
+func TestTheHTML(t *testing.T) {
+	tags := []string{"html", "head", "meta", "title", "body", "div", "p", "strong", "br", "a"}
+	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href"}
+	eachLetter(t, func(t *testing.T, kind store.MailKind, value string, m smtp.Message) {
+		doc, err := html.Parse(strings.NewReader(m.HTML))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		var links []string
+		for n := range doc.Descendants() {
+			switch n.Type {
+			case html.TextNode:
+				said.WriteString(n.Data)
+			case html.ElementNode:
+				if !slices.Contains(tags, n.Data) {
+					t.Errorf("the element %s in\n%s", n.Data, m.HTML)
+				}
+			}
+			for _, a := range n.Attr {
+				if !slices.Contains(attributes, a.Key) {
+					t.Errorf("the attribute %s", a.Key)
+				}
+				if a.Key == "href" {
+					links = append(links, a.Val)
+				}
+			}
+		}
+		if linked[kind] != slices.Equal(links, []string{link}) || !linked[kind] && len(links) > 0 {
+			t.Errorf("the links are %q", links)
+		}
+		if kind != store.MailReset && !strings.Contains(said.String(), oneLine(value)) {
+			t.Errorf("no %q in\n%s", oneLine(value), m.HTML)
+		}
+		if linked[kind] && !strings.Contains(said.String(), code) {
+			t.Errorf("no code in\n%s", m.HTML)
+		}
+	})
+}
+
+// What tells people of their account's safety has nothing to click on, in
+// neither part.
+func TestSecurityNoticesHaveNoLink(t *testing.T) {
+	for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn} {
+		for language := range catalogues() {
+			m := newLetter(kind, language, chosen("x")).message(store.Mail{})
+			for _, bad := range []string{"://", "<a ", "href", "www."} {
+				if strings.Contains(m.Text+m.HTML, bad) {
+					t.Errorf("%s in %s has %q", kind, language, bad)
+				}
+			}
+		}
+	}
+}
+
+// The words of the invitation, as they have been from the beginning.
+func TestTheInvitation(t *testing.T) {
+	w := words{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
+	want := `Hello Bob,
+
+Ann Lee (ann@acme.example) invites you to join Acme with the role USER.
+
+Open this link to accept:
+
+` + link + `
+
+Or enter this code where you are asked for it:
+
+` + code + `
+
+The invitation is valid until 2031-05-06 12:00 UTC and can be used once. If
+you don't expect it, ignore this mail; nothing happens without you.
+`
+	l := newLetter(store.MailInvitation, "", w)
+	if got := l.text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, want := l.subject(), "Ann Lee (ann@acme.example) invites you to Acme"; got != want {
+		t.Errorf("the subject is %q, want %q", got, want)
+	}
+	if !strings.Contains(l.html(), "to join <strong>Acme</strong> with the role USER.") {
+		t.Errorf("the HTML is\n%s", l.html())
+	}
+}
+
+// Nobody who adds a word can forget that it may be hostile.
+func TestEveryWordIsTidied(t *testing.T) {
+	w := reflect.ValueOf(chosen("a\nb"))
+	tidied := reflect.ValueOf(chosen("a\nb").tidied())
+	for i := range w.NumField() {
+		if got := fmt.Sprint(tidied.Field(i)); strings.Contains(got, "\n") {
+			t.Errorf("%s stays %q", w.Type().Field(i).Name, got)
+		}
+	}
+	linked := words{Link: "a\nb", Code: "a\nb"}.tidied()
+	if linked.Link != "a b" || linked.Code != "a b" {
+		t.Errorf("link and code stay %q, %q", linked.Link, linked.Code)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ann Lee": "Ann Lee", " a \t\n b ": "a b", "a\u2028b\u0085c": "a b c", "\x02a\x03": "a",
+		"a\u202eb\u2066c\u200fd": "abcd", "\xffa": "\uFFFDa", "שלום": "\u2068שלום\u2069", "": "", "\n": "",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	tens := strings.TrimSpace(strings.Repeat("nine-long ", 20))
+	long := strings.Repeat("x", 80)
+	for in, want := range map[string]string{
+		"":              "",
+		"one":           "one",
+		tens[:69]:       tens[:69],
+		tens[:79]:       tens[:59] + "\n" + tens[60:79],
+		long + " a b":   long + " a b",
+		"a " + long:     "a " + long,
+		"a b " + long:   "a b " + long,
+		"a b c " + long: "a b\nc " + long,
+	} {
+		if got := wrap(text(in)); got != want {
+			t.Errorf("%q is wrapped as\n%s\nwant\n%s", in, got, want)
+		}
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	for agent, want := range map[string][2]string{
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0":                                                               {"Firefox", "Windows"},
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0":                  {"Edge", "Windows"},
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36":                                {"Chrome", "Android"},
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":                          {"Safari", "macOS"},
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/126.0.6478.54 Mobile/15E148 Safari/604.1": {"Chrome", "iPhone"},
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 OPR/112.0.0.0":                            {"Opera", "Linux"},
+		"curl/8.5.0": {"curl", ""}, "": {"", ""}, "call http://evil.example now": {"", ""},
+	} {
+		if got := [2]string{nameOf(browsers, agent), nameOf(systems, agent)}; got != want {
+			t.Errorf("%q is %q, want %q", agent, got, want)
+		}
+	}
+}

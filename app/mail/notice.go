@@ -1,0 +1,135 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// compose makes the letter of a row inside the transaction that claims it: nil
+// when there is nothing to send any more.
+func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	composer, ok := composers[row.Kind]
+	if !ok {
+		return nil, tx.MailFailed(ctx, row.ID, "this version of doorward knows no mail of the kind "+string(row.Kind))
+	}
+	l, err := composer(m, ctx, tx, row)
+	if errors.Is(err, store.ErrNone) { // what it was about is gone
+		return nil, tx.DeleteMail(ctx, row.ID)
+	}
+	return l, err
+}
+
+// composers are the mails there are. Each returns store.ErrNone when what its
+// mail is about is gone, and no letter when there is nothing to send any more.
+var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*letter, error){
+	store.MailInvitation:      (*Mail).composeInvitation,
+	store.MailReset:           (*Mail).composeReset,
+	store.MailPasswordChanged: (*Mail).composeSecurity,
+	store.MailSignedIn:        (*Mail).composeSecurity,
+	store.MailRoleChanged:     (*Mail).composeMembership,
+	store.MailSuspended:       (*Mail).composeMembership,
+	store.MailRemoved:         (*Mail).composeMembership,
+}
+
+// composeSecurity tells people what was done with their account. It says
+// nothing that anybody else has written, such as names and what a browser calls
+// itself, and has no link: a mail like this is what phishers imitate.
+func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	agent := changeOf(e, access.FieldUserAgent).To
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return newLetter(row.Kind, locale, words{
+		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
+		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
+		ByMail: e.Action == doorward.PasswordReset,
+	}), err
+}
+
+// composeMembership tells people what somebody else has done to their
+// membership.
+func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, e.Target.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	member, err := tx.User(ctx, tenant.ID, e.Target.ID)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return nil, err
+	}
+	actor, err := actorOf(ctx, tx, e)
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	role := changeOf(e, "role")
+	return newLetter(row.Kind, locale, words{
+		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
+	}), err
+}
+
+// actorOf is how a mail calls who acted in the event's tenant; empty for the
+// operator. Of somebody who has left it knows the address.
+func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
+	if e.ActorType != doorward.ByUser {
+		return "", nil
+	}
+	name, err := nameIn(ctx, tx, e.Target.TenantID, e.ActorID)
+	if name == "" {
+		name = e.ActorEmail
+	}
+	return name, err
+}
+
+// nameIn is how a mail calls a member of the tenant; empty when there is no
+// such member.
+func nameIn(ctx context.Context, tx *store.Tx, tenantID, userID string) (string, error) {
+	user, err := tx.User(ctx, tenantID, userID)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return "", nil
+	case err != nil || user.Name == "":
+		return user.Email, err
+	}
+	return user.Name + " (" + user.Email + ")", nil
+}
+
+// localeOf is the language of the account with the address; empty when there
+// is none.
+func localeOf(ctx context.Context, tx *store.Tx, email string) (string, error) {
+	account, err := tx.AccountByEmail(ctx, email)
+	if errors.Is(err, store.ErrNone) {
+		return "", nil
+	}
+	return account.Locale, err
+}
+
+func changeOf(e doorward.Event, field string) doorward.Change {
+	for _, c := range e.Changes {
+		if c.Field == field {
+			return c
+		}
+	}
+	return doorward.Change{}
+}
+
+// site is how people know the installation.
+func (m *Mail) site() string {
+	_, site, _ := strings.Cut(m.baseURL, "://")
+	return site
+}
+
+// minute is how mails write an instant: the same in every language.
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,309 @@
+package web_test
+
+import (
+	"html"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+// news returns a function that delivers all mail and returns what has come to
+// the address since it was last asked, the newest first.
+func (d *door) news(t *testing.T, to string) func() []smtp.Message {
+	t.Helper()
+	d.deliver(t)
+	seen := len(d.Mails(to))
+	return func() []smtp.Message {
+		t.Helper()
+		d.deliver(t)
+		all := d.Mails(to)
+		fresh := all[:len(all)-seen]
+		seen = len(all)
+		return fresh
+	}
+}
+
+// isOne wants one mail with the subject and, in both of its parts, the words.
+func isOne(t *testing.T, got []smtp.Message, subject string, words ...string) {
+	t.Helper()
+	if len(got) != 1 || got[0].Subject != subject {
+		t.Errorf("the mails are %q, want one, %q", subjects(got), subject)
+		return
+	}
+	for _, part := range []string{got[0].Text, html.UnescapeString(tags.Replace(got[0].HTML))} {
+		for _, w := range words {
+			if !strings.Contains(strings.Join(strings.Fields(part), " "), w) {
+				t.Errorf("%q isn't in\n%s", w, part)
+			}
+		}
+	}
+}
+
+// tags takes out what may stand within a sentence.
+var tags = strings.NewReplacer("<strong>", "", "</strong>", "")
+
+func isNone(t *testing.T, got []smtp.Message) {
+	t.Helper()
+	if len(got) > 0 {
+		t.Errorf("the mails are %q, want none", subjects(got))
+	}
+}
+
+func subjects(mails []smtp.Message) (all []string) {
+	for _, m := range mails {
+		all = append(all, m.Subject)
+	}
+	return all
+}
+
+const (
+	passwordNews = "Your password has been changed"
+	signInNews   = "New sign-in to your account"
+	firefox      = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+	safari       = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15"
+)
+
+func agent(name string) opt { return with("User-Agent", name) }
+
+// at is the server's time as mails write it.
+func (d *door) at() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
+
+// A changed password is told, with when, whence and with what, and neither an
+// attempt that fails nor asking for a reset is.
+func TestPasswordNotice(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		news := d.news(t, ann.Email)
+		change := func(from, to string) answer {
+			t.Helper()
+			return d.send(t, changePath, m{"currentPassword": from, "password": to, "confirmPassword": to},
+				as(ann.Token()), agent(firefox), from203)
+		}
+		change("wrong password", "three old boats").invalid("/currentPassword", "wrong")
+		change(password, "short").invalid("/password", "too_short")
+		isNone(t, news())
+		at := d.at()
+		change(password, "three old boats").ok(http.StatusNoContent)
+		got := news()
+		isOne(t, got, passwordNews, "your account ann@acme.example at "+strings.TrimPrefix(d.base, "http://")+" has been changed.",
+			"Time: "+at, "Address: 203.0.113.9", "Browser: Firefox, Linux", "If it wasn't you")
+		if strings.Contains(got[0].Text, "mailbox") || codeLine.MatchString(got[0].Text) || strings.Contains(got[0].Text+got[0].HTML, "://") {
+			t.Errorf("the mail is\n%s", got[0].Text)
+		}
+
+		code := d.forgot(t, ann.Email)
+		isOne(t, news(), "Set a new password")
+		d.reset(t, code, "short").invalid("/password", "too_short")
+		isNone(t, news())
+		d.reset(t, code, "four old boats").ok(http.StatusNoContent)
+		isOne(t, news(), passwordNews, "has been changed, with a link that was sent to this address", "secure your mailbox first")
+		d.reset(t, code, "five old boats").fails(http.StatusGone, "reset_used")
+		isNone(t, news())
+	}, doorwardtest.TrustLoopback())
+}
+
+func from203(r *http.Request) { from("203.0.113.9")(r) }
+
+// A login with a browser that isn't known is told, once a day for what looks
+// like the same one; the very first login is not, nor is one that fails.
+func TestSignInNotice(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		d.complete(t, d.invite(t, acme.Owner, "ann@acme.example", "USER"), password).ok(http.StatusOK)
+		news := d.news(t, "ann@acme.example")
+		login := func(name, ip string, more ...opt) answer {
+			t.Helper()
+			return d.login(t, "ann@acme.example", password, append(more, agent(name), from(ip))...).ok(http.StatusOK)
+		}
+		first := login(firefox, "203.0.113.9")
+		isNone(t, news())
+		device, _, _ := strings.Cut(cookieNamed(first, "doorward_device"), ";")
+
+		at := d.at()
+		login(firefox, "203.0.113.9")
+		isOne(t, news(), signInNews, "your account ann@acme.example", "Time: "+at, "Address: 203.0.113.9", "Browser: Firefox, Linux", "If it wasn't you")
+		login(firefox, "203.0.113.9")
+		isNone(t, news())
+		login(safari, "203.0.113.9", cookie(device))
+		login(safari, "203.0.113.77", cookie(device))
+		isNone(t, news())
+		login(safari, "203.0.113.9")
+		isOne(t, news(), signInNews, "Browser: Safari, macOS")
+		login(safari, "203.0.113.10")
+		isOne(t, news(), signInNews, "Address: 203.0.113.10")
+		login("visit http://evil.example", "2001:db8:1:2::3")
+		isOne(t, news(), signInNews, "Address: 2001:db8:1:2::3", "Browser: unknown")
+		login("visit http://evil.example", "2001:db8:1:2::4")
+		isNone(t, news())
+		d.login(t, "ann@acme.example", "wrong password", agent("another"), from("203.0.113.11")).fails(http.StatusUnauthorized, "invalid_credentials")
+		isNone(t, news())
+
+		d.Advance(23 * time.Hour)
+		login(firefox, "203.0.113.9")
+		isNone(t, news())
+		d.Advance(time.Hour)
+		login(firefox, "203.0.113.9")
+		isOne(t, news(), signInNews)
+
+		d.suspend(t, acme.ID, first.text("user.id"))
+		isOne(t, news(), "Your access to Acme has been suspended")
+		d.login(t, "ann@acme.example", password, agent("another"), from("203.0.113.12")).fails(http.StatusForbidden, "membership_suspended")
+		isNone(t, news())
+	}, doorwardtest.TrustLoopback())
+}
+
+// What somebody else does to a membership is told to whom it concerns, and to
+// nobody else; what comes to nothing isn't, nor what people do to themselves.
+func TestMembershipNotices(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		owner := acme.Owner
+		ann, admin := acme.Join("ann@acme.example", "USER"), acme.Join("admin@acme.example", "ADMIN")
+		news, ownersNews, adminsNews := d.news(t, ann.Email), d.news(t, owner.Email), d.news(t, admin.Email)
+		edit := func(who, by *doorwardtest.Person, body m, opts ...opt) answer {
+			t.Helper()
+			return d.send(t, "PATCH /api/v2/users/"+who.ID, body, append(opts, as(by.Token()))...)
+		}
+		edit(ann, owner, m{"role": "USER", "status": "active"}).ok(http.StatusOK)
+		edit(ann, owner, m{"role": "NONE"}).invalid("/role", "invalid")
+		edit(ann, owner, m{"name": "Ann Lee"}).ok(http.StatusOK)
+		edit(ann, admin, m{"role": "OWNER"}).fails(http.StatusForbidden, "forbidden")
+		edit(owner, owner, m{"role": "USER"}).fails(http.StatusConflict, "last_owner")
+		isNone(t, news())
+
+		at := d.at()
+		edit(ann, admin, m{"role": "VIEWER"}).ok(http.StatusOK)
+		isOne(t, news(), "Your role at Acme has changed", "Hello Ann Lee,",
+			"admin@acme.example has changed your role at Acme from USER to VIEWER.", "Time: "+at)
+		edit(admin, owner, m{"name": "<b>Root</b>"}).ok(http.StatusOK)
+		edit(ann, admin, m{"status": "suspended"}).ok(http.StatusOK)
+		got := news()
+		isOne(t, got, "Your access to Acme has been suspended")
+		if len(got) == 1 && (!strings.Contains(got[0].Text, "<b>Root</b> (admin@acme.example) has suspended") || strings.Contains(got[0].HTML, "<b>")) {
+			t.Errorf("the mail is\n%s\n%s", got[0].Text, got[0].HTML)
+		}
+		edit(ann, owner, m{"status": "suspended"}).ok(http.StatusOK)
+		edit(ann, owner, m{"status": "active"}).ok(http.StatusOK)
+		isNone(t, news())
+		edit(ann, owner, m{"role": "OWNER", "status": "suspended"}).ok(http.StatusOK)
+		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, set(subjects(news()))); diff != "" {
+			t.Errorf("for two acts in one:\n%s", diff)
+		}
+
+		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(admin.Token())).fails(http.StatusForbidden, "forbidden")
+		isNone(t, news())
+		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(owner.Token())).ok(http.StatusOK)
+		isOne(t, news(), "You have been removed from Acme", "Hello,", "owner@acme.example has removed you from Acme.")
+		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(owner.Token())).fails(http.StatusNotFound, "not_found")
+		isNone(t, news())
+
+		edit(admin, owner, m{"role": "OWNER"}).ok(http.StatusOK)
+		isOne(t, adminsNews(), "Your role at Acme has changed")
+		edit(owner, owner, m{"role": "USER"}).ok(http.StatusOK)
+		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, as(owner.Token())).ok(http.StatusNoContent)
+		isNone(t, ownersNews())
+		isNone(t, adminsNews())
+	})
+}
+
+func set(all []string) map[string]bool {
+	members := map[string]bool{}
+	for _, s := range all {
+		members[s] = true
+	}
+	return members
+}
+
+// At the command line it was the operator.
+func TestNoticesOfTheOperator(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		news := d.news(t, ann.Email)
+		target := doorward.User{ID: ann.ID, TenantID: acme.ID}
+		if err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.RoleAdmin); err != nil {
+			t.Fatal(err)
+		}
+		isOne(t, news(), "Your role at Acme has changed", "the operator has changed your role at Acme from USER to ADMIN.")
+	})
+}
+
+// Who was invited in German is written to in German from then on.
+func TestLanguageOfMails(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		const email = "ann@acme.example"
+		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "de-CH"}, as(acme.Owner.Token())).ok(http.StatusCreated)
+		id := d.complete(t, d.code(t, email), password).ok(http.StatusOK).text("user.id")
+		news := d.news(t, email)
+		d.token(t, email, agent(firefox))
+		own := d.token(t, email, agent(firefox))
+		isOne(t, news(), "Neue Anmeldung an Ihrem Konto", "jemand, vermutlich Sie, hat sich an Ihrem Konto ann@acme.example")
+		d.send(t, changePath, m{"currentPassword": password, "password": "drei alte Boote", "confirmPassword": "drei alte Boote"}, as(own)).ok(http.StatusNoContent)
+		isOne(t, news(), "Ihr Passwort wurde geändert")
+		d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
+		isOne(t, news(), "Neues Passwort setzen")
+		d.send(t, "PATCH /api/v2/users/"+id, m{"role": "VIEWER"}, as(acme.Owner.Token())).ok(http.StatusOK)
+		isOne(t, news(), "Ihre Rolle bei Acme wurde geändert", "owner@acme.example hat Ihre Rolle bei Acme von USER in VIEWER geändert.")
+		d.send(t, invitePath, m{"email": email, "role": "USER"}, as(globex.Owner.Token())).ok(http.StatusCreated)
+		isOne(t, news(), "owner@globex.example lädt Sie zu Globex ein")
+		d.send(t, "DELETE /api/v2/users/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		isOne(t, news(), "Sie wurden aus Acme entfernt")
+		initech := d.Tenant("Initech")
+		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "en"}, as(initech.Owner.Token())).ok(http.StatusCreated)
+		isOne(t, news(), "owner@initech.example invites you to Initech")
+	})
+}
+
+// A notice whose event is gone is dropped, and one that has been sent is
+// forgotten after a day.
+func TestTheEndOfNotices(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
+		news := d.news(t, ann.Email)
+		sent := d.mails(t, doorward.DeliverySent) // invitations
+		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn, store.MailRoleChanged, store.MailSuspended, store.MailRemoved} {
+			err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error { return tx.QueueMail(t.Context(), kind, ann.Email, "evt_none") })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		isNone(t, news())
+		if got := d.mails(t, doorward.DeliverySent) + d.mails(t, doorward.DeliveryFailed); got != sent {
+			t.Errorf("%d mails are finished, want the %d of before", got, sent)
+		}
+		d.token(t, ann.Email)
+		isOne(t, news(), signInNews)
+		for _, left := range []int{sent + 1, sent} {
+			d.Advance(24*time.Hour - time.Minute)
+			d.sweep(t)
+			if got := d.mails(t, doorward.DeliverySent); got != left {
+				t.Errorf("%d mails are left, want %d", got, left)
+			}
+		}
+	})
+}
+
+func (d *door) mails(t *testing.T, state doorward.Delivery) int {
+	t.Helper()
+	n, err := d.Node.DB.Read().CountMails(t.Context(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (d *door) sweep(t *testing.T) {
+	t.Helper()
+	if err := d.Node.App.Mail.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -31,8 +31,9 @@ var siblings = map[string][]string{
 	"sso":      {"login"},
 }
 
-// upkeepers may write what is nobody's act: attempts, last use, the mail queue.
-var upkeepers = []string{"app/credential", "app/login", "app/mail", "app/password", "app/session", "app/throttle"}
+// upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
+// secret of cursors.
+var upkeepers = []string{"app/credential", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/throttle"}
 
 // The two doors that the last two laws watch, by their full names.
 const (

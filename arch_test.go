@@ -31,8 +31,8 @@ var siblings = map[string][]string{
 	"sso":      {"login"},
 }
 
-// upkeepers may write what is nobody's act: attempts, last use, the mail queue,
-// the end of what was closed.
+// upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
+// secret of cursors, the end of what was closed.
 var upkeepers = []string{"app/credential", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
 // The two doors that the last two laws watch, by their full names.

@@ -72,7 +72,7 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 
 const sqlInvitationPage = selectInvitation + `WHERE i.tenant_id = $1
   AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
-  AND ($4 = 0 OR (i.created_at, i.id) < ($4, $5))
+  AND ((i.created_at, i.id) < ($4, $5) OR $4 = 0)
 ORDER BY i.created_at DESC, i.id DESC LIMIT $6`
 
 // InvitationPage returns invitations of the tenant that are in the state at the

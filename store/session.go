@@ -145,6 +145,23 @@ func (tx *Tx) DeleteTenantSessions(ctx context.Context, tenantID string) (int64,
 	return tx.exec(ctx, sqlDeleteTenantSessions, tenantID)
 }
 
+const sqlDeleteOtherSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
+
+// DeleteOtherSessions ends all sessions in the tenant but the one named.
+func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, but string) error {
+	tx.announce(ChangeTenant, tenantID)
+	return tx.must(ctx, sqlDeleteOtherSessions, tenantID, but)
+}
+
+const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND created_at <= $2`
+
+// DeleteAgedSessions ends the sessions in the tenant that were opened until an
+// instant.
+func (tx *Tx) DeleteAgedSessions(ctx context.Context, tenantID string, created time.Time) error {
+	tx.announce(ChangeTenant, tenantID)
+	return tx.must(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
+}
+
 const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE created_at <= $1 OR last_seen_at <= $2`
 
 // DeleteOverdueSessions removes rows of sessions created or last used before

@@ -20,9 +20,17 @@ func typed(contentType string) opt {
 
 // taker is an endpoint that takes a body.
 type taker struct {
-	path string
-	good m // a body of the right form, in which nothing is true
-	who  string
+	path string // with a method in front, unless it is POST
+	good m      // a body of the right form, in which nothing is true
+	who  string // "owner", "operator" or nobody
+}
+
+// route is what to send it to.
+func (k taker) route() string {
+	if strings.Contains(k.path, " ") {
+		return k.path
+	}
+	return "POST " + k.path
 }
 
 // takers are all of them. Every good body leads to a refusal that says more
@@ -36,21 +44,27 @@ var takers = []taker{
 	{"/api/v2/auth/forgot-password", m{"email": "none"}, ""},
 	{"/api/v2/auth/reset-password", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
 	{"/api/v2/auth/change-password", m{"currentPassword": "four quiet mice", "password": "x", "confirmPassword": "x"}, "owner"},
+
+	{"/api/v2/auth/invite/bulk", m{"invitations": []m{}}, "owner"},
+	{"PATCH /api/v2/users/usr_absent", m{"role": "NONE", "status": "none", "name": "X"}, "owner"},
+	{"PATCH /api/v2/tenant", m{"name": "X", "settings": m{"sessionIdleMinutes": 9999}}, "owner"},
+	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
+	{"/api/v2/tenants", m{"name": "X", "ownerEmail": "none"}, "operator"},
+	{"PATCH /api/v2/tenants/tnt_absent", m{"status": "frozen"}, "operator"},
 }
 
 // onTakers runs a test for each of them, with a good body as text.
 func onTakers(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k taker)) {
 	t.Helper()
 	onBoth(t, func(t *testing.T, d *door) {
-		owner := d.Tenant("Acme").Owner
+		who := map[string]opt{
+			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": func(*http.Request) {},
+		}
 		for _, k := range takers {
 			good, _ := encode(t, k.good)
 			test(t, strings.TrimSpace(good), func(t *testing.T, body any, opts ...opt) answer {
 				t.Helper()
-				if k.who == "owner" {
-					opts = append(opts, as(owner.Token()))
-				}
-				return d.send(t, "POST "+k.path, body, opts...)
+				return d.send(t, k.route(), body, append(opts, who[k.who])...)
 			}, k)
 		}
 	})
@@ -63,7 +77,7 @@ func quoted(s string) string { return fmt.Sprintf("%q", s) }
 // made from a good one, by what is wrong with them.
 func hostileTo(k taker, good string) map[string]string {
 	name := slices.Sorted(maps.Keys(k.good))[0]
-	inner := strings.TrimSuffix(strings.TrimPrefix(good, "{"), "}")
+	inner := unwrapped(good)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	return map[string]string{
 		"nothing": "", "blanks": " \t\r\n", "null": "null", "true": "true", "a number": "7", "a string": quoted(good),
@@ -92,6 +106,11 @@ func hostileTo(k taker, good string) map[string]string {
 		"a leading zero": "{" + inner + `,"x":01}`, "hexadecimal": "{" + inner + `,"x":0x1}`, "a form": "email=a&password=b", "XML": "<a/>",
 		"multipart": "--x\r\n\r\n--x--",
 	}
+}
+
+// unwrapped is what stands in an object.
+func unwrapped(object string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(object), "{"), "}")
 }
 
 func utf16(s string) string {
@@ -123,13 +142,18 @@ func TestWrongTypesOfValues(t *testing.T) {
 	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
 		for name, value := range k.good {
 			wrong := maps.Clone(wrongValues)
-			if _, isText := value.(string); isText {
+			switch value.(type) {
+			case string:
 				wrong["an integer"] = "7"
-			} else {
+			case m:
+				wrong["a string"], wrong["an object"] = `"7"`, `{"x":1}`
+			case []m:
+				wrong["a string"], wrong["an array"] = `"7"`, `{"x":1}`
+			default:
 				wrong["a string"], wrong["a whole number with a fraction"] = `"7"`, "7.0"
 			}
 			old, _ := encode(t, m{name: value})
-			old = strings.Trim(old, "{}\n")
+			old = unwrapped(old)
 			for what, replacement := range wrong {
 				a := post(t, strings.Replace(good, old, quoted(name)+":"+replacement, 1))
 				if a.status != http.StatusBadRequest || a.text("code") != "invalid_body" {
@@ -164,11 +188,19 @@ func TestMissingMembers(t *testing.T) {
 				empty[name] = ""
 			}
 		}
+		if strings.HasPrefix(k.path, "PATCH ") { // nothing is
+			return
+		}
+		if k.path == "/api/v2/auth/invite/bulk" {
+			post(t, m{}).invalid("/invitations", "out_of_range")
+			return
+		}
 		required := map[string][]string{
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
 			"reset-password":  {"/token", "/password", "/confirmPassword"},
 			"change-password": {"/password", "/confirmPassword", "/currentPassword"},
+			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string
 		for _, pointer := range required {

@@ -145,6 +145,18 @@ var endpoints = map[string][]string{
 	"/api/v2/auth/forgot-password":        {"POST"},
 	"/api/v2/auth/reset-password":         {"POST"},
 	"/api/v2/auth/change-password":        {"POST"},
+
+	"/api/v2/auth/invite/bulk":              {"POST"},
+	"/api/v2/invitations":                   {"GET", "HEAD"},
+	"/api/v2/invitations/inv_absent":        {"DELETE", "GET", "HEAD"},
+	"/api/v2/invitations/inv_absent/resend": {"POST"},
+	"/api/v2/tenant":                        {"DELETE", "GET", "HEAD", "PATCH"},
+	"/api/v2/tenant/restore":                {"POST"},
+	"/api/v2/users":                         {"GET", "HEAD"},
+	"/api/v2/users/usr_absent":              {"DELETE", "GET", "HEAD", "PATCH"},
+	"/api/v2/users/usr_absent/sessions":     {"DELETE"},
+	"/api/v2/tenants":                       {"GET", "HEAD", "POST"},
+	"/api/v2/tenants/tnt_absent":            {"PATCH"},
 }
 
 func TestMethods(t *testing.T) {

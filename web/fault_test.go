@@ -31,7 +31,29 @@ func inNeed(email string) map[string]m {
 		"GET /api/v2/sessions":                    nil,
 		"DELETE /api/v2/sessions":                 nil,
 		"DELETE /api/v2/sessions/ses_x":           nil,
+
+		"POST /api/v2/auth/invite/bulk":         {"invitations": []m{{"email": "y@acme.example", "role": "USER"}, {"email": "z@acme.example", "role": "USER"}}},
+		"GET /api/v2/invitations":               nil,
+		"GET /api/v2/invitations/inv_x":         nil,
+		"POST /api/v2/invitations/inv_x/resend": nil,
+		"DELETE /api/v2/invitations/inv_x":      nil,
+		"GET /api/v2/tenant":                    nil,
+		"PATCH /api/v2/tenant":                  {"name": "Acme"},
+		"DELETE /api/v2/tenant":                 {"confirm": "Acme"},
+		"POST /api/v2/tenant/restore":           nil,
+		"GET /api/v2/users":                     nil,
+		"GET /api/v2/users/usr_x":               nil,
+		"PATCH /api/v2/users/usr_x":             {"name": "Ann"},
+		"DELETE /api/v2/users/usr_x":            nil,
+		"DELETE /api/v2/users/usr_x/sessions":   nil,
 	}
+}
+
+// operatorInNeed are requests with a good key that can't be answered without it.
+var operatorInNeed = map[string]m{
+	"POST /api/v2/tenants":        {"name": "Globex", "ownerEmail": "owner@globex.example"},
+	"GET /api/v2/tenants":         nil,
+	"PATCH /api/v2/tenants/tnt_x": {"status": "frozen"},
 }
 
 // answersWithin is promised for every answer.
@@ -97,6 +119,9 @@ func TestDatabaseClosed(t *testing.T) {
 		}
 		d.unavailable(t, "database closed", inNeed(owner.Email), owner.Token(), answersWithin)
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		for route, body := range operatorInNeed {
+			d.send(t, route, body, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(forged)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, "GET /readyz", nil).fails(http.StatusServiceUnavailable, "unavailable")
 		d.answersWithout(t)

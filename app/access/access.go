@@ -71,7 +71,10 @@ const FieldUserAgent = "userAgent"
 type Deed struct {
 	Action doorward.Action
 	On     doorward.Object
-	Write  func(*Tx) error
+	// Look, unless nil, returns the object as it is under the lock on its tenant,
+	// for the second judgement.
+	Look  func(*store.Tx) (doorward.Object, error)
+	Write func(*Tx) error
 }
 
 // Do decides, runs fn in a transaction, records, and commits. It returns the
@@ -81,11 +84,12 @@ type Deed struct {
 // When what has ended isn't known on every node in time, the error is
 // unavailable although it is committed: to be tried again.
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
-	return d.DoAll(ctx, by, Deed{act, on, fn})
+	return d.DoAll(ctx, by, Deed{Action: act, On: on, Write: fn})
 }
 
 // DoAll is Do for several deeds as one: all of them, each with its own decision
-// and record, or none.
+// and record, or none. They are judged before any is done, so that one who gives
+// up a role may do something else with it in the same breath.
 func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
 	at, err := decideAll(by, deeds)
 	if err == nil {
@@ -112,9 +116,15 @@ func decideAll(by doorward.Caller, deeds []Deed) (at Deed, err error) {
 
 // performAll returns the deed that failed and why.
 func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []Deed) (at Deed, err error) {
-	for _, at = range deeds {
-		if err = perform(ctx, tx, by, at.Action, at.On, at.Write); err != nil {
-			return at, err
+	callers := make([]doorward.Caller, len(deeds))
+	for i, d := range deeds {
+		if callers[i], err = decideAgain(ctx, tx, by, d); err != nil {
+			return d, err
+		}
+	}
+	for i, d := range deeds {
+		if err = perform(ctx, tx, callers[i], d); err != nil {
+			return d, err
 		}
 	}
 	return at, nil
@@ -128,27 +138,39 @@ func (d *Door) Settle(ctx context.Context, by doorward.Caller) error {
 	return revoked(by, settled, err)
 }
 
-func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
-	by, err := decideAgain(ctx, tx, by, act, on)
-	if err != nil {
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) error {
+	act := &Tx{Tx: tx, By: by, event: event(by, d.Action, d.On, doorward.Done)}
+	if err := d.Write(act); err != nil || act.idle {
 		return err
 	}
-	act2 := &Tx{Tx: tx, By: by, event: event(by, act, on, doorward.Done)}
-	if err := fn(act2); err != nil || act2.idle {
-		return err
-	}
-	return tx.InsertEvent(ctx, act2.event)
+	return tx.InsertEvent(ctx, act.event)
 }
 
-// decideAgain judges a user by the role that the membership has now.
-func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, act doorward.Action, on doorward.Object) (doorward.Caller, error) {
-	verb, _ := doorward.Lookup(act)
-	if verb.By == doorward.ByProof || on.TenantID == "" {
+// decideAgain judges a user by the role that the membership has now, and the
+// object as it is now.
+func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (doorward.Caller, error) {
+	verb, _ := doorward.Lookup(d.Action)
+	if verb.By == doorward.ByProof || d.On.TenantID == "" {
 		return by, nil
 	}
-	if err := tx.LockTenant(ctx, on.TenantID); err != nil {
+	if err := tx.LockTenant(ctx, d.On.TenantID); err != nil {
 		return by, err
 	}
+	by, err := asNow(ctx, tx, by)
+	if err != nil {
+		return by, err
+	}
+	on := d.On
+	if d.Look != nil {
+		if on, err = d.Look(tx); err != nil {
+			return by, err
+		}
+	}
+	return by, Decide(by, d.Action, on)
+}
+
+// asNow is the caller with the role of now, if the session still is one.
+func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.Kind != doorward.ByUser {
 		return by, nil
 	}
@@ -160,7 +182,7 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, act door
 		return by, err
 	}
 	by.User = now.User
-	return by, Decide(by, act, on)
+	return by, nil
 }
 
 // Require decides without writing anything but a refusal: the gate in front of

@@ -170,6 +170,13 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	if state := inv.StateAt(tx.Now); state != doorward.InvitationPending {
 		return nil, tx.MailFailed(ctx, row.ID, "not sent: the invitation is "+string(state))
 	}
+	late, err := replaced(ctx, tx, inv, row)
+	if err != nil {
+		return nil, err
+	}
+	if late {
+		return nil, tx.MailFailed(ctx, row.ID, "not sent: a newer mail replaces it")
+	}
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {
 		return nil, err
@@ -187,6 +194,17 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
 	}), err
+}
+
+// replaced reports whether the invitation was sent again while the mail waited:
+// its token must not outlive those that were retired then. The lock on the tenant
+// keeps the two apart.
+func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row store.Mail) (bool, error) {
+	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
+		return false, err
+	}
+	newest, err := tx.LastMail(ctx, inv.ID)
+	return newest.After(row.CreatedAt), err
 }
 
 // composeReset finds out only now whether the address has an account. A second

@@ -59,9 +59,20 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 			tx.Nothing()
 			return nil
 		}
-		return tx.EditTenant(ctx, after)
+		return t.replace(ctx, tx, was, after)
 	})
 	return after, err
+}
+
+// replace ends the sessions that are too old by either of the limits, so that
+// none of them comes back when the limit is loosened. One that was idle too long
+// is ended when somebody asks for it, see package session.
+func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.Tenant) error {
+	if err := tx.EditTenant(ctx, is); err != nil {
+		return err
+	}
+	limit := min(t.Limits(was).Absolute, t.Limits(is).Absolute)
+	return tx.DeleteAgedSessions(ctx, is.ID, tx.Now.Add(-limit))
 }
 
 // check returns the domains in canonical form and all that is wrong.

@@ -116,8 +116,9 @@ func endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, erro
 	return doorward.Ended{Sessions: sessions}, tx.ExpireStrandedResets(ctx, id)
 }
 
-// Restore takes the closing of the caller's tenant back. Errors: forbidden,
-// tenant_not_closing when it isn't closing or the hold is over.
+// Restore takes the closing of the caller's tenant back. Sessions that slipped in
+// while it was being closed end now, as all but the caller's do. Errors:
+// forbidden, tenant_not_closing when it isn't closing or the hold is over.
 func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Tenant, error) {
 	var restored doorward.Tenant
 	id := by.User.TenantID
@@ -131,6 +132,9 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Ten
 		}
 		tx.Changed("status", string(was.Status), string(doorward.TenantActive))
 		if _, err := tx.SetTenantStatus(ctx, id, doorward.TenantActive); err != nil {
+			return err
+		}
+		if err := tx.DeleteOtherSessions(ctx, id, by.Session.ID); err != nil {
 			return err
 		}
 		restored, err = tx.Tenant(ctx, id)

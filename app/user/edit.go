@@ -28,19 +28,21 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if err != nil {
 		return target, doorward.Ended{}, err
 	}
-	if err := u.door.Require(ctx, by, doorward.UserManage, object(target)); err != nil {
+	on := object(target)
+	if e.Role != nil {
+		on.Granted = *e.Role
+	}
+	if err := u.door.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return target, doorward.Ended{}, err
 	}
 	if faults := e.faults(); len(faults) > 0 {
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{ctx: ctx, Edit: e}
-	err = u.change(ctx, by, target, r.steps()...)
-	if err != nil {
+	if err := u.change(ctx, by, target, r.steps()...); err != nil {
 		return target, doorward.Ended{}, err
 	}
-	after, err := member(ctx, u.db.Read(), target)
-	return after, r.ended, err
+	return r.after, r.ended, nil
 }
 
 // within returns the member as it is, so that the first judgement is made on
@@ -69,12 +71,13 @@ func (e Edit) faults() []doorward.FieldError {
 // editing is an Edit while it is being made.
 type editing struct {
 	Edit
-	ctx     context.Context
-	checked bool
-	ended   doorward.Ended
+	ctx   context.Context
+	after doorward.User
+	ended doorward.Ended
 }
 
-// steps has one at least, so that an edit of nothing is judged as well.
+// steps begin and end with one that changes nothing, so that an edit of nothing
+// is judged as well.
 func (r *editing) steps() []step {
 	steps := []step{{doorward.UserManage, "", r.begin}}
 	if r.Role != nil {
@@ -90,7 +93,7 @@ func (r *editing) steps() []step {
 	if r.Name != nil {
 		steps = append(steps, step{doorward.UserRename, "", r.rename})
 	}
-	return steps
+	return append(steps, step{doorward.UserManage, "", r.finish})
 }
 
 // begin compares the version, and records nothing of its own.
@@ -100,6 +103,13 @@ func (r *editing) begin(tx *access.Tx, now doorward.User) error {
 	if len(r.Versions) > 0 && !slices.Contains(r.Versions, now.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
 	}
+	return nil
+}
+
+// finish sees the member as the edit has left it.
+func (r *editing) finish(tx *access.Tx, now doorward.User) error {
+	tx.Nothing()
+	r.after = now
 	return nil
 }
 

@@ -143,25 +143,27 @@ type step struct {
 	write  func(tx *access.Tx, now doorward.User) error
 }
 
-// change runs the steps as one, each judged under the lock on the tenant by the
-// role that the member holds then.
+// change runs the steps as one. All are judged under the lock on the tenant, by
+// the role that the member holds before the first.
 func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) error {
 	var deeds []access.Deed
 	for _, s := range steps {
 		on := object(target)
 		on.Granted = s.grants
-		deeds = append(deeds, access.Deed{Action: s.action, On: on, Write: func(tx *access.Tx) error {
+		look := func(tx *store.Tx) (doorward.Object, error) {
+			now, err := member(ctx, tx.Reader, target)
+			on := on
+			on.Held = now.Role
+			return on, err
+		}
+		write := func(tx *access.Tx) error {
 			now, err := member(ctx, tx.Reader, target)
 			if err != nil {
 				return err
 			}
-			on := on
-			on.Held = now.Role
-			if err := access.Decide(tx.By, s.action, on); err != nil {
-				return err
-			}
 			return s.write(tx, now)
-		}})
+		}
+		deeds = append(deeds, access.Deed{Action: s.action, On: on, Look: look, Write: write})
 	}
 	return u.door.DoAll(ctx, by, deeds...)
 }

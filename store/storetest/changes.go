@@ -38,8 +38,8 @@ func changes(w *world) {
 
 	tells([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
 	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { ok(w, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
-	tells(nil, func(tx *store.Tx) { same(w, int64(0))(tx.DeleteOldestSessions(ctx, ann.ID, "", 2)) })
-	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, "", 1)) })
+	tells(nil, func(tx *store.Tx) { same(w, int64(0))(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)) })
+	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)) })
 	left := []doorward.Session{s, old}[slices.Index([]string{s.ID, old.ID}, w.live(s, old)[0])]
 	tells([]store.Change{about(store.ChangeSession, left)}, func(tx *store.Tx) {
 		no(w)(tx.DeleteSession(ctx, "ses_none"))
@@ -56,6 +56,9 @@ func changes(w *world) {
 	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteMemberSessions(ctx, acme.ID, ann.ID)) })
 	w.session(ann)
 	tells([]store.Change{tenant}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteTenantSessions(ctx, acme.ID)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, acme)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.DeleteOtherSessions(ctx, acme.ID, "")) })
 	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 

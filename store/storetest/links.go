@@ -115,6 +115,112 @@ func endOfInvitations(w *world) {
 	}
 }
 
+func invitationsSentAgain(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
+	i, other := w.invitation(acme, "bob@acme.example"), w.invitation(acme, "cat@acme.example")
+	none(w)(w.Read().LastMail(ctx, i.ID))
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.InsertLinkToken(ctx, []byte("old"), i.ID))
+		ok(w, tx.InsertLinkToken(ctx, []byte("other"), other.ID))
+		ok(w, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
+	})
+	w.clock.move(time.Minute)
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
+		ok(w, tx.RetireTokens(ctx, i.ID))
+		ok(w, tx.InsertLinkToken(ctx, []byte("new"), i.ID))
+	})
+	same(w, w.clock.read())(w.Read().LastMail(ctx, i.ID))
+	yes(w)(w.Read().TokenRetired(ctx, []byte("old")))
+	no(w)(w.Read().TokenRetired(ctx, []byte("new")))
+	no(w)(w.Read().TokenRetired(ctx, []byte("other")))
+	no(w)(w.Read().TokenRetired(ctx, []byte("none")))
+
+	until := noon.Add(3 * day)
+	w.clock.move(day - time.Minute - time.Microsecond)
+	w.write(func(tx *store.Tx) { yes(w)(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in the last microsecond
+	i.InvitedBy, i.ExpiresAt = ann.ID, until
+	same(w, i)(w.Read().InvitationByToken(ctx, []byte("old")))
+	same(w, i)(w.Read().InvitationByToken(ctx, []byte("new")))
+	w.clock.move(time.Microsecond)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.RenewInvitation(ctx, other.ID, ann.ID, until))
+		no(w)(tx.RenewInvitation(ctx, "inv_none", ann.ID, until))
+		no(w)(tx.RevokeInvitation(ctx, other.ID))
+		no(w)(tx.RevokeInvitation(ctx, "inv_none"))
+		yes(w)(tx.RevokeInvitation(ctx, i.ID))
+		no(w)(tx.RevokeInvitation(ctx, i.ID))
+		no(w)(tx.RenewInvitation(ctx, i.ID, "", until))
+		no(w)(tx.AcceptInvitation(ctx, i.ID))
+	})
+	i.State, i.RevokedAt = doorward.InvitationRevoked, at(w.clock.read())
+	same(w, i)(w.Read().Invitation(ctx, i.ID))
+	same(w, other)(w.Read().Invitation(ctx, other.ID))
+}
+
+func statesOfInvitations(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	over, again := w.invitation(acme, "over@acme.example"), w.invitation(acme, "again@acme.example")
+	w.clock.move(time.Second)
+	open, taken, gone := w.invitation(acme, "open@acme.example"), w.invitation(acme, "taken@acme.example"), w.invitation(acme, "gone@acme.example")
+	w.clock.move(day - time.Second) // on the stroke of the first two's end
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.AcceptInvitation(ctx, taken.ID))
+		yes(w)(tx.RevokeInvitation(ctx, gone.ID))
+		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, again.Email)) // stored as expired, the other one isn't
+	})
+	for state, want := range map[doorward.InvitationState][]string{
+		doorward.InvitationPending: {open.ID}, doorward.InvitationAccepted: {taken.ID}, doorward.InvitationRevoked: {gone.ID},
+		doorward.InvitationExpired: {again.ID, over.ID}, "": {gone.ID, taken.ID, open.ID, again.ID, over.ID}, "NONE": nil,
+	} {
+		page, err := w.Read().InvitationPage(ctx, acme.ID, state, w.clock.read(), doorward.Window{Limit: 9})
+		ok(w, err)
+		var ids []string
+		for _, i := range page.Items {
+			ids = append(ids, i.ID)
+		}
+		same(w, want)(ids, nil)
+	}
+}
+
+// strandedResets: with a tenant that nobody can sign in to go the resets of its
+// people, but for those who can sign in elsewhere.
+func strandedResets(w *world) {
+	ctx := w.Context()
+	acme, zeta, ice := w.tenant("Acme"), w.tenant("Zeta"), w.tenant("Ice")
+	resetOf := func(a doorward.Account) string {
+		r := store.Reset{ID: w.id("rst_"), UserID: a.ID, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(time.Hour)}
+		w.write(func(tx *store.Tx) { ok(w, tx.InsertReset(ctx, r)) })
+		return r.ID
+	}
+	only, both, barred, frozen, stranger := w.account("only@x.example"), w.account("both@x.example"), w.account("barred@x.example"), w.account("frozen@x.example"), w.account("stranger@x.example")
+	for _, a := range []doorward.Account{only, both, barred, frozen} {
+		w.join(acme, a, doorward.RoleUser)
+	}
+	for _, a := range []doorward.Account{both, barred, stranger} {
+		w.join(zeta, a, doorward.RoleUser)
+	}
+	w.join(ice, frozen, doorward.RoleUser)
+	var open []string
+	for _, a := range []doorward.Account{only, both, barred, frozen, stranger} {
+		open = append(open, resetOf(a))
+	}
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.SetUserStatus(ctx, zeta.ID, barred.ID, doorward.UserSuspended))
+		yes(w)(tx.SetTenantStatus(ctx, ice.ID, doorward.TenantFrozen))
+		yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing))
+		ok(w, tx.ExpireStrandedResets(ctx, acme.ID))
+		no(w)(tx.UseReset(ctx, open[0]))
+		yes(w)(tx.UseReset(ctx, open[1]))
+		no(w)(tx.UseReset(ctx, open[2]))
+		no(w)(tx.UseReset(ctx, open[3]))
+		yes(w)(tx.UseReset(ctx, open[4]))
+	})
+}
+
 func resets(w *world) {
 	ctx := w.Context()
 	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")

@@ -1,6 +1,11 @@
 package storetest
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -25,6 +30,110 @@ func tenants(w *world) {
 	})
 	acme.Status = doorward.TenantFrozen
 	same(w, []doorward.Tenant{acme, zeta})(w.Read().Tenants(ctx))
+}
+
+func settingsOfTenants(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	edited := acme
+	edited.Name = "Acme Ltd"
+	edited.Settings = doorward.TenantSettings{
+		SessionIdle: 90 * time.Second, SessionAbsolute: time.Hour, InvitationDays: 3, AllowedDomains: []string{"acme.example", "xn--bcher-kva.example"},
+	}
+	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, edited)) })
+	same(w, edited)(w.Read().Tenant(ctx, acme.ID))
+	same(w, zeta)(w.Read().Tenant(ctx, zeta.ID))
+	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, acme)) })
+	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+
+	closed := w.clock.move(time.Second)
+	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
+	acme.Status, acme.ClosedAt = doorward.TenantClosing, at(closed)
+	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+	w.clock.move(time.Second)
+	w.write(func(tx *store.Tx) { no(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
+	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantActive)) })
+	acme.Status, acme.ClosedAt = doorward.TenantActive, nil
+	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+}
+
+// pages follows a list page by page, so many rows at a time, and returns all
+// that it shows.
+func pages[T any](w *world, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+	w.Helper()
+	for at := (doorward.Position{}); ; {
+		page, err := ask(doorward.Window{After: at, Limit: limit})
+		ok(w, err)
+		if len(page.Items) > limit || page.Next != nil && len(page.Items) < limit {
+			w.Fatalf("a page of %d has %d rows", limit, len(page.Items))
+		}
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			return all
+		}
+		at = *page.Next
+	}
+}
+
+func pagesOfLists(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta") // of one instant
+	var people []doorward.User
+	var offers []doorward.Invitation
+	for i := range 5 {
+		if i == 3 {
+			w.clock.move(time.Second)
+		}
+		people = append(people, w.member(acme, fmt.Sprintf("p%d@acme.example", i), doorward.RoleUser))
+		offers = append(offers, w.invitation(acme, fmt.Sprintf("i%d@acme.example", i)))
+	}
+	w.member(zeta, "zoe@zeta.example", doorward.RoleUser)
+	w.invitation(zeta, "zoe@zeta.example")
+	slices.SortStableFunc(offers, func(a, b doorward.Invitation) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+	})
+	for limit := 1; limit <= 6; limit++ {
+		same(w, []doorward.Tenant{acme, zeta})(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
+			return w.Read().TenantPage(ctx, p)
+		}), nil)
+		same(w, people)(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.User], error) {
+			return w.Read().UserPage(ctx, acme.ID, store.UserFilter{}, p)
+		}), nil)
+		same(w, offers)(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
+			return w.Read().InvitationPage(ctx, acme.ID, "", w.clock.read(), p)
+		}), nil)
+	}
+	same(w, doorward.Page[doorward.User]{})(w.Read().UserPage(ctx, "tnt_none", store.UserFilter{}, doorward.Window{Limit: 9}))
+}
+
+func filtersOfLists(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	ann := w.join(acme, w.account("ann@acme.example"), doorward.RoleOwner)
+	bob := w.join(acme, w.account("bob_100%@acme.example"), doorward.RoleUser)
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.RenameUser(ctx, ann, "ÄNNE O\u0308sterreich")) // the second in two code points
+		ok(w, tx.RenameUser(ctx, bob, ""))
+		yes(w)(tx.SetUserStatus(ctx, acme.ID, bob.ID, doorward.UserSuspended))
+	})
+	ann.Name, bob.Name, bob.Status = "ÄNNE O\u0308sterreich", "", doorward.UserSuspended
+	for _, c := range []struct {
+		f    store.UserFilter
+		want []doorward.User
+	}{
+		{store.UserFilter{}, []doorward.User{ann, bob}},
+		{store.UserFilter{Role: doorward.RoleOwner}, []doorward.User{ann}},
+		{store.UserFilter{Status: doorward.UserSuspended}, []doorward.User{bob}},
+		{store.UserFilter{Role: doorward.RoleOwner, Status: doorward.UserSuspended}, nil},
+		{store.UserFilter{Text: "änne Ö"}, []doorward.User{ann}},
+		{store.UserFilter{Text: "ACME"}, []doorward.User{ann, bob}},
+		{store.UserFilter{Text: "%"}, []doorward.User{bob}},
+		{store.UserFilter{Text: "_"}, []doorward.User{bob}},
+		{store.UserFilter{Text: "*"}, nil},
+	} {
+		same(w, doorward.Page[doorward.User]{Items: c.want})(w.Read().UserPage(ctx, acme.ID, c.f, doorward.Window{Limit: 9}))
+	}
 }
 
 func accounts(w *world) {
@@ -127,6 +236,24 @@ func operatorKeys(w *world) {
 	same(w, k)(w.Read().OperatorKey(ctx, []byte{0, 1, 255}))
 	none(w)(w.Read().OperatorKey(ctx, []byte{0, 1}))
 	none(w)(w.Read().OperatorKey(ctx, nil))
+}
+
+func sharedSecrets(w *world) {
+	ctx := w.Context()
+	none(w)(w.Read().SharedSecret(ctx, "cursors"))
+	got := make([][]byte, 8)
+	errs := together(len(got), func(i int) error {
+		return w.try(ctx, func(tx *store.Tx) (err error) {
+			got[i], err = tx.MakeSharedSecret(ctx, "cursors", []byte{0, byte(i)})
+			return err
+		})
+	})
+	ok(w, errors.Join(errs...))
+	for _, secret := range got {
+		same(w, got[0])(secret, nil)
+	}
+	same(w, got[0])(w.Read().SharedSecret(ctx, "cursors"))
+	none(w)(w.Read().SharedSecret(ctx, "Cursors"))
 }
 
 func devices(w *world) {

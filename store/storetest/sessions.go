@@ -105,6 +105,27 @@ func endOfSessions(w *world) {
 	same(w, []string{s6.ID})(w.live(all...), nil)
 }
 
+// settingsOfSessions: a session knows what its tenant has tightened, and a tenant
+// can end those that are too old, or all but one.
+func settingsOfSessions(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	ann, zoe := w.member(acme, "ann@acme.example", doorward.RoleOwner), w.member(zeta, "zoe@zeta.example", doorward.RoleOwner)
+	old, elsewhere := w.session(ann), w.session(zoe)
+	w.clock.move(time.Microsecond)
+	young, other := w.session(ann), w.session(ann)
+	acme.Settings = doorward.TenantSettings{SessionIdle: time.Minute, AllowedDomains: []string{"acme.example"}}
+	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, acme)) })
+	young.Tenant = acme.Settings
+	same(w, store.Credential{Session: young, User: ann})(w.Read().Session(ctx, young.ID))
+	same(w, store.Credential{Session: elsewhere, User: zoe})(w.Read().Session(ctx, elsewhere.ID))
+
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
+	same(w, []string{elsewhere.ID, young.ID, other.ID})(w.live(old, elsewhere, young, other), nil)
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOtherSessions(ctx, acme.ID, other.ID)) })
+	same(w, []string{elsewhere.ID, other.ID})(w.live(elsewhere, young, other), nil)
+}
+
 func limitsOfSessions(w *world) {
 	ctx := w.Context()
 	acme := w.tenant("Acme")
@@ -144,7 +165,7 @@ func limitsOfSessions(w *world) {
 	same(w, ids(2, 4, 5))(w.live(all...), nil)
 	w.write(func(tx *store.Tx) {
 		same(w, int64(1))(tx.DeleteOverdueSessions(ctx, noon.Add(time.Minute), noon))
-		same(w, int64(2))(tx.DeleteOverdueSessions(ctx, noon, noon.Add(2*time.Minute)))
+		same(w, int64(2))(tx.DeleteOverdueSessions(ctx, noon, noon.Add(3*time.Minute)))
 	})
 	same(w, ids())(w.live(all...), nil)
 }

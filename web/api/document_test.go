@@ -66,6 +66,7 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 	session, none := map[string][]string{"session": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
 		front.Public().Name(): {none}, front.Optional().Name(): {session, none}, front.SignedIn().Name(): {session},
+		front.OperatorOnly().Name(): {{"operator": {}}},
 	}
 	ids := map[string]bool{}
 	for _, r := range api.Routes(nil) {

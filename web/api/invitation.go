@@ -107,19 +107,28 @@ const maxBulk = 100
 
 var docInviteBulk = front.Doc{
 	ID: "inviteBulk", Tag: "Invitations", Summary: "Invite several people",
-	Description: "1 to 100. Each row is an invitation of its own, with the answer that it would have got alone; a fault of form in any row is 400 for all.",
+	Description: "1 to 100. Each row is an invitation of its own, with the answer that it would have got alone; a fault of form in any row is 400 for all. When the database fails before any of them is invited, the whole is 503; later, it is the answer of the rows left over.",
 }
 
 func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulkAnswer, error) {
 	if len(in.Invitations) < 1 || len(in.Invitations) > maxBulk {
 		return bulkAnswer{}, doorward.Invalid("/invitations", "out_of_range", "Send 1 to 100 invitations.")
 	}
-	out := bulkAnswer{Items: make([]bulkRow, 0, len(in.Invitations))}
+	out, written := bulkAnswer{Items: make([]bulkRow, 0, len(in.Invitations))}, false
 	for _, row := range in.Invitations {
 		inv, err := a.app.Invitations.Send(ctx, c.Caller, row.offer())
+		if !written && ofNoRow(err) {
+			return bulkAnswer{}, err
+		}
+		written = written || err == nil
 		out.Items = append(out.Items, answerRow(c, inv, err))
 	}
 	return out, nil
+}
+
+// ofNoRow reports whether the error has nothing to do with what was asked for.
+func ofNoRow(err error) bool {
+	return doorward.HasCode(err, doorward.CodeUnavailable) || doorward.HasCode(err, doorward.CodeUnauthenticated)
 }
 
 func answerRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {

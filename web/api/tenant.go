@@ -11,7 +11,7 @@ import (
 
 type tenantView struct {
 	ID          string                `json:"id" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae"`
-	Name        string                `json:"name"`
+	Name        string                `json:"name" example:"Acme"`
 	Status      doorward.TenantStatus `json:"status" enum:"active,frozen,closing"`
 	CreatedAt   time.Time             `json:"createdAt"`
 	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"While it is closing: when its data is destroyed"`
@@ -21,10 +21,10 @@ type tenantView struct {
 // settingsView are the settings in force: those of the tenant, or else of the
 // installation.
 type settingsView struct {
-	SessionIdleMinutes     int64    `json:"sessionIdleMinutes"`
-	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes"`
-	InvitationDays         int      `json:"invitationDays" doc:"The most that an invitation may be valid for"`
-	AllowedEmailDomains    []string `json:"allowedEmailDomains" doc:"Of addresses that may be invited; empty: all"`
+	SessionIdleMinutes     int64    `json:"sessionIdleMinutes" example:"30"`
+	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes" example:"720"`
+	InvitationDays         int      `json:"invitationDays" example:"14" doc:"The most that an invitation may be valid for"`
+	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Of addresses that may be invited; empty: all"`
 }
 
 func (a *api) viewTenant(t doorward.Tenant) tenantView {
@@ -59,14 +59,14 @@ func (a *api) tenant(ctx context.Context, c *front.Call, _ front.None) (tenantVi
 }
 
 type settingsInput struct {
-	SessionIdleMinutes     *front.Int `json:"sessionIdleMinutes,omitempty" minimum:"1"`
-	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1"`
-	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30"`
-	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" doc:"Empty: all"`
+	SessionIdleMinutes     *front.Int `json:"sessionIdleMinutes,omitempty" minimum:"1" example:"30"`
+	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1" example:"720"`
+	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30" example:"14"`
+	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all"`
 }
 
 type editTenantInput struct {
-	Name     *string        `json:"name,omitempty" doc:"At most 100 characters"`
+	Name     *string        `json:"name,omitempty" example:"Acme" doc:"At most 100 characters"`
 	Settings *settingsInput `json:"settings,omitempty" doc:"What is left out stays. A tenant can be stricter than the installation, not laxer"`
 }
 
@@ -98,7 +98,7 @@ type endedTenant struct {
 }
 
 type closeInput struct {
-	Confirm string `json:"confirm" doc:"The name of the tenant, letter for letter"`
+	Confirm string `json:"confirm" example:"Acme Limited" doc:"The name of the tenant, letter for letter"`
 }
 
 var docCloseTenant = front.Doc{
@@ -193,6 +193,9 @@ var docTenantStatus = front.Doc{
 func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (endedTenant, error) {
 	id, err := c.ID("id", doorward.PrefixTenant)
 	if err != nil {
+		return endedTenant{}, err
+	}
+	if _, err := a.app.Tenants.Get(ctx, id); err != nil {
 		return endedTenant{}, err
 	}
 	var counts doorward.Ended

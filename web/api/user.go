@@ -75,8 +75,11 @@ func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User
 		return front.User{}, err
 	}
 	u, err := a.app.Users.Get(ctx, c.Caller, target.ID)
+	if err != nil {
+		return front.User{}, err
+	}
 	c.SetVersion(u.Version())
-	return front.ViewUser(u), err
+	return front.ViewUser(u), nil
 }
 
 // member is the user of the path, in the caller's tenant.

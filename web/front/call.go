@@ -18,6 +18,7 @@ type Call struct {
 	W      http.ResponseWriter
 	R      *http.Request
 	site   *Site
+	query  []Parameter // those that the route knows
 }
 
 // Site is the site that the request came to.

@@ -124,7 +124,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
-	c := &Call{W: w, R: r, site: s}
+	c := &Call{W: w, R: r, site: s, query: route.Doc.Query}
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward"
 )
@@ -20,12 +21,15 @@ const (
 )
 
 // Filter returns a query parameter, empty when it is absent. One that is there
-// twice says nothing certain and is refused.
+// twice says nothing certain, one that is no text can be in no row, and both are
+// refused.
 func (c *Call) Filter(name string) (string, error) {
 	values := c.R.URL.Query()[name]
 	switch {
 	case len(values) > 1:
 		return "", badParameter(name, "invalid", "Send this parameter once.")
+	case len(values) == 1 && (!utf8.ValidString(values[0]) || strings.Contains(values[0], "\x00")):
+		return "", badParameter(name, "invalid", "Send text in UTF-8, without NUL.")
 	case len(values) == 1:
 		return values[0], nil
 	}
@@ -103,25 +107,29 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	mac := hmac.New(sha256.New, key)
-	for _, part := range []string{c.R.URL.Path, c.Caller.User.TenantID, filters(c.R.URL.Query()), string(text)} {
+	for _, part := range []string{c.R.URL.Path, c.Caller.User.TenantID, c.filters(), string(text)} {
 		_ = binary.Write(mac, binary.BigEndian, int64(len(part))) // a hash doesn't fail
 		mac.Write([]byte(part))
 	}
 	return mac.Sum(nil)[:signatureSize], nil
 }
 
-// filters is the query in one order, without what differs from page to page.
-func filters(q url.Values) string {
-	q.Del("limit")
-	q.Del("cursor")
-	return q.Encode()
+// filters are the parameters of the route in one order: without what differs
+// from page to page, and what nobody knows.
+func (c *Call) filters() string {
+	sent, known := c.R.URL.Query(), url.Values{}
+	for _, p := range c.query {
+		known.Set(p.Name, sent.Get(p.Name))
+	}
+	return known.Encode()
 }
 
 // SetVersion tells the client what to send as If-Match with a change.
 func (c *Call) SetVersion(version string) { c.W.Header().Set("ETag", `"`+version+`"`) }
 
 // Versions are those that a change is made on by If-Match (RFC 9110, section
-// 13.1.1): none when the header is absent or a star. A weak one matches nothing.
+// 13.1.1): none when the header is absent or a star. A weak one, or one without
+// quotes, matches nothing.
 func (c *Call) Versions() []string {
 	var all []string
 	for _, line := range c.R.Header.Values("If-Match") {
@@ -130,7 +138,12 @@ func (c *Call) Versions() []string {
 			if tag == "*" {
 				return nil
 			}
-			all = append(all, strings.TrimSuffix(strings.TrimPrefix(tag, `"`), `"`))
+			version, opened := strings.CutPrefix(tag, `"`)
+			version, closed := strings.CutSuffix(version, `"`)
+			if !opened || !closed {
+				version = "" // nothing has it
+			}
+			all = append(all, version)
 		}
 	}
 	return all

@@ -142,9 +142,9 @@ func TestEveryCodeHasAPage(t *testing.T) {
 func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for code, want := range map[string]string{
-		"last_owner":         "/docs#leaveTenant",
-		"account_exists":     "/docs#completeRegistration",
-		"invitation_pending": "/docs#invite",
+		"reset_not_found": "/docs#resetPassword",
+		"account_exists":  "/docs#completeRegistration",
+		"resend_too_soon": "/docs#resendInvitation",
 	} {
 		var got []string
 		for a := range elements(find(page(t, server.URL+"/problems/"+code), "main"), "a") {

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"os/exec"
@@ -202,8 +203,10 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 // the reference only.
 var understood = map[string]string{
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
-	"invite": "already_member", "changePassword": "validation_failed",
-	"leaveTenant": "not_found", "switchTenant": "not_found", "endSession": "not_found",
+	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
+	"leaveTenant": "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found",
+	"getUser": "not_found", "editUser": "not_found", "removeUser": "not_found", "signOutUser": "not_found",
+	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 
 // curl makes the request that the command line asks for.
@@ -216,7 +219,7 @@ func curl(t *testing.T, command string, env ...string) *http.Request {
 		t.Fatalf("%v in %s", err, command)
 	}
 	args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	method, address, body, header := http.MethodGet, "", "", http.Header{}
+	method, address, body, header := "", "", "", http.Header{}
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
 		case "-X":
@@ -231,12 +234,12 @@ func curl(t *testing.T, command string, env ...string) *http.Request {
 			header.Set("Cookie", args[i])
 		case "-d":
 			i++
-			method, body = http.MethodPost, args[i]
+			method, body = cmp.Or(method, http.MethodPost), args[i]
 		default:
 			address = args[i]
 		}
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), cmp.Or(method, http.MethodGet), address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

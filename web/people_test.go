@@ -1,0 +1,554 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// page sends a request for a page of a list and returns a member of its items,
+// and the cursor of the next page.
+func (d *door) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
+	t.Helper()
+	a := d.send(t, "GET "+path, nil, opts...).ok(http.StatusOK)
+	items, isList := a.at("items").([]any)
+	if !isList {
+		t.Fatalf("%s has no items: %s", path, a.body)
+	}
+	for _, item := range items {
+		value, _ := item.(m)[name].(string)
+		values = append(values, value)
+	}
+	return values, a.text("nextCursor")
+}
+
+// whole follows a list to its end, page by page, and runs between before each
+// page but the first.
+func (d *door) whole(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
+	t.Helper()
+	for cursor, n := "", 1; ; n++ {
+		page, next := d.page(t, fmt.Sprintf("%s?limit=%d&cursor=%s", path, limit, cursor), name, opts...)
+		if len(page) > limit || next != "" && len(page) < limit {
+			t.Fatalf("page %d of %s has %d rows, with the limit %d and the cursor %q", n, path, len(page), limit, next)
+		}
+		values = append(values, page...)
+		if next == "" {
+			return values
+		}
+		cursor = next
+		between(n)
+	}
+}
+
+func (d *door) patchUser(t *testing.T, by *doorwardtest.Person, id string, body any, opts ...opt) answer {
+	t.Helper()
+	return d.send(t, "PATCH /api/v2/users/"+id, body, append(opts, as(by.Token()))...)
+}
+
+func (d *door) getUser(t *testing.T, by *doorwardtest.Person, id string) answer {
+	t.Helper()
+	return d.send(t, "GET /api/v2/users/"+id, nil, as(by.Token()))
+}
+
+func TestListUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		d.Tenant("Globex").Join("else@globex.example", "USER")
+		ann := acme.Join("ann@acme.example", "VIEWER")
+		a := d.send(t, "GET /api/v2/users", nil, as(ann.Token())).ok(http.StatusOK).names("", "items")
+		items, _ := a.at("items").([]any)
+		if len(items) != 2 || items[0].(m)["id"] != acme.Owner.ID || items[1].(m)["id"] != ann.ID {
+			t.Fatalf("the people are %s", a.body)
+		}
+		want := m{"id": ann.ID, "email": ann.Email, "name": "", "role": "VIEWER", "status": "active"}
+		got := items[1].(m)
+		for _, instant := range []string{"createdAt", "lastLoginAt"} {
+			if got[instant] == nil {
+				t.Errorf("no %s in %v", instant, got)
+			}
+			delete(got, instant)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a person in the list:\n%s", diff)
+		}
+		one := d.getUser(t, ann, acme.Owner.ID).ok(http.StatusOK).is("email", acme.Owner.Email).is("tenantName", "Acme")
+		one.names("", "id", "email", "name", "role", "status", "tenantId", "tenantName", "permissions", "createdAt", "lastLoginAt")
+	})
+}
+
+func TestUsersAreFiltered(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		people := map[string]*doorwardtest.Person{"owner": acme.Owner}
+		for email, role := range map[string]string{"aenne@acme.example": "ADMIN", "bob+x@else.example": "USER", "zoe_100@else.example": "USER"} {
+			people[email[:3]] = acme.Join(email, role)
+		}
+		d.patchUser(t, acme.Owner, people["aen"].ID, m{"name": "ÄNNE Strauß"}).ok(http.StatusOK)
+		d.patchUser(t, acme.Owner, people["bob"].ID, m{"name": "Bo\u0308b", "status": "suspended"}).ok(http.StatusOK)
+		for query, want := range map[string][]string{
+			"":                           {"owner", "aen", "bob", "zoe"},
+			"role=USER":                  {"bob", "zoe"},
+			"role=VIEWER":                nil,
+			"status=suspended":           {"bob"},
+			"status=active&role=USER":    {"zoe"},
+			"q=":                         {"owner", "aen", "bob", "zoe"},
+			"q=änne":                     {"aen"},
+			"q=ÄNNE+strau":               {"aen"},
+			"q=BöB":                      {"bob"},
+			"q=bo\u0308B":                {"bob"},
+			"q=ELSE":                     {"bob", "zoe"},
+			"q=%2Bx@":                    {"bob"},
+			"q=_":                        {"zoe"},
+			"q=%25":                      nil,
+			"q=else.example&status=none": {"!"},
+			"role=owner":                 {"!"},
+			"role=USER&role=ADMIN":       {"!"},
+			"q=%00":                      {"!"},
+			"q=%FF":                      {"!"},
+			"unknown=1&role=ADMIN":       {"aen"},
+		} {
+			if slices.Contains(want, "!") {
+				d.send(t, "GET /api/v2/users?"+query, nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
+				continue
+			}
+			var wanted []string
+			for _, name := range want {
+				wanted = append(wanted, people[name].ID)
+			}
+			got, _ := d.page(t, "/api/v2/users?"+query, "id", as(acme.Owner.Token()))
+			slices.Sort(got)
+			slices.Sort(wanted)
+			if !slices.Equal(got, wanted) {
+				t.Errorf("%s: %q, want %q", query, got, want)
+			}
+		}
+	})
+}
+
+// However long the pages are: nobody is shown twice, and nobody is missing who
+// was there all along, while people join and leave.
+func TestPagesStayWholeWhilePeopleComeAndGo(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		stay := []string{acme.Owner.ID}
+		var leave []*doorwardtest.Person
+		for i := range 6 {
+			p := acme.Join(fmt.Sprintf("p%d@acme.example", i), "VIEWER")
+			if i%2 == 0 {
+				leave = append(leave, p)
+			} else {
+				stay = append(stay, p.ID)
+			}
+		}
+		for _, limit := range []int{1, 2, 3, 7, 200} {
+			got := d.whole(t, "/api/v2/users", "id", limit, func(page int) {
+				if len(leave) > 0 && page == 1 {
+					d.send(t, "DELETE /api/v2/users/"+leave[0].ID, nil, owner).ok(http.StatusOK)
+					leave = leave[1:]
+					acme.Join(fmt.Sprintf("late%d@acme.example", limit), "VIEWER")
+				}
+			}, owner)
+			for _, id := range stay {
+				if !slices.Contains(got, id) {
+					t.Errorf("limit %d: %s is missing", limit, id)
+				}
+			}
+			if slices.Sort(got); len(slices.Compact(got)) != len(got) {
+				t.Errorf("limit %d: somebody is shown twice in %q", limit, got)
+			}
+		}
+	})
+}
+
+func TestLimitsOfPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, key := d.Tenant("Acme"), d.operatorKey(t)
+		for path, who := range map[string]opt{
+			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
+		} {
+			for limit, code := range map[string]string{
+				"0": "out_of_range", "201": "out_of_range", "-1": "out_of_range", "x": "invalid", "1.5": "invalid", "1&limit=2": "invalid", "%00": "invalid",
+			} {
+				a := d.send(t, "GET "+path+"?limit="+limit, nil, who).fails(http.StatusUnprocessableEntity, "validation_failed")
+				fault := a.at("errors").([]any)[0].(m)
+				if fault["parameter"] != "limit" || fault["code"] != code || fault["pointer"] != nil {
+					t.Errorf("%s: %v, want %s", a.route, fault, code)
+				}
+			}
+			for _, limit := range []string{"1", "200", ""} {
+				d.send(t, "GET "+path+"?limit="+limit, nil, who).ok(http.StatusOK)
+			}
+		}
+	})
+}
+
+// A cursor is good for the list that gave it, filtered as it was, and nothing
+// else; how many rows are asked for, and what nobody knows, may change.
+func TestCursorsAreBoundToTheirList(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex, key := d.Tenant("Acme"), d.Tenant("Globex"), d.operatorKey(t)
+		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
+			admin := tenant.Join("admin@"+strings.ToLower(tenant.Name)+".example", "ADMIN")
+			d.patchUser(t, tenant.Owner, admin.ID, m{"name": "Admin"}).ok(http.StatusOK)
+			for i := range 2 {
+				d.send(t, invitePath, m{"email": fmt.Sprintf("i%d@x.example", i), "role": "USER"}, as(tenant.Owner.Token())).ok(http.StatusCreated)
+			}
+		}
+		owner, stranger := as(acme.Owner.Token()), as(globex.Owner.Token())
+		_, cursor := d.page(t, "/api/v2/users?limit=1&status=active", "id", owner)
+		refused := func(path, cursor string, who opt) {
+			t.Helper()
+			d.send(t, "GET "+path+url.QueryEscape(cursor), nil, who).fails(http.StatusBadRequest, "invalid_cursor")
+		}
+		for _, good := range []string{"limit=1&status=active", "status=active&limit=200", "status=active&_=1", "q=&status=active&role="} {
+			if ids, _ := d.page(t, "/api/v2/users?"+good+"&cursor="+cursor, "id", owner); len(ids) != 1 {
+				t.Errorf("%s goes on with %q", good, ids)
+			}
+		}
+		refused("/api/v2/users?status=active&cursor=", cursor, stranger)
+		for _, other := range []string{"/api/v2/users?", "/api/v2/users?status=suspended&", "/api/v2/users?status=active&role=ADMIN&", "/api/v2/users?status=active&q=a&", "/api/v2/invitations?status=PENDING&", "/api/v2/invitations?"} {
+			refused(other+"cursor=", cursor, owner)
+		}
+		refused("/api/v2/tenants?cursor=", cursor, bearer(key))
+		for i := range len(cursor) {
+			other := "A"
+			if cursor[i] == 'A' {
+				other = "B"
+			}
+			refused("/api/v2/users?status=active&cursor=", cursor[:i]+other+cursor[i+1:], owner)
+		}
+		for _, none := range []string{"x", cursor + "A", cursor[:20], "=", "\x00", strings.Repeat("A", 22), cursor + "="} {
+			if none != "\x00" {
+				refused("/api/v2/users?status=active&cursor=", none, owner)
+			}
+		}
+		_, tenants := d.page(t, "/api/v2/tenants?limit=1", "id", bearer(key))
+		refused("/api/v2/users?cursor=", tenants, owner)
+		refused("/api/v2/tenants?cursor=", tenants[:len(tenants)-1], bearer(key))
+	})
+}
+
+// An edit happens whole or not at all.
+func TestEditUser(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.invite(t, acme.Join("admin@acme.example", "ADMIN"), "sent@x.example", "USER")
+		none := m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0}
+		edit := func(body m) answer { t.Helper(); return d.patchUser(t, acme.Owner, ann.ID, body) }
+		ended := func(a answer, want m) {
+			t.Helper()
+			if diff := cmp.Diff(want, a.at("ended")); diff != "" {
+				t.Errorf("%s %s has ended:\n%s", a.route, a.sent, diff)
+			}
+		}
+		ended(edit(m{}).ok(http.StatusOK).is("user.role", "USER"), none)
+		a := edit(m{"role": "ADMIN"}).ok(http.StatusOK).is("user.role", "ADMIN").names("", "user", "ended")
+		ended(a, none)
+		if a.header.Get("X-Revocation-Nodes") != "1" || a.header.Get("X-Revocation-Ms") == "" || len(a.cookies()) > 0 {
+			t.Errorf("a change of role is answered with the headers %v", a.header)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK).is("user.role", "ADMIN")
+		d.send(t, invitePath, m{"email": "by-ann@x.example", "role": "USER"}, as(ann.Token())).ok(http.StatusCreated)
+		edit(m{"name": "  Änne  "}).ok(http.StatusOK).is("user.name", "  Änne  ")
+		edit(m{"name": ""}).ok(http.StatusOK).is("user.name", "")
+		if a := edit(m{"name": ""}).ok(http.StatusOK); a.header.Get("X-Revocation-Nodes") != "" {
+			t.Errorf("nothing was changed, and the answer has %v", a.header)
+		}
+
+		edit(m{"name": strings.Repeat("x", 101), "role": "VIEWER"}).invalid("/name", "out_of_range")
+		edit(m{"name": "x", "role": "NONE", "status": "gone"}).invalid("/role", "invalid", "/status", "invalid")
+		edit(m{"name": "x", "role": ""}).invalid("/role", "invalid")
+		d.getUser(t, acme.Owner, ann.ID).is("role", "ADMIN").is("name", "")
+
+		all := edit(m{"role": "VIEWER", "status": "suspended", "name": "Ann Lee"}).ok(http.StatusOK)
+		all.is("user.role", "VIEWER").is("user.status", "suspended").is("user.name", "Ann Lee")
+		ended(all, m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0})
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.login(t, ann.Email, password).fails(http.StatusForbidden, "membership_suspended")
+		ended(edit(m{"status": "suspended"}).ok(http.StatusOK), none)
+		edit(m{"status": "active"}).ok(http.StatusOK).is("user.status", "active")
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		ann.Login()
+	})
+}
+
+// What was read is what is changed, if the client says so.
+func TestEditUserIfMatch(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		etag := d.getUser(t, acme.Owner, ann.ID).ok(http.StatusOK).header.Get("ETag")
+		match := func(name string, values ...string) answer {
+			t.Helper()
+			var opts []opt
+			for _, v := range values {
+				opts = append(opts, with("If-Match", v))
+			}
+			return d.patchUser(t, acme.Owner, ann.ID, m{"name": name}, opts...)
+		}
+		second := match("one", etag).ok(http.StatusOK).header.Get("ETag")
+		if second == etag || second != d.getUser(t, acme.Owner, ann.ID).header.Get("ETag") {
+			t.Errorf("the versions are %s and %s", etag, second)
+		}
+		unquoted := strings.Trim(second, `"`)
+		for _, stale := range [][]string{{etag}, {"W/" + second}, {unquoted}, {`"` + unquoted}, {""}, {`""`}, {`"x", ` + etag}, {etag, `"y"`}} {
+			match("two", stale...).fails(http.StatusPreconditionFailed, "precondition_failed")
+		}
+		d.getUser(t, acme.Owner, ann.ID).is("name", "one")
+		third := match("three", etag+" , "+second).ok(http.StatusOK).header.Get("ETag")
+		fourth := match("four", etag, third).ok(http.StatusOK).header.Get("ETag")
+		match("four", "*").ok(http.StatusOK)
+		match("five", fourth).ok(http.StatusOK)
+		if back := match("one").ok(http.StatusOK).header.Get("ETag"); back != second {
+			t.Errorf("one state has the versions %s and %s", second, back)
+		}
+		d.send(t, "PATCH /api/v2/users/usr_x", m{"name": "x"}, as(acme.Owner.Token()), with("If-Match", "*")).fails(http.StatusNotFound, "not_found")
+	})
+}
+
+func TestRemoveAndSignOutUser(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		d.enrol(t, globex, ann, "USER")
+		there := d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
+		sent := d.invite(t, ann, "sent@x.example", "USER")
+		act := func(path string, want m) answer {
+			t.Helper()
+			a := d.send(t, "DELETE /api/v2/users/"+ann.ID+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).names("", "ended")
+			if diff := cmp.Diff(want, a.at("ended")); diff != "" || len(a.cookies()) > 0 || a.header.Get("X-Revocation-Nodes") == "" {
+				t.Errorf("%s has ended, with the headers %v:\n%s", a.route, a.header, diff)
+			}
+			return a
+		}
+		act("/sessions", m{"sessions": 2.0, "apiKeys": 0.0, "invitations": 0.0})
+		act("/sessions", m{"sessions": 0.0, "apiKeys": 0.0, "invitations": 0.0})
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
+		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK)
+		act("", m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0})
+		d.complete(t, sent, password).fails(http.StatusGone, "invitation_revoked")
+		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
+		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.enrol(t, acme, ann, "VIEWER") // and can be invited anew
+	})
+}
+
+// Who acts on oneself and so ends the session has no cookie left.
+func TestActingOnOneself(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		const cleared = "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
+		for i, act := range []struct {
+			method, path string
+			body         any
+			gone         bool
+		}{
+			{"DELETE", "/sessions", nil, true},
+			{"PATCH", "", m{"status": "suspended"}, true},
+			{"PATCH", "", m{"status": "suspended", "role": "VIEWER", "name": "Gone"}, true},
+			{"PATCH", "", m{"role": "USER", "name": "Less"}, false},
+			{"DELETE", "", nil, true},
+		} {
+			self := acme.Join(fmt.Sprintf("self%d@acme.example", i), "OWNER")
+			a := d.send(t, act.method+" /api/v2/users/"+self.ID+act.path, act.body, as(self.Token())).ok(http.StatusOK)
+			if got := cookieNamed(a, "JSESSIONID"); (got == cleared) != act.gone {
+				t.Errorf("%s %v: the cookie is %q", a.route, act.body, got)
+			}
+			want := http.StatusOK
+			if act.gone {
+				want = http.StatusUnauthorized
+			}
+			d.send(t, "GET /api/v2/auth/session", nil, as(self.Token())).ok(want)
+		}
+	})
+}
+
+// A person of another tenant is as absent as nobody.
+func TestForeignPeopleAreAbsent(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		admin, bob := acme.Join("admin@acme.example", "ADMIN"), globex.Join("bob@globex.example", "OWNER")
+		for _, route := range []string{"GET /api/v2/users/%s", "PATCH /api/v2/users/%s", "DELETE /api/v2/users/%s", "DELETE /api/v2/users/%s/sessions"} {
+			var body any
+			if strings.HasPrefix(route, "PATCH") {
+				body = m{"role": "OWNER", "name": strings.Repeat("x", 101)}
+			}
+			for _, by := range []*doorwardtest.Person{acme.Owner, admin} {
+				same := func(id string) (string, http.Header) {
+					t.Helper()
+					a := d.send(t, fmt.Sprintf(route, id), body, as(by.Token()), with("X-Request-Id", "one")).fails(http.StatusNotFound, "not_found")
+					a.header.Del("Date")
+					a.header.Del("X-Revocation-Ms") // how long it took
+					a.header.Del("Content-Length")
+					return strings.ReplaceAll(a.blank(), id, "ID"), a.header
+				}
+				text, header := same("usr_aaaaaaaaaaaaaaaaaaaaaaaaaa")
+				for _, id := range []string{bob.ID, "usr_x", "x", "inv_x", "usr_%00"} {
+					got, gotHeader := same(id)
+					if got != text {
+						t.Errorf("%s %s can be told from nobody:\n%s\n%s", route, id, got, text)
+					}
+					if diff := cmp.Diff(header, gotHeader); id == bob.ID && diff != "" {
+						t.Errorf("%s by its headers:\n%s", route, diff)
+					}
+				}
+			}
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(bob.Token())).ok(http.StatusOK).is("user.role", "OWNER")
+	})
+}
+
+// ADMINs act on USERs and VIEWERs, OWNERs on all, the others on nobody.
+func TestWhoMayManageWhom(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		roles := []string{"OWNER", "ADMIN", "USER", "VIEWER"}
+		by := map[string]*doorwardtest.Person{}
+		for _, role := range roles {
+			by[role] = acme.Join("by-"+strings.ToLower(role)+"@acme.example", role)
+		}
+		may := func(who, held, granted string) bool {
+			return who == "OWNER" || who == "ADMIN" && held != "OWNER" && held != "ADMIN" && granted != "OWNER"
+		}
+		acts := []struct {
+			method, path string
+			body         m
+			granted      string
+		}{
+			{"PATCH", "", m{"name": "x"}, ""},
+			{"PATCH", "", m{}, ""},
+			{"PATCH", "", m{"status": "suspended"}, ""},
+			{"PATCH", "", m{"status": "active"}, ""},
+			{"PATCH", "", m{"role": "OWNER"}, "OWNER"},
+			{"PATCH", "", m{"role": "ADMIN"}, "ADMIN"},
+			{"PATCH", "", m{"role": "USER"}, "USER"},
+			{"PATCH", "", m{"role": "VIEWER"}, "VIEWER"},
+			{"PATCH", "", m{"role": "ADMIN", "status": "suspended", "name": "y"}, "ADMIN"},
+			{"PATCH", "", m{"role": "OWNER", "name": strings.Repeat("x", 101)}, "OWNER!"},
+			{"DELETE", "/sessions", nil, ""},
+			{"DELETE", "", nil, ""},
+		}
+		made := 0
+		for _, who := range roles {
+			for _, held := range roles {
+				if who == "USER" || who == "VIEWER" {
+					held = who // the guard refuses whatever it is
+				}
+				made++
+				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), held)
+				for _, act := range acts {
+					d.setRole(t, acme, target.ID, held)
+					var body any
+					if act.body != nil {
+						body = act.body
+					}
+					a := d.send(t, act.method+" /api/v2/users/"+target.ID+act.path, body, as(by[who].Token()))
+					switch granted := strings.TrimSuffix(act.granted, "!"); {
+					case !may(who, held, granted):
+						a.fails(http.StatusForbidden, "forbidden")
+					case granted != act.granted:
+						a.invalid("/name", "out_of_range")
+					default:
+						a.ok(http.StatusOK)
+					}
+				}
+			}
+		}
+		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // not on itself either
+			d.patchUser(t, by["ADMIN"], by["ADMIN"].ID, body).fails(http.StatusForbidden, "forbidden")
+		}
+		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID+"/sessions", nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID, nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
+	})
+}
+
+// setRole puts the role as it was, by the operator, if the person is there.
+func (d *door) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
+	t.Helper()
+	target := doorward.User{ID: userID, TenantID: in.ID}
+	err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.Role(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// By no path is a tenant left without an active OWNER.
+func TestLastOwnerStaysByEachPath(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		owner := acme.Owner
+		other := acme.Join("other@acme.example", "OWNER")
+		d.suspend(t, acme.ID, other.ID)
+		path := "/api/v2/users/" + owner.ID
+		for _, body := range []m{{"role": "ADMIN"}, {"status": "suspended"}, {"name": "x", "role": "USER"}, {"role": "VIEWER", "status": "suspended", "name": "x"}} {
+			d.send(t, "PATCH "+path, body, as(owner.Token())).fails(http.StatusConflict, "last_owner")
+		}
+		d.send(t, "DELETE "+path, nil, as(owner.Token())).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, as(owner.Token())).fails(http.StatusConflict, "last_owner")
+		d.getUser(t, owner, owner.ID).is("role", "OWNER").is("status", "active").is("name", "")
+		d.send(t, "DELETE "+path+"/sessions", nil, as(owner.Token())).ok(http.StatusOK) // a session is no membership
+		owner.Login()
+		d.patchUser(t, owner, other.ID, m{"status": "active"}).ok(http.StatusOK)
+		d.patchUser(t, owner, owner.ID, m{"role": "VIEWER"}).ok(http.StatusOK)
+		other.Login()
+		d.patchUser(t, other, other.ID, m{"role": "ADMIN"}).fails(http.StatusConflict, "last_owner")
+		d.patchUser(t, owner, other.ID, m{"role": "ADMIN"}).fails(http.StatusForbidden, "forbidden")
+	})
+}
+
+// When the answer comes, what was changed holds on the other node, too.
+func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
+	t.Parallel()
+	dsn := doorwardtest.Database(pgtest.DSN(t))
+	here, there := start(t, dsn), start(t, dsn)
+	acme := here.Tenant("Acme")
+	ann := acme.Join("ann@acme.example", "VIEWER")
+	check := func(action string) int {
+		t.Helper()
+		return there.send(t, "GET /api/v2/access/check?action="+action, nil, as(ann.Token())).status
+	}
+	for range 5 {
+		check("message.read") // is in its memory
+		a := here.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
+		if nodes := a.header.Get("X-Revocation-Nodes"); nodes != "2" {
+			t.Fatalf("X-Revocation-Nodes is %q", nodes)
+		}
+		if got := check("message.send"); got != http.StatusOK {
+			t.Fatalf("a USER's check is answered %d", got)
+		}
+		here.patchUser(t, acme.Owner, ann.ID, m{"role": "VIEWER"}).ok(http.StatusOK)
+		if got := check("message.send"); got != http.StatusForbidden {
+			t.Fatalf("a VIEWER's check is answered %d", got)
+		}
+		here.send(t, "DELETE /api/v2/users/"+ann.ID+"/sessions", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		if got := check("message.read"); got != http.StatusUnauthorized {
+			t.Fatalf("an ended session's check is answered %d", got)
+		}
+		ann.Login()
+		check("message.read")
+		here.patchUser(t, acme.Owner, ann.ID, m{"status": "suspended"}).ok(http.StatusOK)
+		if got := check("message.read"); got != http.StatusUnauthorized {
+			t.Fatalf("a suspended person's check is answered %d", got)
+		}
+		here.patchUser(t, acme.Owner, ann.ID, m{"status": "active"}).ok(http.StatusOK)
+		ann.Login()
+	}
+	check("message.read")
+	here.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+	if got := check("message.read"); got != http.StatusUnauthorized {
+		t.Fatalf("a removed person's check is answered %d", got)
+	}
+}

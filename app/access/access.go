@@ -53,6 +53,16 @@ func (tx *Tx) Changed(field, from, to string) {
 // Nothing says that the act changes nothing, so that there is nothing to record.
 func (tx *Tx) Nothing() { tx.idle = true }
 
+// Also records that the act was done to another object too, with a field's
+// values before and after: what an act does to many has a record for each, so
+// that the trail of any of them is whole.
+func (tx *Tx) Also(ctx context.Context, on doorward.Object, field, from, to string) error {
+	also := tx.event
+	also.ID, also.Target = doorward.NewID(doorward.PrefixEvent), on
+	also.Changes = []doorward.Change{{Field: field, From: from, To: to}}
+	return tx.InsertEvent(ctx, also)
+}
+
 // Deed is an act to an object, and what it writes.
 type Deed struct {
 	Action doorward.Action

@@ -26,6 +26,8 @@ const module = "github.com/doorward/doorward"
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"invite":   {"credential"},
+	"tenant":   {"roster"},
+	"user":     {"roster"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"password": {"credential"},
 	"sso":      {"login"},

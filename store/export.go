@@ -19,7 +19,7 @@ func memberColumns(m *Member) []any { return append(userColumns(&m.User), &m.Pas
 
 const sqlEachMember = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.password_hash
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id
-WHERE m.tenant_id = $1 ORDER BY m.created_at, m.user_id`
+WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
 
 // EachMember calls fn with the members of the tenant, the oldest membership
 // first, until it fails, and returns its error.

@@ -127,6 +127,12 @@ var laws = []law{
 		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
+		name:   "app/roster reads and writes files: it imports doorward and internal only",
+		remedy: "what a list has to be held against in the database belongs in app/user",
+		breaks: func(s step) bool { return s.from.folder == "app/roster" && s.leaves(".", "internal/*") },
+		plant:  file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
+	},
+	{
 		name:   "app joins the features and knows nothing above",
 		remedy: "hand plain values down; what speaks a protocol belongs in web",
 		breaks: func(s step) bool { return s.from.folder == "app" && s.leaves(".", "store", "app/*", "internal/*") },

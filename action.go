@@ -51,6 +51,8 @@ const (
 	TenantCreate     Action = "tenant.create"
 	TenantFreeze     Action = "tenant.freeze"
 	TenantThaw       Action = "tenant.thaw"
+	TenantExport     Action = "tenant.export"
+	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 )
 
@@ -120,6 +122,8 @@ var verbs = []Verb{
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},
 	{Action: TenantThaw, By: ByOperator},
+	{Action: TenantExport, By: ByOperator},
+	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 }
 

@@ -26,6 +26,8 @@ const module = "github.com/doorward/doorward"
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"invite":   {"credential"},
+	"tenant":   {"roster"},
+	"user":     {"roster"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"password": {"credential"},
 	"sso":      {"login"},
@@ -124,6 +126,12 @@ var laws = []law{
 			return s.from.feature() && s.leaves(append(kin(s.from.folder), ".", "store", "app/access", "internal/*")...)
 		},
 		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
+	},
+	{
+		name:   "app/roster reads and writes files: it imports doorward and internal only",
+		remedy: "what a list has to be held against in the database belongs in app/user",
+		breaks: func(s step) bool { return s.from.folder == "app/roster" && s.leaves(".", "internal/*") },
+		plant:  file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
 		name:   "app joins the features and knows nothing above",

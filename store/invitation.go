@@ -157,6 +157,16 @@ func (tx *Tx) RevokeInvitationsBy(ctx context.Context, tenantID, userID string) 
 	return tx.exec(ctx, sqlRevokeInvitationsBy, micros(tx.Now), tenantID, userID)
 }
 
+const sqlRevokeNeedlessInvitations = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
+WHERE tenant_id = $2 AND state = 'PENDING' AND expires_at > $1
+AND email IN (SELECT u.email FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $2)`
+
+// RevokeNeedlessInvitations revokes the tenant's pending invitations to people
+// who are in it already, and returns how many.
+func (tx *Tx) RevokeNeedlessInvitations(ctx context.Context, tenantID string) (int64, error) {
+	return tx.exec(ctx, sqlRevokeNeedlessInvitations, micros(tx.Now), tenantID)
+}
+
 const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_at) VALUES ($1, $2, $3)`
 
 // InsertLinkToken makes the token behind hash one of the subject, an

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -31,6 +32,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, exclusive: exclusivePostgres,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
+			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+			unhurried: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},

@@ -37,20 +37,33 @@ func one[T any](ctx context.Context, r Reader, cols columns[T], query string, ar
 
 // list returns all rows of query.
 func list[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) ([]T, error) {
+	var all []T
+	err := each(ctx, r, cols, func(v T) error { all = append(all, v); return nil }, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// each calls fn with every row of query, one at a time, until it fails, and
+// returns its error as it is. fn may ask the same transaction nothing: its
+// connection is busy with the rows.
+func each[T any](ctx context.Context, r Reader, cols columns[T], fn func(T) error, query string, args ...any) error {
 	rows, err := r.q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fault(err)
+		return fault(err)
 	}
 	defer rows.Close()
-	var all []T
 	for rows.Next() {
 		var v T
 		if err := rows.Scan(cols(&v)...); err != nil {
-			return nil, fault(err)
+			return fault(err)
 		}
-		all = append(all, v)
+		if err := fn(v); err != nil {
+			return err
+		}
 	}
-	return all, fault(rows.Err())
+	return fault(rows.Err())
 }
 
 // page cuts rows, of which one more was asked for than the window has, to the

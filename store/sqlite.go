@@ -39,6 +39,7 @@ func openSQLite(path string) (*DB, error) {
 			name: "sqlite", dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, exclusive: exclusiveSQLite(path),
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
 			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
+			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
 		write: write, read: read,
 		close: func() error {

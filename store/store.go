@@ -50,6 +50,10 @@ type engine struct {
 	exclusive func(ctx context.Context, db *DB, do func() error) error
 	versioned string // query: whether there is a table of migrations, 1 or 0
 	clock     string // query for the engine's own clock, in microseconds
+	// snapshot is how a transaction begins whose queries all see one state, and
+	// unhurried a statement that lets it take the time it needs; empty for none.
+	snapshot  sql.TxOptions
+	unhurried string
 	// listen calls wake for every notification until ctx ends or the connection
 	// breaks; nil where there are none. notify sends one.
 	listen func(ctx context.Context, wake func()) error
@@ -123,6 +127,23 @@ func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 
 // Read returns the queries, each run on its own.
 func (db *DB) Read() Reader { return Reader{q: db.read} }
+
+// Snapshot runs fn with queries that all see the one state of the database in
+// which the first of them finds it, however long fn takes and whatever is
+// written meanwhile. Nothing waits for it. An error of fn is returned as it is.
+func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
+	t, err := db.read.BeginTx(ctx, &db.engine.snapshot)
+	if err != nil {
+		return fault(err)
+	}
+	defer t.Rollback() //nolint:errcheck // there is nothing to lose
+	if db.engine.unhurried != "" {
+		if _, err := t.ExecContext(ctx, db.engine.unhurried); err != nil {
+			return fault(err)
+		}
+	}
+	return fn(Reader{q: t})
+}
 
 // Tx is a write transaction. Now is its one instant.
 type Tx struct {

@@ -67,6 +67,16 @@ func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 // FieldUserAgent is the field of events that ByBrowser fills.
 const FieldUserAgent = "userAgent"
 
+// Also records that the act was done to another object too, with a field's
+// values before and after: what an act does to many has a record for each, so
+// that the trail of any of them is whole.
+func (tx *Tx) Also(ctx context.Context, on doorward.Object, field, from, to string) error {
+	also := tx.event
+	also.ID, also.Target = doorward.NewID(doorward.PrefixEvent), on
+	also.Changes = []doorward.Change{{Field: field, From: from, To: to}}
+	return tx.InsertEvent(ctx, also)
+}
+
 // Deed is an act to an object, and what it writes.
 type Deed struct {
 	Action doorward.Action

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // onBoth are the sessions that are played on PostgreSQL, too.
-var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/schema.txtar"}
+var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar"}
 
 func TestSessions(t *testing.T) {
 	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")

@@ -48,8 +48,8 @@ func quiet() *settings {
 }
 
 func tenantCommand() *cobra.Command {
-	return group("tenant", "Make, list, freeze and thaw tenants",
-		tenantCreateCommand(), tenantListCommand(), tenantFreezeCommand(), tenantThawCommand())
+	return group("tenant", "Make, list, export, freeze and thaw tenants",
+		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand())
 }
 
 func tenantCreateCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "List people, suspend and resume them, change their roles",
-		userListCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand())
+	return group("user", "List people, import them, suspend and resume them, change their roles",
+		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand())
 }
 
 func userListCommand() *cobra.Command {

@@ -74,6 +74,8 @@ var cases = []struct {
 	{"mails", mails},
 	{"tries of a mail", triesOfAMail},
 	{"events", events},
+	{"lists of any length", longLists},
+	{"needless invitations", needlessInvitations},
 
 	{"letter case", letterCase},
 	{"order", order},
@@ -85,6 +87,8 @@ var cases = []struct {
 
 	{"one instant in a transaction", oneInstant},
 	{"all or nothing", allOrNothing},
+	{"one state in a snapshot", oneState},
+	{"many statements", manyStatements},
 	{"a conflict spoils nothing", conflictSpoilsNothing},
 	{"mail wakes after the commit", mailWakes},
 	{"crossing locks", crossingLocks},

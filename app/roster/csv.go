@@ -1,0 +1,121 @@
+package roster
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// columns are where each column of a CSV file goes.
+var columns = map[string]func(*row) *string{
+	"email":        func(r *row) *string { return &r.Email },
+	"name":         func(r *row) *string { return &r.Name },
+	"role":         func(r *row) *string { return &r.Role },
+	"status":       func(r *row) *string { return &r.Status },
+	"passwordHash": func(r *row) *string { return &r.PasswordHash },
+}
+
+const theColumns = "The columns are email, role, name, status and passwordHash; email and role are needed, and capitals count."
+
+// csv reads a file of comma-separated values. The reader goes on behind a fault
+// in the next line.
+func (r *reading) csv(text []byte) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	in := csv.NewReader(bytes.NewReader(text))
+	in.Comma = separator(text)
+	in.FieldsPerRecord = -1 // counted here, in words for people
+	header, err := in.Read()
+	if err != nil {
+		r.brokenHeader(err)
+		return
+	}
+	if !r.header(header) {
+		return
+	}
+	for begin := in.InputOffset(); ; begin = in.InputOffset() {
+		fields, err := in.Read()
+		if err == io.EOF {
+			return
+		}
+		line := lineOf(in, fields, err)
+		if r.full(line) {
+			return
+		}
+		if in.InputOffset()-begin > MaxRow {
+			r.Add(line, "", "too_long", "The row has more than 16 KiB. Look for a quotation mark that isn't closed.")
+			continue
+		}
+		r.record(line, header, fields, err)
+	}
+}
+
+// separator is what comes first in the line of columns, whose names have none.
+func separator(text []byte) rune {
+	header, _, _ := bytes.Cut(text, []byte("\n"))
+	if i := bytes.IndexAny(header, ",;\t"); i >= 0 {
+		return rune(header[i])
+	}
+	return ','
+}
+
+func lineOf(in *csv.Reader, fields []string, err error) int {
+	if broken := (*csv.ParseError)(nil); errors.As(err, &broken) {
+		return broken.StartLine
+	}
+	if len(fields) == 0 {
+		return 0
+	}
+	line, _ := in.FieldPos(0)
+	return line
+}
+
+func (r *reading) brokenHeader(err error) {
+	if err == io.EOF {
+		r.Add(1, "", "required", "The file is empty. Its first line has to name the columns. "+theColumns)
+		return
+	}
+	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+theColumns)
+}
+
+// header reports whether the columns are ones that can be gone by.
+func (r *reading) header(names []string) bool {
+	for i, name := range names {
+		switch {
+		case columns[name] == nil:
+			r.Add(1, "", "unknown_column", fmt.Sprintf("Column %d is none of ours: correct its name or leave it out. %s", i+1, theColumns))
+		case slices.Contains(names[:i], name):
+			r.Add(1, name, "duplicate", "The column is there twice. Leave one of the two out.")
+		}
+	}
+	for _, needed := range []string{"email", "role"} {
+		if !slices.Contains(names, needed) {
+			r.Add(1, needed, "required", "The column is missing. "+theColumns)
+		}
+	}
+	return len(r.Faults.Faults) == 0
+}
+
+// record takes one row.
+func (r *reading) record(line int, header, fields []string, err error) {
+	switch {
+	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
+		r.Add(line, "", "invalid", "A quotation mark stands where none can. Quote the whole value, and double the marks within.")
+	case err != nil:
+		r.Add(line, "", "invalid", "The row can't be read as CSV.")
+	case len(fields) != len(header):
+		r.Add(line, "", "invalid", fmt.Sprintf("The row has %d columns, the first line %d. Quote values with separators in them.", len(fields), len(header)))
+	case !utf8.ValidString(strings.Join(fields, "")):
+		r.Add(line, "", "invalid", "The row is not UTF-8. Save the file as UTF-8.")
+	default:
+		var as row
+		for i, name := range header {
+			*columns[name](&as) = fields[i]
+		}
+		r.take(line, as)
+	}
+}

@@ -1,0 +1,60 @@
+package roster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/doorward/doorward/internal/strictjson"
+)
+
+// jsonLines reads a file with an object a line.
+func (r *reading) jsonLines(text []byte) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if r.full(number) {
+			return
+		}
+		r.object(number, line)
+	}
+	if r.rows == 0 {
+		r.Add(0, "", "required", "The file is empty. Write one JSON object a line.")
+	}
+}
+
+func (r *reading) object(number int, line []byte) {
+	if len(line) > MaxRow {
+		r.Add(number, "", "too_long", "The line has more than 16 KiB. Write one object a line.")
+		return
+	}
+	as, err := strictjson.Decode[row](line)
+	if bad := (*strictjson.Error)(nil); errors.As(err, &bad) {
+		r.Add(number, strings.TrimPrefix(bad.Pointer, "/"), "invalid", capital(bad.Reason)+".")
+		return
+	}
+	r.take(number, as)
+}
+
+// capital makes the clause of a reason a sentence.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// Write adds a person as a line of JSON, the way that Read takes it.
+func Write(w io.Writer, p Person) error {
+	return json.NewEncoder(w).Encode(written{p.Email, string(p.Role), p.Name, string(p.Status), p.PasswordHash})
+}
+
+// written is a row with what it can do without left out.
+type written struct {
+	Email        string `json:"email"`
+	Role         string `json:"role"`
+	Name         string `json:"name,omitempty"`
+	Status       string `json:"status"`
+	PasswordHash string `json:"passwordHash,omitempty"`
+}

@@ -1,0 +1,247 @@
+package tenant
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/store"
+)
+
+// ExportFormat is the version of what Export writes. It goes up when something
+// that is there changes its meaning or goes; what is added changes nothing.
+const ExportFormat = 1
+
+// Export writes everything about a tenant to w as one JSON document: settings,
+// people, invitations, and the audit trail. With hashes it holds the password
+// hashes of the people, which are those of their accounts in the whole
+// installation. Tokens and sessions are never in it.
+//
+// All of it is of one instant, and it is written as it is read, so neither its
+// length nor the time that w takes matters to anybody else. The act is recorded
+// before the first byte, and so is in the document. Errors: not_found,
+// forbidden, and those of w.
+func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
+	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
+		d := &document{ctx: ctx, read: read, hashes: hashes, w: bufio.NewWriter(w)}
+		d.write(id, t.db.Now())
+		return d.end()
+	})
+}
+
+// ExportPeople writes the people of a tenant only, as user.Import takes them:
+// with hashes, everybody's password works where they are imported.
+func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
+	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
+		out := bufio.NewWriter(w)
+		err := read.EachMember(ctx, id, func(m store.Member) error {
+			p := roster.Person{Email: m.Email, Name: m.Name, Role: m.Role, Status: m.Status}
+			if hashes {
+				p.PasswordHash = m.PasswordHash
+			}
+			return roster.Write(out, p)
+		})
+		if err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+}
+
+// export records the act: who has taken what cannot be taken back.
+func (t *Tenants) export(ctx context.Context, by doorward.Caller, id string, hashes bool, write func(store.Reader) error) error {
+	err := t.door.Do(ctx, by, doorward.TenantExport, object(id), func(tx *access.Tx) error {
+		if hashes {
+			tx.Changed("passwordHashes", "", "exported")
+		}
+		_, err := existing(ctx, tx.Reader, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.db.Snapshot(ctx, write)
+}
+
+// document is an export while it is being written. After an error it writes
+// nothing more.
+type document struct {
+	ctx    context.Context
+	read   store.Reader
+	hashes bool
+	w      *bufio.Writer
+	err    error
+}
+
+func (d *document) write(id string, now time.Time) {
+	t, err := existing(d.ctx, d.read, id)
+	d.err = err
+	d.text("{\n\"format\": ")
+	d.value(ExportFormat)
+	d.text(",\n\"exportedAt\": ")
+	d.value(now)
+	d.text(",\n\"tenant\": ")
+	d.value(tenantOf(t))
+	items(d, "people", func(add func(any) error) error {
+		return d.read.EachMember(d.ctx, id, func(m store.Member) error { return add(d.person(m)) })
+	})
+	items(d, "invitations", func(add func(any) error) error {
+		return d.read.EachInvitation(d.ctx, id, func(i doorward.Invitation) error { return add(invitationOf(i, now)) })
+	})
+	items(d, "auditEvents", func(add func(any) error) error {
+		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(eventOf(e)) })
+	})
+	d.text("\n}\n")
+}
+
+func (d *document) end() error {
+	if d.err != nil {
+		return d.err
+	}
+	return d.w.Flush()
+}
+
+// items writes a member with a list, an item a line.
+func items(d *document, name string, each func(add func(any) error) error) {
+	if d.err != nil {
+		return
+	}
+	d.text(",\n\"" + name + "\": [")
+	before := "\n"
+	err := each(func(item any) error {
+		d.text(before)
+		d.value(item)
+		before = ",\n"
+		return d.err
+	})
+	if d.err == nil {
+		d.err = err
+	}
+	d.text("\n]")
+}
+
+func (d *document) text(s string) {
+	if d.err == nil {
+		_, d.err = d.w.WriteString(s)
+	}
+}
+
+func (d *document) value(v any) {
+	text, err := json.Marshal(v)
+	if d.err == nil {
+		d.err = err
+	}
+	d.text(string(text))
+}
+
+// The names are those of the API, where there are such.
+
+type exportedTenant struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Status    string           `json:"status"`
+	CreatedAt time.Time        `json:"createdAt"`
+	ClosedAt  *time.Time       `json:"closedAt,omitempty"`
+	Settings  exportedSettings `json:"settings"`
+}
+
+// exportedSettings has what the tenant has tightened and nothing else: the
+// limits of the installation that it leaves stay behind.
+type exportedSettings struct {
+	SessionIdleMinutes     int64    `json:"sessionIdleMinutes,omitempty"`
+	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes,omitempty"`
+	InvitationDays         int      `json:"invitationDays,omitempty"`
+	AllowedEmailDomains    []string `json:"allowedEmailDomains,omitempty"`
+}
+
+func tenantOf(t doorward.Tenant) exportedTenant {
+	s := t.Settings
+	return exportedTenant{t.ID, t.Name, string(t.Status), t.CreatedAt, t.ClosedAt, exportedSettings{
+		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains,
+	}}
+}
+
+type exportedPerson struct {
+	ID           string     `json:"id"`
+	Email        string     `json:"email"`
+	Name         string     `json:"name"`
+	Role         string     `json:"role"`
+	Status       string     `json:"status"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	LastLoginAt  *time.Time `json:"lastLoginAt,omitempty"`
+	HasPassword  bool       `json:"hasPassword"`
+	PasswordHash string     `json:"passwordHash,omitempty"`
+}
+
+func (d *document) person(m store.Member) exportedPerson {
+	p := exportedPerson{
+		ID: m.ID, Email: m.Email, Name: m.Name, Role: string(m.Role), Status: string(m.Status),
+		CreatedAt: m.CreatedAt, LastLoginAt: m.LastLoginAt, HasPassword: m.PasswordHash != "",
+	}
+	if d.hashes {
+		p.PasswordHash = m.PasswordHash
+	}
+	return p
+}
+
+type exportedInvitation struct {
+	ID         string     `json:"id"`
+	Email      string     `json:"email"`
+	Role       string     `json:"role"`
+	Name       string     `json:"name"`
+	Locale     string     `json:"locale,omitempty"`
+	Status     string     `json:"status"`
+	InvitedBy  *string    `json:"invitedBy"` // null: the operator
+	CreatedAt  time.Time  `json:"createdAt"`
+	ExpiresAt  time.Time  `json:"expiresAt"`
+	AcceptedAt *time.Time `json:"acceptedAt,omitempty"`
+	RevokedAt  *time.Time `json:"revokedAt,omitempty"`
+}
+
+func invitationOf(i doorward.Invitation, now time.Time) exportedInvitation {
+	out := exportedInvitation{
+		ID: i.ID, Email: i.Email, Role: string(i.Role), Name: i.Name, Locale: i.Locale, Status: string(i.StateAt(now)),
+		CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt, AcceptedAt: i.AcceptedAt, RevokedAt: i.RevokedAt,
+	}
+	if i.InvitedBy != "" {
+		out.InvitedBy = &i.InvitedBy
+	}
+	return out
+}
+
+type exportedEvent struct {
+	ID        string            `json:"id"`
+	At        time.Time         `json:"at"`
+	Action    string            `json:"action"`
+	Outcome   string            `json:"outcome"`
+	Actor     exportedActor     `json:"actor"`
+	Target    exportedTarget    `json:"target"`
+	IP        string            `json:"ip"`
+	RequestID string            `json:"requestId"`
+	Changes   []doorward.Change `json:"changes,omitempty"`
+}
+
+type exportedActor struct {
+	Type  string `json:"type"`
+	ID    string `json:"id,omitempty"`
+	Email string `json:"email,omitempty"`
+}
+
+type exportedTarget struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+func eventOf(e doorward.Event) exportedEvent {
+	return exportedEvent{
+		ID: e.ID, At: e.At, Action: string(e.Action), Outcome: string(e.Outcome),
+		Actor:  exportedActor{string(e.ActorType), e.ActorID, e.ActorEmail},
+		Target: exportedTarget{e.Target.Type, e.Target.ID},
+		IP:     e.IP, RequestID: e.RequestID, Changes: e.Changes,
+	}
+}

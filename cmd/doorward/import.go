@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/node"
+)
+
+func userImportCommand() *cobra.Command {
+	var tenant, format string
+	var dryRun bool
+	cmd := act(quiet(), &cobra.Command{
+		Use: "import FILE --tenant TENANT-ID", Short: "Bring the people of another system in, with their passwords",
+		Long: `Import makes everybody in FILE a member of a tenant: all of them or, when
+anything is wrong with one row, nobody. Every fault is told with its line.
+
+FILE is CSV, whose first line names its columns, or JSON lines with an object a
+line; "-" is standard input. It has email, role (OWNER, ADMIN, USER, VIEWER) and
+if you like name, status (active, suspended) and passwordHash: bcrypt, scrypt,
+PBKDF2 or Argon2id. People sign in with the password they have; who has no hash
+asks for a new password with "forgot password". Who has an account here already
+keeps its password. No mail is sent.
+
+Limits: 100,000 people, 64 MiB, 16 KiB a row. On SQLite nobody can sign in while
+an import writes, about a second for each 10,000 people: take a quiet hour, or
+several files.`,
+		Example: `  doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --dry-run
+  doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
+  doorward user import - --format jsonl --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`,
+		Args: oneArg("FILE"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		list, err := readList(cmd.InOrStdin(), args[0], format)
+		if err != nil {
+			return err
+		}
+		done, err := n.App.Users.Import(cmd.Context(), doorward.OperatorAtTerminal(), tenant, list, dryRun)
+		if err != nil {
+			return listFaults(cmd.ErrOrStderr(), args[0], err)
+		}
+		tellImported(cmd.OutOrStdout(), args[0], done, dryRun)
+		return nil
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant that they come to")
+	cmd.Flags().StringVar(&format, "format", "", "csv or jsonl (default by the end of the file's name)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "do all of it and take it back")
+	offer(cmd, "format", "csv", "jsonl")
+	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"csv", "jsonl", "ndjson"}, cobra.ShellCompDirectiveFilterFileExt)
+	return needs(cmd, "tenant")
+}
+
+// readList reads the file before anything is asked of the database.
+func readList(stdin io.Reader, name, format string) (roster.List, error) {
+	f, err := formatOf(name, format)
+	if err != nil {
+		return roster.List{}, err
+	}
+	if name == "-" {
+		return roster.Read(stdin, f)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return roster.List{}, err
+	}
+	defer file.Close()
+	return roster.Read(file, f)
+}
+
+func formatOf(name, format string) (roster.Format, error) {
+	switch f := roster.Format(format); f {
+	case roster.CSV, roster.JSONLines:
+		return f, nil
+	case "":
+	default:
+		return "", badUse("--format: the formats are csv and jsonl.")
+	}
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".csv":
+		return roster.CSV, nil
+	case ".jsonl", ".ndjson":
+		return roster.JSONLines, nil
+	}
+	return "", badUse("the name %s doesn't say how the file is written. Add --format csv or --format jsonl.", name)
+}
+
+// listFaults prints a line for each fault, in the form that editors jump to.
+func listFaults(w io.Writer, file string, err error) error {
+	var refused *roster.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	for _, f := range refused.Faults.Faults {
+		where := fmt.Sprintf("%s:%d:", file, f.Line)
+		if f.Line == 0 {
+			where = file + ":"
+		}
+		if f.Column != "" {
+			where += " " + f.Column + ":"
+		}
+		fmt.Fprintf(w, "%s %s (%s)\n", where, f.Message, f.Code)
+	}
+	if refused.More > 0 {
+		fmt.Fprintf(w, "%s: and %d more\n", file, refused.More)
+	}
+	return fmt.Errorf("nobody was imported: %w", err)
+}
+
+func tellImported(w io.Writer, file string, done user.Imported, dryRun bool) {
+	for _, p := range done.Kept {
+		fmt.Fprintf(w, "%s:%d: %s has an account, whose password stays; the hash is passed over.\n", file, p.Line, p.Email)
+	}
+	verb := "Imported"
+	if dryRun {
+		verb = "A dry run, nothing is changed. It would have imported"
+	}
+	fmt.Fprintf(w, "%s: %d. New accounts: %d, without a password: %d. Invitations revoked: %d.\n",
+		verb, done.Members, done.Accounts, done.Unset, done.Invitations)
+}
+
+func tenantExportCommand() *cobra.Command {
+	var output string
+	var people, hashes bool
+	cmd := act(quiet(), &cobra.Command{
+		Use: "export TENANT-ID", Short: "Write all that is known of a tenant as JSON",
+		Long: `Export writes a tenant as one JSON document: its settings, people, invitations and
+audit trail, all of one instant. It holds no tokens and no sessions; see
+docs/import.md for its form. The server goes on meanwhile.
+
+With --people-only it writes the people alone, as JSON lines that "doorward user
+import" takes. With --with-password-hashes the hashes of passwords are in it, so
+that people can sign in elsewhere as they did here: keep that file as you keep
+the database. That an export was made, and whether with hashes, is in the audit
+trail.`,
+		Example: `  doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --output acme.json
+  doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people-only --with-password-hashes --output acme.jsonl`,
+		Args: oneArg("TENANT-ID"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		write := n.App.Tenants.Export
+		if people {
+			write = n.App.Tenants.ExportPeople
+		}
+		return into(output, cmd.OutOrStdout(), func(w io.Writer) error {
+			return write(cmd.Context(), doorward.OperatorAtTerminal(), args[0], hashes, w)
+		})
+	})
+	cmd.Flags().StringVar(&output, "output", "", "`FILE` to write, for its owner to read alone (default standard output)")
+	cmd.Flags().BoolVar(&people, "people-only", false, "write the people alone, as JSON lines for \"doorward user import\"")
+	cmd.Flags().BoolVar(&hashes, "with-password-hashes", false, "write the password hashes too")
+	return cmd
+}
+
+// into has write fill a file, which is there whole or not at all, and only its
+// owner can read it; without a name, standard output.
+func into(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
+	if name == "" {
+		return write(stdout)
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(file.Name())
+		}
+	}()
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}

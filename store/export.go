@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+)
+
+// The queries here hand out rows one at a time, for lists of any length. Inside
+// a Snapshot they are of one state; fn may then ask nothing of the same one.
+
+// Member is a member of a tenant, with the password hash of the account.
+type Member struct {
+	doorward.User
+	PasswordHash string // empty: there is no password yet
+}
+
+func memberColumns(m *Member) []any { return append(userColumns(&m.User), &m.PasswordHash) }
+
+const sqlEachMember = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, u.password_hash
+FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id
+WHERE m.tenant_id = $1 ORDER BY m.created_at, u.id`
+
+// EachMember calls fn with the members of the tenant, the oldest membership
+// first, until it fails, and returns its error.
+func (r Reader) EachMember(ctx context.Context, tenantID string, fn func(Member) error) error {
+	return each(ctx, r, memberColumns, fn, sqlEachMember, tenantID)
+}
+
+const sqlEachInvitation = selectInvitation + `WHERE i.tenant_id = $1 ORDER BY i.created_at, i.id`
+
+// EachInvitation is EachMember for invitations of any state, the oldest first.
+func (r Reader) EachInvitation(ctx context.Context, tenantID string, fn func(doorward.Invitation) error) error {
+	return each(ctx, r, invitationColumns, fn, sqlEachInvitation, tenantID)
+}
+
+// EachEvent is EachMember for the tenant's audit trail, the oldest first.
+func (r Reader) EachEvent(ctx context.Context, tenantID string, fn func(doorward.Event) error) error {
+	return each(ctx, r, eventColumns, fn, sqlEvents, tenantID)
+}

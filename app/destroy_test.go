@@ -137,7 +137,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 			owner = w.signIn(owner.User.Email, first)
 			clock.move(hold)
 			_, err = w.on(0).Tenants.Restore(t.Context(), owner.Caller)
-			if code(err) != doorward.CodeUnauthenticated { // the session is over, too
+			if code(err) != doorward.CodeTenantNotClosing {
 				t.Errorf("a restoration after the hold: %v", err)
 			}
 

@@ -31,18 +31,18 @@ func (r Reader) CountMemberships(ctx context.Context, userID string) (int, error
 }
 
 // What there is of a person besides memberships, in an order that leaves no row
-// without the one it refers to. Those invited elsewhere stay invited, by the
-// operator as it were: the invitations that are still pending went with the
-// membership.
+// without the one it refers to. Invitations that the person sent elsewhere stay
+// as a record, with nobody's name; those that are pending have expired long ago,
+// or they would have been revoked with the membership, and now say so.
 const (
-	sqlDeleteResetTokens   = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
-	sqlDeleteResets        = `DELETE FROM resets WHERE user_id = $1`
-	sqlDeleteDevices       = `DELETE FROM devices WHERE user_id = $1`
-	sqlForgetInviter       = `UPDATE invitations SET invited_by = NULL WHERE invited_by = $1 AND state <> 'PENDING'`
-	sqlDeleteStaleInvites  = `DELETE FROM invitations WHERE invited_by = $1`
-	sqlDeleteAccount       = `DELETE FROM users WHERE id = $1`
-	sqlDeleteMailsTo       = `DELETE FROM mails WHERE recipient = $1`
-	sqlDeleteThrottlesTail = `DELETE FROM throttles WHERE bucket IN ('account:' || $1, 'forgot:' || $1)`
+	sqlForgetInviter = `UPDATE invitations SET invited_by = NULL, state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
+WHERE invited_by = $1`
+
+	sqlDeleteResetTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
+	sqlDeleteResets      = `DELETE FROM resets WHERE user_id = $1`
+	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
+	sqlDeleteAccount     = `DELETE FROM users WHERE id = $1`
+	sqlDeleteMailsTo     = `DELETE FROM mails WHERE recipient = $1`
 )
 
 // DeleteAccount deletes an account that is in no tenant any more, and all that
@@ -51,17 +51,17 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	if _, err := tx.DeleteUserSessions(ctx, a.ID, ""); err != nil {
 		return err
 	}
-	for _, query := range []string{sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteStaleInvites, sqlDeleteAccount} {
+	for _, query := range []string{sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
 		if err := tx.must(ctx, query, a.ID); err != nil {
 			return err
 		}
 	}
-	for _, query := range []string{sqlDeleteMailsTo, sqlDeleteThrottlesTail} {
-		if err := tx.must(ctx, query, a.Email); err != nil {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email} {
+		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}
 	}
-	return nil
+	return tx.must(ctx, sqlDeleteMailsTo, a.Email)
 }
 
 const (

@@ -77,6 +77,9 @@ var cases = []struct {
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 
+	{"closings", closings},
+	{"the end of tenants and people", endsOfTenantsAndPeople},
+
 	{"letter case", letterCase},
 	{"order", order},
 	{"unicode", unicodeText},

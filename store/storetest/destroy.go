@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// closings: a tenant is closed from an instant on, and from the moment it is
+// forsaken as if it had always been.
+func closings(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	closed := func(by time.Time) (ids []string) {
+		w.Helper()
+		all, err := w.Read().TenantsClosed(ctx, by)
+		ok(w, err)
+		for _, t := range all {
+			ids = append(ids, t.ID)
+		}
+		return ids
+	}
+	later := w.clock.move(time.Hour)
+	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
+	same(w, []string(nil))(closed(later.Add(-1)), nil)
+	same(w, []string{acme.ID})(closed(later), nil)
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.ForsakeTenant(ctx, acme.ID, later.Add(-1)))
+		no(w)(tx.ForsakeTenant(ctx, zeta.ID, later))
+		yes(w)(tx.ForsakeTenant(ctx, acme.ID, later))
+		yes(w)(tx.ForsakeTenant(ctx, acme.ID, noon)) // once more, by whoever goes on
+	})
+	same(w, []string{acme.ID})(closed(noon), nil)
+}
+
+// endsOfTenantsAndPeople: what goes with a row, and what stays.
+func endsOfTenantsAndPeople(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	ann, bob := w.member(acme, "ann@acme.example", doorward.RoleOwner), w.member(zeta, "bob@zeta.example", doorward.RoleOwner)
+	session, other := w.session(ann), w.session(bob)
+	here, there := w.invitation(acme, "cat@acme.example"), w.draft(zeta, "dan@acme.example")
+	there.InvitedBy = ann.ID
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.InsertInvitation(ctx, there))
+		ok(w, tx.InsertReset(ctx, store.Reset{ID: w.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}))
+		ok(w, tx.InsertDevice(ctx, []byte("a device"), ann.ID))
+		ok(w, tx.InsertLinkToken(ctx, []byte("a link"), here.ID))
+		ok(w, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
+		ok(w, tx.QueueMail(ctx, store.MailInvitation, here.Email, here.ID))
+	})
+	same(w, 1)(w.Read().CountMemberships(ctx, ann.ID))
+
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.DeleteInvitations(ctx, acme.ID))
+		yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID))
+		account, err := tx.Account(ctx, ann.ID)
+		ok(w, err)
+		ok(w, tx.DeleteAccount(ctx, account))
+		yes(w)(tx.DeleteTenant(ctx, acme.ID))
+		no(w)(tx.DeleteTenant(ctx, acme.ID))
+	})
+	same(w, []string{other.ID})(w.live(session, other), nil)
+	same(w, []store.Mail(nil))(w.due(), nil)
+	same(w, []doorward.Tenant{zeta})(w.Read().Tenants(ctx))
+	same(w, 0)(w.Read().CountMemberships(ctx, ann.ID))
+	for _, read := range []func() error{
+		func() error { _, err := w.Read().AccountByEmail(ctx, ann.Email); return err },
+		func() error { _, err := w.Read().Invitation(ctx, here.ID); return err },
+		func() error { _, err := w.Read().InvitationByToken(ctx, []byte("a link")); return err },
+	} {
+		if err := read(); !errors.Is(err, store.ErrNone) {
+			w.Errorf("the error is %v, want none", err)
+		}
+	}
+	there.InvitedBy, there.State = "", doorward.InvitationExpired
+	left, err := w.Read().Invitation(ctx, there.ID)
+	same(w, there)(left, err)
+}

@@ -26,11 +26,11 @@ const module = "github.com/doorward/doorward"
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"invite":   {"credential"},
-	"tenant":   {"roster"},
-	"user":     {"roster"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"password": {"credential"},
 	"sso":      {"login"},
+	"tenant":   {"roster"},
+	"user":     {"roster"},
 }
 
 // upkeepers may write what is nobody's act: attempts, last use, the mail queue, the

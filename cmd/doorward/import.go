@@ -114,9 +114,15 @@ func listFaults(w io.Writer, file string, err error) error {
 	return fmt.Errorf("nobody was imported: %w", err)
 }
 
+// maxNotes is how many people are named who keep the password they have.
+const maxNotes = 100
+
 func tellImported(w io.Writer, file string, done user.Imported, dryRun bool) {
-	for _, p := range done.Kept {
+	for _, p := range done.Kept[:min(len(done.Kept), maxNotes)] {
 		fmt.Fprintf(w, "%s:%d: %s has an account, whose password stays; the hash is passed over.\n", file, p.Line, p.Email)
+	}
+	if more := len(done.Kept) - maxNotes; more > 0 {
+		fmt.Fprintf(w, "%s: and %d more who have one\n", file, more)
 	}
 	verb := "Imported"
 	if dryRun {

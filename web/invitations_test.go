@@ -357,8 +357,8 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	}
 }
 
-// A mail that still waits when the invitation is sent again never leaves: its
-// token would be as good as the new one.
+// A mail that still waits when the invitation is sent again doesn't leave with a
+// token that is as good as the new one.
 func TestResendReplacesTheMailThatWaits(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -371,10 +371,17 @@ func TestResendReplacesTheMailThatWaits(t *testing.T) {
 	d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
 	sink.Behave()
 	d.emptyQueue(t)
-	mails := sink.Wait(t, "ann@x.example", 1)
-	if len(mails) != 1 {
-		t.Fatalf("%d mails have left", len(mails))
+	good := ""
+	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // one may have been on its way
+		code := codeLine.FindString(mail.Parse(t).Text)
+		if d.complete(t, code, "short").status == http.StatusGone {
+			continue
+		}
+		if good != "" {
+			t.Fatal("two mails have a good token")
+		}
+		good = code
 	}
 	d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).is("delivery", "sent")
-	d.complete(t, codeLine.FindString(mails[0].Parse(t).Text), password).ok(http.StatusOK)
+	d.complete(t, good, password).ok(http.StatusOK)
 }

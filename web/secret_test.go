@@ -124,7 +124,7 @@ func (d *door) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secret
 		secret := canary(fmt.Sprint("misplaced", n))
 		secrets = append(secrets, secret)
 		for _, k := range takers {
-			a := d.send(t, "POST "+k.path, fmt.Sprintf(form, secret), as(owner.Token()))
+			a := d.send(t, k.route(), fmt.Sprintf(form, secret), as(owner.Token()))
 			if strings.Contains(string(a.body), secret) {
 				t.Errorf("%s repeats what it was sent: %s", a.route, a.body)
 			}

@@ -87,8 +87,18 @@ func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None)
 	return front.None{}, a.app.Invitations.Revoke(ctx, c.Caller, id)
 }
 
+// bulkOffer is an inviteInput that the document holds to nothing: what is wrong
+// with it is told in the answer of its row.
+type bulkOffer struct {
+	Email         string     `json:"email,omitempty" example:"ann@acme.example" doc:"Whom to invite"`
+	Role          string     `json:"role,omitempty" example:"USER" doc:"OWNER, ADMIN, USER or VIEWER; at most one's own role"`
+	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" example:"7" doc:"1 to 30; when absent 7, or fewer where the tenant says so"`
+	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`
+}
+
 type bulkInput struct {
-	Invitations []inviteInput `json:"invitations" minItems:"1" maxItems:"100"`
+	Invitations []bulkOffer `json:"invitations" minItems:"1" maxItems:"100"`
 }
 
 // bulkRow is what a row would have been answered alone.
@@ -116,7 +126,7 @@ func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulk
 	}
 	out, written := bulkAnswer{Items: make([]bulkRow, 0, len(in.Invitations))}, false
 	for _, row := range in.Invitations {
-		inv, err := a.app.Invitations.Send(ctx, c.Caller, row.offer())
+		inv, err := a.app.Invitations.Send(ctx, c.Caller, inviteInput(row).offer())
 		if !written && ofNoRow(err) {
 			return bulkAnswer{}, err
 		}

@@ -204,6 +204,9 @@ func implied(r front.Route) []doorward.Code {
 	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
 	}
+	if r.Guard.ShutsWhileClosing() {
+		codes = append(codes, doorward.CodeTenantClosing)
+	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
 	}

@@ -16,6 +16,7 @@ type tenantView struct {
 	CreatedAt   time.Time             `json:"createdAt"`
 	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"While it is closing: when its data is destroyed"`
 	Settings    settingsView          `json:"settings"`
+	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what that has ended"`
 }
 
 // settingsView are the settings in force: those of the tenant, or else of the
@@ -91,10 +92,11 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	return a.viewTenant(t), nil
 }
 
-// endedTenant is a tenant and what its change has ended.
-type endedTenant struct {
-	tenantView
-	Ended front.Ended `json:"ended"`
+// viewEnded is the tenant with what its change has ended.
+func (a *api) viewEnded(t doorward.Tenant, counts doorward.Ended) tenantView {
+	v, ended := a.viewTenant(t), front.ViewEnded(counts)
+	v.Ended = &ended
+	return v
 }
 
 type closeInput struct {
@@ -106,13 +108,13 @@ var docCloseTenant = front.Doc{
 	Description: "Ends all sessions and keys at once, on every node before the answer. The data is destroyed at `destroyedAt`; until then an OWNER may log in and restore the tenant, and everything else there is 403 `tenant_closing`.",
 }
 
-func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (endedTenant, error) {
+func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (tenantView, error) {
 	t, counts, err := a.app.Tenants.Close(ctx, c.Caller, in.Confirm)
 	if err != nil {
-		return endedTenant{}, err
+		return tenantView{}, err
 	}
 	c.ClearSession()
-	return endedTenant{a.viewTenant(t), front.ViewEnded(counts)}, nil
+	return a.viewEnded(t, counts), nil
 }
 
 var docRestoreTenant = front.Doc{
@@ -190,13 +192,13 @@ var docTenantStatus = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
 }
 
-func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (endedTenant, error) {
+func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (tenantView, error) {
 	id, err := c.ID("id", doorward.PrefixTenant)
 	if err != nil {
-		return endedTenant{}, err
+		return tenantView{}, err
 	}
 	if _, err := a.app.Tenants.Get(ctx, id); err != nil {
-		return endedTenant{}, err
+		return tenantView{}, err
 	}
 	var counts doorward.Ended
 	switch doorward.TenantStatus(in.Status) {
@@ -205,13 +207,13 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	case doorward.TenantFrozen:
 		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
 	case "":
-		return endedTenant{}, required(field{"/status", ""})
+		return tenantView{}, required(field{"/status", ""})
 	default:
-		return endedTenant{}, doorward.Invalid("/status", "invalid", "The status is active or frozen.")
+		return tenantView{}, doorward.Invalid("/status", "invalid", "The status is active or frozen.")
 	}
 	if err != nil {
-		return endedTenant{}, err
+		return tenantView{}, err
 	}
 	t, err := a.app.Tenants.Get(ctx, id)
-	return endedTenant{a.viewTenant(t), front.ViewEnded(counts)}, err
+	return a.viewEnded(t, counts), err
 }

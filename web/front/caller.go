@@ -24,6 +24,12 @@ func (g Guard) WhileClosing() Guard {
 	return g
 }
 
+// ShutsWhileClosing reports whether the route is tenant_closing for the sessions
+// of a tenant that is being closed.
+func (g Guard) ShutsWhileClosing() bool {
+	return !g.closing && g.name != Public().name && g.name != OperatorOnly().name
+}
+
 // Admit returns the caller if the guard lets it in. What isn't made for a
 // tenant that is being closed is tenant_closing there.
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {

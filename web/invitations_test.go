@@ -1,0 +1,387 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/smtp/smtptest"
+)
+
+const bulkPath = "POST /api/v2/auth/invite/bulk"
+
+// offered invites without waiting for the mail, and returns the answer.
+func (d *door) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
+	t.Helper()
+	return d.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
+}
+
+func (d *door) resend(t *testing.T, by, id string) answer {
+	t.Helper()
+	return d.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(by))
+}
+
+func TestInvitationsAreListedByState(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		d.offered(t, globex.Owner, "else@x.example", "USER", 3)
+		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
+		d.Advance(24*time.Hour - time.Second)
+		acme.Owner.Login()
+		used := d.offered(t, acme.Owner, "used@x.example", "USER", 3)
+		d.complete(t, d.code(t, "used@x.example"), password).ok(http.StatusOK)
+		revoked := d.offered(t, acme.Owner, "revoked@x.example", "USER", 3).text("id")
+		d.send(t, "DELETE /api/v2/invitations/"+revoked, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+		pending := d.offered(t, acme.Owner, "pending@x.example", "OWNER", 3).text("id")
+		admin := acme.Join("admin@acme.example", "ADMIN") // sees those above the own role, too
+		list := func(query string) []string {
+			t.Helper()
+			ids, _ := d.page(t, "/api/v2/invitations?"+query, "id", as(admin.Token()))
+			return ids
+		}
+		if got := list("status=EXPIRED"); len(got) != 0 {
+			t.Errorf("expired are %q, a second too early", got)
+		}
+		d.Advance(time.Second)
+		for query, want := range map[string][]string{
+			"status=PENDING": {pending}, "status=REVOKED": {revoked}, "status=EXPIRED": {expired}, "limit=2&status=PENDING": {pending},
+		} {
+			if got := list(query); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", query, got, want)
+			}
+		}
+		if got := list("status=ACCEPTED"); len(got) != 3 || got[1] != used.text("id") { // the admin's, this one, the owner's
+			t.Errorf("accepted are %q", got)
+		}
+		if got := list(""); len(got) != 6 || got[1] != pending {
+			t.Errorf("all are %q, want the newest first", got)
+		}
+		for _, limit := range []int{1, 2, 5, 6, 7} {
+			if got := d.whole(t, "/api/v2/invitations", "id", limit, func(int) {}, as(admin.Token())); !slices.Equal(got, list("")) {
+				t.Errorf("by pages of %d: %q", limit, got)
+			}
+		}
+		d.send(t, "GET /api/v2/invitations?status=expired", nil, as(admin.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
+
+		one := d.send(t, "GET /api/v2/invitations/"+pending, nil, as(admin.Token())).ok(http.StatusOK)
+		one.names("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
+		d.send(t, "GET /api/v2/invitations/"+expired, nil, as(admin.Token())).ok(http.StatusOK).is("status", "EXPIRED")
+		d.send(t, "GET /api/v2/invitations/"+revoked, nil, as(admin.Token())).ok(http.StatusOK).is("status", "REVOKED").instant("revokedAt")
+		d.send(t, "GET /api/v2/invitations/"+used.text("id"), nil, as(admin.Token())).ok(http.StatusOK).is("status", "ACCEPTED").instant("acceptedAt")
+	})
+}
+
+func TestForeignInvitationsAreAbsent(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		code := d.invite(t, globex.Owner, "else@x.example", "OWNER")
+		ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(globex.Owner.Token()))
+		for _, route := range []string{"GET /api/v2/invitations/%s", "DELETE /api/v2/invitations/%s", "POST /api/v2/invitations/%s/resend"} {
+			same := func(id string) string {
+				t.Helper()
+				a := d.send(t, fmt.Sprintf(route, id), nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
+				return strings.ReplaceAll(a.blank(), id, "ID")
+			}
+			if foreign, absent := same(ids[0]), same("inv_aaaaaaaaaaaaaaaaaaaaaaaaaa"); foreign != absent {
+				t.Errorf("%s: an invitation of others can be told from none:\n%s\n%s", route, foreign, absent)
+			}
+			same("usr_x")
+		}
+		d.complete(t, code, password).ok(http.StatusOK)
+	})
+}
+
+func TestRevokeInvitation(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		above := d.offered(t, acme.Owner, "above@x.example", "OWNER", 3).text("id")
+		revoke := func(by *doorwardtest.Person, id string) answer {
+			t.Helper()
+			return d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(by.Token()))
+		}
+		revoke(admin, above).fails(http.StatusForbidden, "forbidden")
+		d.resend(t, admin.Token(), above).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "GET /api/v2/invitations/"+above, nil, as(admin.Token())).ok(http.StatusOK).is("status", "PENDING")
+		code := d.code(t, "above@x.example")
+		revoke(acme.Owner, above).ok(http.StatusNoContent)
+		d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
+
+		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
+		used := d.offered(t, acme.Owner, "used@x.example", "USER", 3).text("id")
+		d.complete(t, d.code(t, "used@x.example"), password).ok(http.StatusOK)
+		d.Advance(24 * time.Hour)
+		acme.Owner.Login()
+		admin.Login()
+		for _, id := range []string{above, expired, used} {
+			revoke(acme.Owner, id).fails(http.StatusConflict, "invitation_not_pending")
+			d.resend(t, acme.Owner.Token(), id).fails(http.StatusConflict, "invitation_not_pending")
+		}
+		revoke(admin, above).fails(http.StatusForbidden, "forbidden")
+		d.invite(t, acme.Owner, "above@x.example", "USER") // the address is free again
+	})
+}
+
+// With the new mail the earlier ones open nothing any more, and the time begins
+// anew.
+func TestResendInvitation(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		first := d.offered(t, admin, "ann@x.example", "USER", 3)
+		id, old := first.text("id"), d.code(t, "ann@x.example")
+		d.Advance(30 * time.Minute)
+		again := d.resend(t, admin.Token(), id).ok(http.StatusOK).is("delivery", "queued").is("status", "PENDING").is("id", id).is("invitedBy", admin.ID)
+		again.is("createdAt", first.at("createdAt"))
+		if later := again.instant("expiresAt").Sub(first.instant("expiresAt")).Round(time.Second); later != 30*time.Minute {
+			t.Errorf("it expires %v later", later)
+		}
+		fresh := d.code(t, "ann@x.example")
+		if fresh == old || len(d.Mails("ann@x.example")) != 2 {
+			t.Fatalf("the codes are %s and %s in %d mails", old, fresh, len(d.Mails("ann@x.example")))
+		}
+		d.send(t, "GET /api/v2/invitations/"+id, nil, as(admin.Token())).ok(http.StatusOK).is("delivery", "sent")
+		d.complete(t, old, password).fails(http.StatusGone, "invitation_revoked")
+		d.complete(t, fresh, password).ok(http.StatusOK)
+		d.complete(t, old, password).fails(http.StatusGone, "invitation_used")
+	})
+}
+
+// Whoever sends it again vouches for it, when the one who sent it may no longer.
+func TestResendAfterTheInviterWasDemoted(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		id := d.offered(t, admin, "ann@x.example", "USER", 3).text("id")
+		d.patchUser(t, acme.Owner, admin.ID, m{"role": "USER"}).ok(http.StatusOK)
+		d.complete(t, d.code(t, "ann@x.example"), password).fails(http.StatusGone, "invitation_revoked")
+		d.resend(t, admin.Token(), id).fails(http.StatusForbidden, "forbidden")
+		d.Advance(time.Minute)
+		d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK).is("invitedBy", acme.Owner.ID)
+		d.complete(t, d.code(t, "ann@x.example"), password).ok(http.StatusOK)
+	})
+}
+
+func TestResendTooSoon(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
+		tooSoon := func(least, most int) {
+			t.Helper()
+			a := d.resend(t, acme.Owner.Token(), id).fails(http.StatusTooManyRequests, "resend_too_soon")
+			if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || wait < least || wait > most {
+				t.Errorf("Retry-After is %q, want %d to %d", a.header.Get("Retry-After"), least, most)
+			}
+		}
+		tooSoon(59, 60)
+		d.Advance(59 * time.Second)
+		tooSoon(1, 1)
+		d.Advance(time.Second)
+		for range 5 {
+			d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
+			tooSoon(59, 60)
+			d.Advance(time.Minute)
+		}
+		tooSoon(23*3600, 24*3600-5*60+1)
+		other := d.offered(t, acme.Owner, "other@x.example", "USER", 3).text("id")
+		d.Advance(time.Minute)
+		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // of another address
+		d.Advance(24*time.Hour - 6*time.Minute)
+		acme.Owner.Login()
+		d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
+	})
+}
+
+func TestInviteSeveral(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		admin := acme.Join("admin@acme.example", "ADMIN")
+		pending := d.offered(t, acme.Owner, "pending@x.example", "USER", 3).text("id")
+		bulk := func(rows ...m) answer {
+			t.Helper()
+			return d.send(t, bulkPath, m{"invitations": rows}, as(admin.Token()))
+		}
+		a := bulk(
+			m{"email": "One@x.example", "role": "USER", "name": "One", "expiresInDays": 2},
+			m{"email": "above@x.example", "role": "OWNER"},
+			m{"email": "none", "role": "NONE"},
+			m{"email": "one@X.example", "role": "VIEWER"},
+			m{"email": "pending@x.example", "role": "USER"},
+			m{"email": admin.Email, "role": "USER"},
+			m{},
+			m{"email": "two@x.example", "role": "ADMIN"},
+		).ok(http.StatusOK).names("", "items")
+		var got []any
+		rows := a.at("items").([]any)
+		for _, row := range rows {
+			row := row.(m)
+			problem, _ := row["problem"].(m)
+			invitation, _ := row["invitation"].(m)
+			got = append(got, row["status"], problem["code"], invitation["email"])
+			if (problem == nil) == (invitation == nil) {
+				t.Errorf("a row has both or neither: %v", row)
+			}
+		}
+		want := []any{
+			201.0, nil, "one@x.example", 403.0, "forbidden", nil, 422.0, "validation_failed", nil, 409.0, "invitation_pending", nil,
+			409.0, "invitation_pending", nil, 409.0, "already_member", nil, 422.0, "validation_failed", nil, 201.0, nil, "two@x.example",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("the rows:\n%s", diff)
+		}
+		first := rows[0].(m)["invitation"].(m)["id"]
+		if rows[3].(m)["problem"].(m)["invitationId"] != first || rows[4].(m)["problem"].(m)["invitationId"] != pending {
+			t.Errorf("which invitations stand in the way: %s", a.body)
+		}
+		faults := rows[2].(m)["problem"].(m)["errors"].([]any)
+		if len(faults) != 2 || faults[0].(m)["pointer"] != "/email" || faults[1].(m)["pointer"] != "/role" {
+			t.Errorf("the faults of a row are %v", faults)
+		}
+		d.deliver(t)
+		if len(d.Mails("one@x.example")) != 1 || len(d.Mails("two@x.example")) != 1 || len(d.Mails("above@x.example")) != 0 {
+			t.Error("mails went to others than those invited")
+		}
+		d.complete(t, d.code(t, "two@x.example"), password).ok(http.StatusOK).is("user.role", "ADMIN")
+	})
+}
+
+func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		good := `{"email":"good@x.example","role":"USER"}`
+		for _, row := range []string{`{"email":1}`, `null`, `[]`, `{"email":"a@x.example","role":"USER","more":1}`, `{"Email":"a@x.example"}`, `{"expiresInDays":1.5}`, `"x"`, `{`} {
+			d.send(t, bulkPath, `{"invitations":[`+good+`,`+row+`]}`, as(acme.Owner.Token())).fails(http.StatusBadRequest, "invalid_body")
+		}
+		rows := func(n int) (all []m) {
+			for i := range n {
+				all = append(all, m{"email": fmt.Sprintf("p%d@x.example", i), "role": "USER"})
+			}
+			return all
+		}
+		for _, none := range []any{m{}, m{"invitations": []m{}}, m{"invitations": rows(101)}} {
+			d.send(t, bulkPath, none, as(acme.Owner.Token())).invalid("/invitations", "out_of_range")
+		}
+		if ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(acme.Owner.Token())); len(ids) > 0 {
+			t.Fatalf("%d were invited", len(ids))
+		}
+		all := d.send(t, bulkPath, m{"invitations": rows(100)}, as(acme.Owner.Token())).ok(http.StatusOK).at("items").([]any)
+		for i, row := range all {
+			if row.(m)["status"] != 201.0 {
+				t.Fatalf("row %d: %v", i, row)
+			}
+		}
+		if ids, _ := d.page(t, "/api/v2/invitations?status=PENDING&limit=200", "id", as(acme.Owner.Token())); len(ids) != 100 || len(all) != 100 {
+			t.Errorf("%d are invited", len(ids))
+		}
+	})
+}
+
+// emptyQueue tries mail until none is queued, however long the pauses are.
+func (d *door) emptyQueue(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		queued, err := d.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queued == 0 {
+			return
+		}
+		d.clock.advance(time.Second)
+	}
+	t.Fatal("mail stays queued")
+}
+
+// tried waits until the mail server has refused a mail that stays queued.
+func (d *door) tried(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		all, err := d.Node.DB.Read().DueMails(context.Background(), d.Node.DB.Now().Add(time.Hour), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) == 1 && all[0].LastError != "" {
+			return
+		}
+		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("no mail was tried")
+}
+
+func TestDeliveryOfInvitations(t *testing.T) {
+	t.Parallel()
+	sink := smtptest.Start(t, smtptest.Options{})
+	d := start(t, doorwardtest.Mail(sink.URL()))
+	acme := d.Tenant("Acme")
+	delivery := func(id string) string {
+		t.Helper()
+		return d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).text("delivery")
+	}
+	sink.Refuse(smtptest.AtRecipient, 451)
+	later := d.offered(t, acme.Owner, "later@x.example", "USER", 3).is("delivery", "queued").text("id")
+	d.tried(t)
+	if got := delivery(later); got != "queued" {
+		t.Errorf("refused for now: %s", got)
+	}
+	sink.Behave()
+	d.emptyQueue(t)
+	if got := delivery(later); got != "sent" {
+		t.Errorf("taken: %s", got)
+	}
+	sink.Refuse(smtptest.AtRecipient, 550)
+	never := d.offered(t, acme.Owner, "never@x.example", "USER", 3).text("id")
+	d.emptyQueue(t)
+	if got := delivery(never); got != "failed" {
+		t.Errorf("refused for good: %s", got)
+	}
+	sink.Behave()
+	d.clock.advance(time.Minute)
+	d.resend(t, acme.Owner.Token(), never).ok(http.StatusOK).is("delivery", "queued")
+	d.emptyQueue(t)
+	if got := delivery(never); got != "sent" {
+		t.Errorf("sent again: %s", got)
+	}
+}
+
+// A mail that still waits when the invitation is sent again doesn't leave with a
+// token that is as good as the new one.
+func TestResendReplacesTheMailThatWaits(t *testing.T) {
+	t.Parallel()
+	sink := smtptest.Start(t, smtptest.Options{})
+	d := start(t, doorwardtest.Mail(sink.URL()))
+	acme := d.Tenant("Acme")
+	sink.Refuse(smtptest.AtRecipient, 451)
+	id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
+	d.tried(t)
+	d.clock.advance(time.Minute)
+	d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
+	sink.Behave()
+	d.emptyQueue(t)
+	good := ""
+	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // one may have been on its way
+		code := codeLine.FindString(mail.Parse(t).Text)
+		if d.complete(t, code, "short").status == http.StatusGone {
+			continue
+		}
+		if good != "" {
+			t.Fatal("two mails have a good token")
+		}
+		good = code
+	}
+	d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).is("delivery", "sent")
+	d.complete(t, good, password).ok(http.StatusOK)
+}

@@ -80,6 +80,9 @@ var refusals = map[string][]refusal{
 	"DELETE /api/v2/sessions/{id}": {
 		{why: "a session that is none of one's own", who: "OWNER", status: 404, code: doorward.CodeNotFound},
 	},
+	"GET /api/v2/audit-events": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
 	"POST /api/v2/auth/forgot-password": {
 		{why: "no address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},

@@ -76,7 +76,7 @@ func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, e
 		return Mark{}, nil, err
 	}
 	if len(links) == 0 {
-		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no trail of %s.", tenantID)
+		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")
 	}
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }

@@ -43,7 +43,7 @@ func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read
 
 // Verify walks the chain of a tenant, or of the installation when the id is
 // empty, and returns where it ends and what is wrong with it. It stops at the
-// 64th fault. Events that are written meanwhile belong to the chain. Errors:
+// 32nd fault. Events that are written meanwhile belong to the chain. Errors:
 // not_found, unavailable.
 func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
@@ -69,11 +69,15 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 	}
 }
 
-// headless is what there is to say of a chain whose row is absent.
+// headless is what there is to say of a chain whose row was absent.
 func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, error) {
-	links, err := t.db.Read().Links(ctx, tenantID, doorward.Position{}, 1)
+	read := t.db.Read()
+	links, err := read.Links(ctx, tenantID, doorward.Position{}, 1)
 	if err != nil {
 		return Mark{}, nil, err
+	}
+	if _, err := read.Chain(ctx, tenantID); err == nil { // it has begun meanwhile
+		return t.Verify(ctx, tenantID)
 	}
 	if len(links) == 0 {
 		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")

@@ -15,7 +15,7 @@ const batch = 1000
 
 // mostFaults: whoever has that many needs no longer list, and finding out what
 // was done to each takes time by the cube of their number.
-const mostFaults = 64
+const mostFaults = 32
 
 // walk is a chain while it is walked along.
 type walk struct {
@@ -83,14 +83,15 @@ func (w *walk) fault(kind FaultKind, seq int64, id string) {
 
 // result is what is wrong, by number.
 func (w *walk) result(end store.Chain) []Fault {
-	w.explain()
+	w.explain(end.Last)
+	last := func(f Fault) bool { return f.Seq == w.seq }
 	switch {
 	case w.full():
 	case w.seq > end.Last:
 		w.fault(Inserted, end.Last+1, "")
 	case w.seq < end.Last:
 		w.fault(CutOff, w.seq+1, "")
-	case !bytes.Equal(w.head, end.Head):
+	case !bytes.Equal(w.head, end.Head) && !slices.ContainsFunc(w.faults, last):
 		w.fault(CutOff, w.seq, "")
 	}
 	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -100,17 +101,18 @@ func (w *walk) result(end store.Chain) []Fault {
 // explain turns misfits into faults. One that fits its own number behind another
 // event than the one there is innocent; it only shows that the one before was
 // tampered with.
-func (w *walk) explain() {
+func (w *walk) explain(last int64) {
 	for _, m := range w.misfits {
 		seq, genuine := w.place(m)
 		switch {
+		case m.Seq > last: // none of the chain, and told so
 		case !genuine:
 			w.fault(Edited, m.Seq, m.ID)
 		case seq != m.Seq:
 			w.fault(Reordered, m.Seq, m.ID)
 		}
 	}
-	if len(w.misfits) > 0 && len(w.faults) == 0 {
+	if len(w.misfits) > 0 && len(w.faults) == 0 && w.misfits[0].Seq <= last {
 		w.fault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
 	}
 }
@@ -118,11 +120,13 @@ func (w *walk) explain() {
 // place looks for the number and the event before with which the hash was made,
 // among those that don't fit.
 func (w *walk) place(m misfit) (seq int64, found bool) {
-	for _, seat := range w.misfits {
-		for _, other := range w.misfits {
-			for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
-				if m.Follows(previous, seat.Seq) {
-					return seat.Seq, true
+	for _, other := range w.misfits {
+		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
+			for _, seat := range w.misfits {
+				for _, seq := range []int64{seat.Seq, seat.Seq + 1} {
+					if m.Follows(previous, seq) {
+						return seq, true
+					}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"strings"
@@ -152,6 +153,13 @@ func TestSignInNotice(t *testing.T) {
 		d.Advance(time.Hour)
 		login(firefox, "203.0.113.9")
 		isOne(t, news(), signInNews)
+
+		for n := range 12 { // one of today is there already
+			login(fmt.Sprint("another ", n), "203.0.113.9")
+		}
+		if got := news(); len(got) != 9 {
+			t.Errorf("%d mails, want the 9 that are left of ten a day", len(got))
+		}
 
 		d.suspend(t, acme.ID, first.text("user.id"))
 		isOne(t, news(), "Your access to Acme has been suspended")

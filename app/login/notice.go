@@ -16,6 +16,11 @@ import (
 // each time, and its owner hears of it once a day.
 const tellAgain = 24 * time.Hour
 
+// tellAtMost bounds the mails to one person in that time. Whoever has stolen the
+// password can call his browser something else at every login; the owner has
+// been told often enough by then.
+const tellAtMost = 10
+
 // tell queues a notice of a login from a browser that is not known. The first
 // login of an account is no news to anybody.
 func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
@@ -25,6 +30,10 @@ func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	}
 	t, err := tx.HitThrottle(ctx, newcomer(account, tx.By), tellAgain)
 	if err != nil || t.Hits > 1 {
+		return err
+	}
+	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, tellAgain)
+	if err != nil || t.Hits > tellAtMost {
 		return err
 	}
 	tx.ByBrowser()

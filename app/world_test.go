@@ -89,7 +89,7 @@ func (w *world) node(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		BaseURL:  "http://localhost:8080",
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
-		Attempts: limits, PasswordMinLength: 12, Common: commonpw.Bundled(),
+		Attempts: limits, TenantHold: time.Hour, PasswordMinLength: 12, Common: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: w.mail, Log: slog.New(slog.DiscardHandler),
 	})

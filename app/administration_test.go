@@ -1,0 +1,211 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/store"
+)
+
+// againstOwners are what an OWNER can do against an OWNER, oneself included.
+var againstOwners = []func(w *world, i int, by, target person) error{
+	func(w *world, i int, by, target person) error {
+		return w.on(i).Users.SetRole(w.Context(), by.Caller, target.User, doorward.RoleAdmin)
+	},
+	func(w *world, i int, by, target person) error {
+		_, err := w.on(i).Users.Suspend(w.Context(), by.Caller, target.User)
+		return err
+	},
+	func(w *world, i int, by, target person) error {
+		_, err := w.on(i).Users.Remove(w.Context(), by.Caller, target.User)
+		return err
+	},
+	func(w *world, i int, by, _ person) error {
+		_, err := w.on(i).Users.Leave(w.Context(), by.Caller, by.User.TenantID)
+		return err
+	},
+}
+
+// TestOneOwnerIsLeft: two OWNERs demote, suspend and remove each other and
+// themselves, and leave, at once. One active OWNER is left, whoever was first,
+// and nobody is told of a success that didn't happen.
+func TestOneOwnerIsLeft(t *testing.T) {
+	onEach(t, func(w *world) {
+		_, ann := w.tenant()
+		bob := w.join(ann, doorward.RoleOwner)
+		two := []person{ann, bob}
+		ways := len(againstOwners)
+		for round := range 200 {
+			way := []int{round % ways, round / ways % ways}
+			self := round / ways / ways % 4 // who acts on oneself: nobody, the first, the second, both
+			errs := together(2, func(i int) error {
+				target := two[1-i]
+				if self>>i&1 == 1 {
+					target = two[i]
+				}
+				return againstOwners[way[i]](w, i, two[i], target)
+			})
+			w.only(errs, "", doorward.CodeLastOwner, doorward.CodeForbidden, doorward.CodeNotFound, doorward.CodeUnauthenticated)
+			if errs[0] != nil && errs[1] != nil {
+				w.Fatalf("round %d: both lost: %v", round, errs)
+			}
+			w.oneOwnerThenTwo(two)
+			for i, p := range two { // who lost the membership lost the session
+				two[i] = w.signIn(p.User.Email, first)
+			}
+		}
+	})
+}
+
+// TestRevokeOrAccept: of a revocation and an acceptance at once one happens, and
+// the other is told.
+func TestRevokeOrAccept(t *testing.T) {
+	onEach(t, func(w *world) {
+		_, owner := w.tenant()
+		for round := range w.rounds(60, 60) {
+			inv, token := w.invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
+			errs := together(2, func(i int) error {
+				if i == 0 {
+					return w.on(round).Invitations.Revoke(w.Context(), owner.Caller, inv.ID)
+				}
+				_, err := w.on(round+i).Invitations.Complete(w.Context(), stranger(i), token, first, first)
+				return err
+			})
+			w.oneOf(errs, inv, doorward.InvitationRevoked, doorward.InvitationAccepted)
+		}
+	})
+}
+
+// TestResendOrAccept: of a resend and an acceptance by the mail before at once
+// one happens, and the other is told.
+func TestResendOrAccept(t *testing.T) {
+	onEach(t, func(w *world) {
+		_, owner := w.tenant()
+		for round := range w.rounds(60, 60) {
+			inv, token := w.invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
+			errs := together(2, func(i int) error {
+				if i == 0 {
+					_, err := w.on(round).Invitations.Resend(w.Context(), owner.Caller, inv.ID)
+					return err
+				}
+				_, err := w.on(round+i).Invitations.Complete(w.Context(), stranger(i), token, first, first)
+				return err
+			})
+			w.oneOf(errs, inv, doorward.InvitationPending, doorward.InvitationAccepted)
+		}
+	})
+}
+
+// oneOf wants one of an administrator's act and an acceptance to have happened,
+// and the invitation to be as that one leaves it.
+func (w *world) oneOf(errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
+	w.Helper()
+	now, err := w.db.Read().Invitation(w.Context(), inv.ID)
+	w.ok(err)
+	switch {
+	case errs[0] == nil && code(errs[1]) == doorward.CodeInvitationRevoked && now.State == administered:
+	case errs[1] == nil && code(errs[0]) == doorward.CodeInvitationNotPending && now.State == accepted:
+	default:
+		w.Fatalf("the act ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
+	}
+}
+
+// TestDemotedWhileWaiting: an ADMIN who is demoted while a request waits for its
+// turn has lost, whatever it asked for, and nothing is changed.
+func TestDemotedWhileWaiting(t *testing.T) {
+	w := newWorld(t, engines[1], noLimits, time.Now)
+	acme, owner := w.tenant()
+	bob := w.join(owner, doorward.RoleViewer)
+	inv, _ := w.invite(owner, "pending@example.com", doorward.RoleUser)
+	name, users := "Renamed", w.on(0).Users
+	acts := map[string]func(by person) error{
+		"role":    func(by person) error { return users.SetRole(w.Context(), by.Caller, bob.User, doorward.RoleUser) },
+		"suspend": func(by person) error { _, err := users.Suspend(w.Context(), by.Caller, bob.User); return err },
+		"rename": func(by person) error {
+			_, _, err := users.Edit(w.Context(), by.Caller, bob.User, user.Edit{Name: &name})
+			return err
+		},
+		"nothing": func(by person) error {
+			_, _, err := users.Edit(w.Context(), by.Caller, bob.User, user.Edit{})
+			return err
+		},
+		"remove":   func(by person) error { _, err := users.Remove(w.Context(), by.Caller, bob.User); return err },
+		"sign out": func(by person) error { _, err := users.SignOut(w.Context(), by.Caller, bob.User); return err },
+		"invite": func(by person) error {
+			_, err := w.on(0).Invitations.Send(w.Context(), by.Caller, offer("new@example.com", doorward.RoleUser))
+			return err
+		},
+		"resend": func(by person) error {
+			_, err := w.on(0).Invitations.Resend(w.Context(), by.Caller, inv.ID)
+			return err
+		},
+		"revoke": func(by person) error { return w.on(0).Invitations.Revoke(w.Context(), by.Caller, inv.ID) },
+		"settings": func(by person) error {
+			_, err := w.on(0).Tenants.Edit(w.Context(), by.Caller, tenant.Edit{Name: &name})
+			return err
+		},
+	}
+	for what, act := range acts {
+		admin := w.join(owner, doorward.RoleAdmin)
+		var err error
+		done := make(chan struct{})
+		w.holding(func(tx *store.Tx) error {
+			_, err := tx.SetUserRole(w.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
+			return errors.Join(err, tx.LockTenant(w.Context(), acme.ID))
+		}, func(waiting func(n int, or <-chan struct{})) {
+			go func() { defer close(done); err = act(admin) }()
+			waiting(1, done)
+		})
+		<-done
+		if code(err) != doorward.CodeForbidden {
+			t.Errorf("%s: %v, want forbidden", what, err)
+		}
+	}
+	w.unchanged(acme, bob, inv)
+}
+
+// unchanged wants all three to be as they were.
+func (w *world) unchanged(acme doorward.Tenant, bob person, inv doorward.Invitation) {
+	w.Helper()
+	nowBob, err := w.db.Read().User(w.Context(), acme.ID, bob.User.ID)
+	w.ok(err)
+	nowInv, err := w.db.Read().Invitation(w.Context(), inv.ID)
+	w.ok(err)
+	nowAcme, err := w.db.Read().Tenant(w.Context(), acme.ID)
+	w.ok(err)
+	if nowBob.Version() != bob.User.Version() || nowInv.State != doorward.InvitationPending || !nowInv.ExpiresAt.Equal(inv.ExpiresAt) ||
+		nowAcme.Name != acme.Name || !w.passes(bob.token) {
+		w.Errorf("something was changed: %+v, %+v, %+v, the session passes: %v", nowBob, nowInv, nowAcme, w.passes(bob.token))
+	}
+	if _, err := w.db.Read().PendingInvitation(w.Context(), acme.ID, "new@example.com"); !errors.Is(err, store.ErrNone) {
+		w.Errorf("somebody was invited: %v", err)
+	}
+}
+
+// TestDeedsAreJudgedBeforeTheyAreDone: who gives up a role may still do with it
+// what was asked for in the same breath, and what is given to somebody doesn't
+// put that one out of reach.
+func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
+	onEach(t, func(w *world) {
+		_, owner := w.tenant()
+		role, status, name := doorward.RoleViewer, doorward.UserSuspended, "Gone"
+		self := w.join(owner, doorward.RoleOwner)
+		after, ended, err := w.on(0).Users.Edit(w.Context(), self.Caller, self.User, user.Edit{Role: &role, Status: &status, Name: &name})
+		w.ok(err)
+		if after.Role != role || after.Status != status || after.Name != name || ended.Sessions != 1 || w.passes(self.token) {
+			w.Errorf("the edit of oneself has led to %+v and ended %+v", after, ended)
+		}
+		admin, bob := w.join(owner, doorward.RoleAdmin), w.join(owner, doorward.RoleUser)
+		role = doorward.RoleAdmin
+		after, _, err = w.on(0).Users.Edit(w.Context(), admin.Caller, bob.User, user.Edit{Role: &role, Name: &name})
+		w.ok(err)
+		if after.Role != role || after.Name != name {
+			w.Errorf("the edit has led to %+v", after)
+		}
+	})
+}

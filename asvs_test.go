@@ -180,11 +180,11 @@ func TestFaultsOfTheASVSPageAreNoticed(t *testing.T) {
 		"9.1.1: no requirement of the chapters V6 to V8": func(rows []asvsRow) []asvsRow {
 			return append(rows, asvsRow{"9.1.1", "1", "short", "met", "how", []string{"TestLogin"}})
 		},
-		"6.1.1: is of level 1, not 3":                   func(rows []asvsRow) []asvsRow { rows[0].level = "3"; return rows },
-		`6.1.1: "mostly" is none of the verdicts`:       func(rows []asvsRow) []asvsRow { rows[0].verdict = "mostly"; return rows },
-		"6.1.1: says nothing":                           func(rows []asvsRow) []asvsRow { rows[0].how = ""; return rows },
-		"6.1.1: is met, and no test shows it":           func(rows []asvsRow) []asvsRow { rows[0].tests = nil; return rows },
-		"6.1.1: names TestGone, which is no test here":  func(rows []asvsRow) []asvsRow { rows[0].tests = []string{"TestGone"}; return rows },
+		"6.1.1: is of level 1, not 3":                  func(rows []asvsRow) []asvsRow { rows[0].level = "3"; return rows },
+		`6.1.1: "mostly" is none of the verdicts`:      func(rows []asvsRow) []asvsRow { rows[0].verdict = "mostly"; return rows },
+		"6.1.1: says nothing":                          func(rows []asvsRow) []asvsRow { rows[0].how = ""; return rows },
+		"6.1.1: is met, and no test shows it":          func(rows []asvsRow) []asvsRow { rows[0].tests = nil; return rows },
+		"6.1.1: names TestGone, which is no test here": func(rows []asvsRow) []asvsRow { rows[0].tests = []string{"TestGone"}; return rows },
 	} {
 		faults := asvsFaults(spoil(slices.Clone(sound)), there)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], want) {

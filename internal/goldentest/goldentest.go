@@ -31,7 +31,7 @@ func File(tb testing.TB, file, text string) {
 	tb.Helper()
 	want, err := os.ReadFile(file)
 	if err != nil && !*update {
-		tb.Fatalf("%v: go test -run %s . -update writes it", err, tb.Name())
+		tb.Fatalf("%v: in the folder of this test, go test -run %s . -update writes it", err, tb.Name())
 	}
 	compare(tb, file, string(want), text)
 }
@@ -68,7 +68,7 @@ func compare(tb testing.TB, file, want, got string) {
 		return
 	}
 	if !*update {
-		tb.Errorf("%s is another one now: if that is meant, go test -run %s . -update and read its diff\n%s", file, tb.Name(), cmp.Diff(want, got))
+		tb.Errorf("%s is another one now: if that is meant, go test -run %s . -update in the folder of this test, and read its diff\n%s", file, tb.Name(), cmp.Diff(want, got))
 		return
 	}
 	if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

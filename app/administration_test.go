@@ -166,10 +166,10 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			t.Errorf("%s: %v, want forbidden", what, err)
 		}
 	}
-	w.unchanged(acme, bob, inv)
+	w.untouched(acme, bob, inv)
 }
 
-// unchanged wants all three to be as they were.
+// untouched wants all three to be as they were.
 func (w *world) unchanged(acme doorward.Tenant, bob person, inv doorward.Invitation) {
 	w.Helper()
 	nowBob, err := w.db.Read().User(w.Context(), acme.ID, bob.User.ID)

@@ -79,6 +79,10 @@ var cases = []struct {
 
 	{"closings", closings},
 	{"the end of tenants and people", endsOfTenantsAndPeople},
+	{"pages of events", pagesOfEvents},
+	{"chains of events", chainsOfEvents},
+	{"blanked events", blankedEvents},
+	{"the end of a chain", endOfChain},
 
 	{"letter case", letterCase},
 	{"order", order},
@@ -107,6 +111,7 @@ var cases = []struct {
 	{"many changes of a password at once", manyPasswords},
 	{"many sessions at once", manySessions},
 	{"owners demoting each other", demotions},
+	{"many events at once", manyEvents},
 }
 
 // noon is when the tests take place: late enough in a second to show whether

@@ -170,7 +170,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 }
 
 // untouched wants all three to be as they were.
-func (w *world) unchanged(acme doorward.Tenant, bob person, inv doorward.Invitation) {
+func (w *world) untouched(acme doorward.Tenant, bob person, inv doorward.Invitation) {
 	w.Helper()
 	nowBob, err := w.db.Read().User(w.Context(), acme.ID, bob.User.ID)
 	w.ok(err)

@@ -3,12 +3,16 @@ package app_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
@@ -208,4 +212,126 @@ func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
 			w.Errorf("the edit has led to %+v", after)
 		}
 	})
+}
+
+// TestClosingOutrunsLogin: once the closing has answered no session of a USER is
+// of use, and none comes back to life when the tenant is restored.
+func TestClosingOutrunsLogin(t *testing.T) {
+	onEach(t, func(w *world) {
+		acme, owner := w.tenant()
+		bob := w.join(owner, doorward.RoleUser)
+		account := w.account(bob)
+		for range 40 {
+			var o opened
+			errs := together(5, func(i int) error {
+				if i == 4 {
+					_, _, err := w.on(0).Tenants.Close(w.Context(), owner.Caller, acme.Name)
+					return err
+				}
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, acme.ID))
+			})
+			w.ok(errs[4])
+			w.only(errs, "", doorward.CodeTenantClosing)
+			if n := w.passing(&o); n > 0 {
+				w.Fatalf("%d sessions are let pass after the closing", n)
+			}
+			owner = w.signIn(owner.User.Email, first)
+			_, err := w.on(1).Tenants.Restore(w.Context(), owner.Caller)
+			w.ok(err)
+			if n := w.passing(&o); n > 0 || !w.passes(owner.token) {
+				w.Fatalf("%d sessions have come back to life; the OWNER's own passes: %v", n, w.passes(owner.token))
+			}
+		}
+	})
+}
+
+// TestRestoreBringsNoSessionBack: not even one that was written while the tenant
+// was being closed.
+func TestRestoreBringsNoSessionBack(t *testing.T) {
+	onEach(t, func(w *world) {
+		acme, owner := w.tenant()
+		bob := w.join(owner, doorward.RoleUser)
+		_, _, err := w.on(0).Tenants.Close(w.Context(), owner.Caller, acme.Name)
+		w.ok(err)
+		slipped, now := secret.New(), w.db.Now()
+		hash := slipped.Hash()
+		_, err = w.db.Write(w.Context(), func(tx *store.Tx) error {
+			return tx.InsertSession(w.Context(), doorward.Session{
+				ID: doorward.NewID(doorward.PrefixSession), UserID: bob.User.ID, TenantID: acme.ID, CreatedAt: now, LastSeenAt: now,
+			}, hash[:])
+		})
+		w.ok(err)
+		if w.passes(slipped) {
+			w.Fatal("a USER's session passes in a tenant that is closing")
+		}
+		_, err = w.on(0).Tenants.Restore(w.Context(), w.signIn(owner.User.Email, first).Caller)
+		w.ok(err)
+		if w.passes(slipped) {
+			w.Error("it has come back to life")
+		}
+	})
+}
+
+// TestAdministrationIsOnRecord: each act is recorded once, under its own name and
+// with what it changed; what changes nothing is not, and a refusal is.
+func TestAdministrationIsOnRecord(t *testing.T) {
+	onEach(t, func(w *world) {
+		acme, owner := w.tenant()
+		bob := w.join(owner, doorward.RoleUser)
+		inv, _ := w.invite(owner, "new@example.com", doorward.RoleUser)
+		users, invitations, tenants, ctx := w.on(0).Users, w.on(0).Invitations, w.on(0).Tenants, w.Context()
+		role, status, name, days, domains := doorward.RoleAdmin, doorward.UserSuspended, "Bob", int64(9), []string{"x.example"}
+		whole := user.Edit{Role: &role, Status: &status, Name: &name}
+		refused := func(err error) error {
+			if code(err) != doorward.CodeForbidden {
+				return fmt.Errorf("%v, want forbidden", err)
+			}
+			return nil
+		}
+		for _, act := range []struct {
+			do   func() error
+			want []string
+		}{
+			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, []string{
+				"done user.rename user name  Bob", "done user.role user role USER ADMIN", "done user.suspend user status active suspended",
+			}},
+			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, nil},
+			{func() error { return users.Resume(ctx, owner.Caller, bob.User) }, []string{"done user.resume user status suspended active"}},
+			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
+			{func() error { bob = w.signIn(bob.User.Email, first); return nil }, []string{"done session.open session"}},
+			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden"}},
+			{func() error { _, err := users.Remove(ctx, bob.Caller, owner.User); return refused(err) }, []string{"refused user.remove user reason  forbidden"}},
+			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation"}},
+			{func() error { return invitations.Revoke(ctx, owner.Caller, inv.ID) }, []string{"done invitation.revoke invitation status PENDING REVOKED"}},
+			{func() error {
+				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
+				return err
+			}, []string{"done tenant.update tenant invitationDays 30 9 allowedEmailDomains  x.example"}},
+			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User); return err }, []string{"done user.remove user role ADMIN "}},
+			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing"}},
+		} {
+			before, err := w.db.Read().Events(ctx, acme.ID)
+			w.ok(err)
+			w.ok(act.do())
+			after, err := w.db.Read().Events(ctx, acme.ID)
+			w.ok(err)
+			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {
+				w.Errorf("on record (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// lines writes events down, sorted: outcome, action, type of the object, changes.
+// Those of one transaction are of one instant.
+func lines(events []doorward.Event) (all []string) {
+	for _, e := range events {
+		line := fmt.Sprint(e.Outcome, " ", e.Action, " ", e.Target.Type)
+		for _, c := range e.Changes {
+			line += " " + c.Field + " " + c.From + " " + c.To
+		}
+		all = append(all, line)
+	}
+	slices.Sort(all)
+	return all
 }

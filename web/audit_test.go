@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,7 +161,7 @@ func TestAuditPages(t *testing.T) {
 		acme := d.Tenant("Acme")
 		for n := range 8 {
 			d.login(t, acme.Owner.Email, fmt.Sprint("wrong", n), from("192.0.2.1"))
-			d.Advance(20 * 60e9)
+			d.Advance(20 * time.Minute)
 		}
 		owner := d.token(t, acme.Owner.Email)
 		var whole []string
@@ -314,4 +315,37 @@ func TestAuditWithoutDatabase(t *testing.T) {
 		d.send(t, trailPath, nil, as(token)).fails(http.StatusServiceUnavailable, "unavailable")
 		d.send(t, trailPath+"?format=csv", nil, as(token)).fails(http.StatusServiceUnavailable, "unavailable")
 	})
+}
+
+// Whoever goes on guessing during a delay is recorded once a minute, not once an
+// attempt: else a flood of attempts would fill the trail at no cost.
+func TestLimitsAreRecordedOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		count := func(reason string) (n int) {
+			for _, e := range d.trail(t, acme.Owner, "?limit=200&action=session.refuse&target="+ann.ID) {
+				if e["changes"].([]any)[0].(m)["to"] == reason {
+					n++
+				}
+			}
+			return n
+		}
+		for range 2 {
+			d.login(t, ann.Email, "wrong").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		for range 8 {
+			d.login(t, ann.Email, "wrong").fails(http.StatusTooManyRequests, "too_many_attempts")
+			d.login(t, "nobody@acme.example", "wrong")
+		}
+		if wrong, limited := count("invalid_credentials"), count("too_many_attempts"); wrong != 2 || limited != 1 {
+			t.Errorf("%d wrong passwords and %d refusals for the limit are recorded, want 2 and 1", wrong, limited)
+		}
+		d.Advance(61 * time.Second)
+		d.login(t, ann.Email, "wrong").fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, ann.Email, "wrong").fails(http.StatusTooManyRequests, "too_many_attempts")
+		if limited := count("too_many_attempts"); limited != 2 {
+			t.Errorf("a minute later %d refusals for the limit are recorded, want 2", limited)
+		}
+	}, doorwardtest.LoginLimits(2, 0))
 }

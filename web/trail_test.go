@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -22,6 +25,14 @@ type historian struct {
 	read  map[string]int
 	names map[string]string // of tenants and users, by id
 	every []doorward.Event
+
+	acme, zeta             *doorwardtest.Tenant
+	owner, other, ann, bob *doorwardtest.Person
+	tokens                 map[string]string // of their sessions, by id
+	secrets                []string
+
+	// What one step leaves to the next.
+	key, pending, code, session, token string
 }
 
 // news are the events since the last time, in short, and by trail.
@@ -78,284 +89,363 @@ func (h *historian) name(id string) string {
 	return id
 }
 
+// step is something that is done, and the events that it is to leave.
+type step struct {
+	what string
+	do   func()
+	want []string
+}
+
 // Every act and every refusal leaves one event, in the trail of those whom it
 // concerns, with who and what and the values before and after. What is no act
 // leaves none.
 func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
-		h := &historian{door: d, t: t, read: map[string]int{}, names: map[string]string{}}
-		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
-		owner, other := acme.Owner, zeta.Owner
-		ann := acme.Join("ann@acme.example", "ADMIN")
-		bob := acme.Join("bob@acme.example", "USER")
-		tokens := map[string]string{}
-		signIn := func(all ...*doorwardtest.Person) {
-			for _, p := range all {
-				tokens[p.ID] = d.token(t, p.Email)
+		h := settle(t, d)
+		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
+			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
+			s.do()
+			if diff := cmp.Diff(s.want, h.news()); diff != "" {
+				t.Errorf("%s leaves (-want +got):\n%s", s.what, diff)
 			}
 		}
-		by := func(p *doorwardtest.Person) opt { return as(tokens[p.ID]) }
-		signIn(owner, other, ann, bob)
-		h.names = map[string]string{acme.ID: "Acme", zeta.ID: "Zeta", owner.ID: "OWNER", other.ID: "other", ann.ID: "ann", bob.ID: "bob"}
-		h.news()
-		var secrets []string
-		keep := func(secret string) string { secrets = append(secrets, secret); return secret }
-		send := func(route string, body any, opts ...opt) answer { return d.send(t, route, body, opts...) }
-		key := ""
-		invitation := func(email string) string {
-			a := send("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, by(owner)).ok(201)
-			return a.text("id")
-		}
-		pending, code, session, token := "", "", "", ""
-		for _, step := range []struct {
-			what string
-			do   func()
-			want []string
-		}{
-			{"reading", func() {
-				for _, path := range []string{"users", "users/" + ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
-					send("GET /api/v2/"+path, nil, by(owner)).ok(200)
-				}
-			}, nil},
-			{"an operator key", func() { key = keep(d.operatorKey(t)) }, []string{
-				`-: operator done key.create key key, name "" "test"`,
-			}},
-			{"a tenant by API", func() {
-				send("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(key)).ok(201)
-			}, []string{
-				`tnt: operator done tenant.create tenant tnt, name "" "Globex", ownerEmail "" "g@globex.example"`,
-			}},
-			{"a tenant by a session", func() {
-				send("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, by(owner)).fails(403, "forbidden")
-			}, []string{
-				`Acme: OWNER refused request.refuse endpoint POST /api/v2/tenants, reason "" "forbidden"`,
-			}},
-			{"people by a key", func() { send("GET /api/v2/users", nil, bearer(key)).fails(403, "forbidden") }, []string{
-				`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
-			}},
-			{"an invitation", func() { pending = invitation("cat@acme.example") }, []string{
-				`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
-			}},
-			{"an invitation by a USER", func() {
-				send("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, by(bob)).fails(403, "forbidden")
-			}, []string{
-				`Acme: bob refused user.invite tenant Acme, reason "" "forbidden"`,
-			}},
-			{"an invitation to a role above", func() {
-				send("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, by(ann)).fails(403, "forbidden")
-			}, []string{
-				`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
-			}},
-			{"an invitation that is there already", func() {
-				send("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, by(ann)).fails(409, "invitation_pending")
-			}, nil},
-			{"invitations in bulk", func() {
-				send("POST /api/v2/auth/invite/bulk", m{"invitations": []m{
-					{"email": "dan@acme.example", "role": "USER"}, {"email": "eve@acme.example", "role": "OWNER"}, {"email": "x", "role": "USER"},
-				}}, by(ann)).ok(200)
-			}, []string{
-				`Acme: ann done user.invite invitation inv, email "" "dan@acme.example", role "" "USER"`,
-				`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
-			}},
-			{"sent again", func() {
-				d.Advance(2 * time.Minute)
-				send("POST /api/v2/invitations/"+pending+"/resend", nil, by(ann)).ok(200)
-				code = keep(d.code(t, "cat@acme.example"))
-			}, []string{
-				`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
-			}},
-			{"sent again too soon", func() {
-				send("POST /api/v2/invitations/"+pending+"/resend", nil, by(ann)).fails(429, "resend_too_soon")
-			}, nil},
-			{"accepted by somebody else", func() {
-				send("POST /api/v2/auth/accept-invitation", m{"token": code}, by(bob)).fails(403, "wrong_account")
-			}, []string{
-				`Acme: bob refused invitation.accept invitation inv, reason "" "wrong_account", role "" "USER"`,
-			}},
-			{"accepted in a frozen tenant", func() {
-				d.freeze(t, acme.ID)
-				send("POST /api/v2/auth/complete-registration", m{"token": code, "password": keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
-				d.login(t, bob.Email, password).fails(403, "tenant_frozen")
-				if err := d.Node.App.Tenants.Thaw(t.Context(), doorward.OperatorAtTerminal(), acme.ID); err != nil {
-					t.Fatal(err)
-				}
-			}, []string{
-				`Acme: operator done tenant.freeze tenant Acme, status "active" "frozen", sessionsEnded "" "6"`,
-				`Acme: anonymous refused invitation.accept invitation inv, reason "" "tenant_frozen", role "" "USER"`,
-				`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
-				`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
-			}},
-			{"signed in again", func() { signIn(owner, ann, bob); h.news() }, nil},
-			{"registered", func() {
-				send("POST /api/v2/auth/complete-registration", m{"token": code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
-			}, []string{
-				`Acme: usr done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "USER"`,
-			}},
-			{"registered again", func() {
-				send("POST /api/v2/auth/complete-registration", m{"token": code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
-			}, nil},
-			{"an account accepts", func() {
-				send("POST /api/v2/auth/invite", m{"email": bob.Email, "role": "VIEWER"}, by(other)).ok(201)
-				send("POST /api/v2/auth/accept-invitation", m{"token": keep(d.code(t, bob.Email)), "password": password}).ok(200)
-			}, []string{
-				`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
-				`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
-			}},
-			{"withdrawn", func() {
-				send("DELETE /api/v2/invitations/"+invitation("fay@acme.example"), nil, by(ann)).ok(204)
-			}, []string{
-				`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
-				`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
-			}},
-			{"a login", func() {
-				token = keep(d.token(t, bob.Email))
-				session = send("GET /api/v2/auth/session", nil, as(token)).text("session.id")
-			}, []string{
-				"Acme: bob done session.open session ses",
-			}},
-			{"a wrong password", func() { d.login(t, bob.Email, keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
-				`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
-			}},
-			{"no such account", func() {
-				d.login(t, keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
-			}, []string{
-				`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
-			}},
-			{"another tenant", func() {
-				token = keep(send("POST /api/v2/auth/switch-tenant", m{"tenantId": zeta.ID}, as(token)).ok(200).text("token"))
-			}, []string{
-				`Zeta: bob done session.open session ses, session "ses" ""`,
-			}},
-			{"a tenant of others", func() {
-				send("POST /api/v2/auth/switch-tenant", m{"tenantId": zeta.ID}, by(owner)).fails(404, "not_found")
-			}, nil},
-			{"a session of one's own", func() {
-				session = send("GET /api/v2/auth/session", nil, as(token)).text("session.id")
-				bob2 := keep(d.token(t, bob.Email))
-				send("DELETE /api/v2/sessions/"+session, nil, as(bob2)).ok(204)
-				token = bob2
-			}, []string{
-				"Zeta: bob done session.open session ses",
-				"Zeta: bob done session.end session ses",
-			}},
-			{"all other sessions", func() { send("DELETE /api/v2/sessions", nil, as(token)).ok(204) }, []string{
-				`Zeta: bob done session.end user bob, sessionsEnded "" "1"`,
-			}},
-			{"a wrong password on changing it", func() {
-				send(changePath, m{"currentPassword": canary("wrong"), "password": keep(canary("bob")), "confirmPassword": canary("bob")}, as(token)).ok(422)
-			}, []string{
-				`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
-			}},
-			{"another password", func() {
-				send(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(token)).ok(204)
-			}, []string{
-				"Zeta: bob done password.change user bob",
-			}},
-			{"forgotten", func() { code = keep(d.forgot(t, bob.Email)) }, []string{
-				"-: anonymous done password.forgot user -",
-			}},
-			{"reset", func() { d.reset(t, code, keep(canary("reset"))).ok(204) }, []string{
-				`Zeta: bob done password.reset user bob, sessionsEnded "" "1"`,
-			}},
-			{"a logout", func() {
-				token = keep(d.login(t, bob.Email, canary("reset")).ok(200).text("token"))
-				send("POST /api/v2/auth/logout", nil, as(token)).ok(204)
-				send("POST /api/v2/auth/logout", nil, as(token)).ok(204)
-			}, []string{
-				"Zeta: bob done session.open session ses",
-				"Zeta: bob done session.end session ses",
-			}},
-			{"role, status and name", func() {
-				token = keep(d.login(t, bob.Email, canary("reset")).ok(200).text("token"))
-				h.news()
-				send("PATCH /api/v2/users/"+bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, by(ann)).ok(200)
-				send("PATCH /api/v2/users/"+bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, by(ann)).ok(200)
-			}, []string{
-				`Acme: ann done user.role user bob, role "USER" "VIEWER"`,
-				`Acme: ann done user.suspend user bob, status "active" "suspended"`,
-				`Acme: ann done user.rename user bob, name "" "Bob"`,
-			}},
-			{"a login of somebody suspended", func() {
-				send("POST /api/v2/auth/login", m{"email": bob.Email, "password": canary("reset"), "tenantId": acme.ID}).fails(403, "membership_suspended")
-			}, []string{
-				`Acme: anonymous refused session.refuse user bob, reason "" "membership_suspended"`,
-			}},
-			{"resumed", func() {
-				send("PATCH /api/v2/users/"+bob.ID, m{"status": "active"}, by(ann)).ok(200)
-			}, []string{
-				`Acme: ann done user.resume user bob, status "suspended" "active"`,
-			}},
-			{"an OWNER by an ADMIN", func() {
-				send("PATCH /api/v2/users/"+owner.ID, m{"role": "USER"}, by(ann)).fails(403, "forbidden")
-				send("DELETE /api/v2/users/"+owner.ID, nil, by(ann)).fails(403, "forbidden")
-			}, []string{
-				`Acme: ann refused user.manage user OWNER, reason "" "forbidden"`,
-				`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
-			}},
-			{"the last OWNER", func() {
-				send("PATCH /api/v2/users/"+owner.ID, m{"role": "USER"}, by(owner)).fails(409, "last_owner")
-				send("DELETE /api/v2/auth/memberships/"+acme.ID, nil, by(owner)).fails(409, "last_owner")
-			}, []string{
-				`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
-				`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
-			}},
-			{"somebody of another tenant", func() {
-				send("PATCH /api/v2/users/"+other.ID, m{"role": "USER"}, by(owner)).fails(404, "not_found")
-			}, nil},
-			{"signed out", func() {
-				send("POST /api/v2/auth/login", m{"email": bob.Email, "password": canary("reset"), "tenantId": acme.ID}).ok(200)
-				h.news()
-				send("DELETE /api/v2/users/"+bob.ID+"/sessions", nil, by(ann)).ok(200)
-			}, []string{
-				`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
-			}},
-			{"removed", func() { send("DELETE /api/v2/users/"+bob.ID, nil, by(ann)).ok(200) }, []string{
-				`Acme: ann done user.remove user bob, role "VIEWER" ""`,
-			}},
-			{"gone", func() {
-				token = keep(d.login(t, bob.Email, canary("reset")).ok(200).text("token"))
-				h.news()
-				send("DELETE /api/v2/auth/memberships/"+zeta.ID, nil, as(token)).ok(204)
-			}, []string{
-				`Zeta: bob done user.leave user bob, role "VIEWER" "", sessionsEnded "" "2"`,
-			}},
-			{"settings", func() {
-				send("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, by(owner)).ok(200)
-				send("PATCH /api/v2/tenant", m{"name": "Acme II"}, by(owner)).ok(200)
-			}, []string{
-				`Acme: OWNER done tenant.update tenant Acme, name "Acme" "Acme II", invitationDays "30" "3"`,
-			}},
-			{"closed", func() {
-				send("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, by(ann)).fails(403, "forbidden")
-				send("DELETE /api/v2/tenant", m{"confirm": "Acme"}, by(owner)).ok(422)
-				d.closeTenant(t, owner, acme.ID, "Acme II")
-			}, []string{
-				`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
-				"Acme: OWNER done session.open session ses",
-				`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
-			}},
-			{"while it is closing", func() {
-				token = keep(d.token(t, owner.Email))
-				if status := d.status(t, "/api/v2/users", token); status != 403 {
-					t.Errorf("answered %d while the tenant is closing", status)
-				}
-			}, []string{
-				"Acme: OWNER done session.open session ses",
-				`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
-			}},
-			{"restored", func() { send("POST /api/v2/tenant/restore", nil, as(token)).ok(200) }, []string{
-				`Acme: OWNER done tenant.restore tenant Acme, status "closing" "active"`,
-			}},
-		} {
-			step.do()
-			got := h.news()
-			if diff := cmp.Diff(step.want, got); diff != "" {
-				t.Errorf("%s leaves (-want +got):\n%s", step.what, diff)
-			}
-		}
-		h.keepsSecrets(append(secrets, key, password))
+		h.keepsSecrets()
 		h.knowsAllActs()
 	})
+}
+
+// settle makes two tenants, and people who are signed in.
+func settle(t *testing.T, d *door) *historian {
+	t.Helper()
+	h := &historian{door: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
+	h.acme, h.zeta = d.Tenant("Acme"), d.Tenant("Zeta")
+	h.owner, h.other = h.acme.Owner, h.zeta.Owner
+	h.ann, h.bob = h.acme.Join("ann@acme.example", "ADMIN"), h.acme.Join("bob@acme.example", "USER")
+	h.signIn(h.owner, h.other, h.ann, h.bob)
+	h.names = map[string]string{
+		h.acme.ID: "Acme", h.zeta.ID: "Zeta", h.owner.ID: "OWNER", h.other.ID: "other", h.ann.ID: "ann", h.bob.ID: "bob",
+	}
+	h.news()
+	return h
+}
+
+func (h *historian) signIn(all ...*doorwardtest.Person) {
+	h.t.Helper()
+	for _, p := range all {
+		h.tokens[p.ID] = h.keep(h.door.token(h.t, p.Email))
+	}
+}
+
+func (h *historian) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
+
+// keep notes a secret, to be looked for later.
+func (h *historian) keep(secret string) string {
+	h.secrets = append(h.secrets, secret)
+	return secret
+}
+
+func (h *historian) ask(route string, body any, opts ...opt) answer {
+	h.t.Helper()
+	return h.send(h.t, route, body, opts...)
+}
+
+// invited returns the id of a new invitation by the OWNER.
+func (h *historian) invited(email string) string {
+	h.t.Helper()
+	return h.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, h.as(h.owner)).ok(http.StatusCreated).text("id")
+}
+
+func (h *historian) atTheDoor() []step {
+	return []step{
+		{"reading", func() {
+			for _, path := range []string{"users", "users/" + h.ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
+				h.ask("GET /api/v2/"+path, nil, h.as(h.owner)).ok(200)
+			}
+		}, nil},
+		{"an operator key", func() { h.key = h.keep(h.operatorKey(h.t)) }, []string{
+			`-: operator done key.create key key, name "" "test"`,
+		}},
+		{"a tenant by API", func() {
+			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)
+		}, []string{
+			`tnt: operator done tenant.create tenant tnt, name "" "Globex", ownerEmail "" "g@globex.example"`,
+		}},
+		{"a tenant by a session", func() {
+			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, h.as(h.owner)).fails(403, "forbidden")
+		}, []string{
+			`Acme: OWNER refused request.refuse endpoint POST /api/v2/tenants, reason "" "forbidden"`,
+		}},
+		{"people by a key", func() { h.ask("GET /api/v2/users", nil, bearer(h.key)).fails(403, "forbidden") }, []string{
+			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
+		}},
+	}
+}
+
+func (h *historian) withInvitations() []step {
+	return []step{
+		{"an invitation", func() { h.pending = h.invited("cat@acme.example") }, []string{
+			`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
+		}},
+		{"an invitation by a USER", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, h.as(h.bob)).fails(403, "forbidden")
+		}, []string{
+			`Acme: bob refused user.invite tenant Acme, reason "" "forbidden"`,
+		}},
+		{"an invitation to a role above", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, h.as(h.ann)).fails(403, "forbidden")
+		}, []string{
+			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
+		}},
+		{"an invitation that is there already", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, h.as(h.ann)).fails(409, "invitation_pending")
+		}, nil},
+		{"invitations in bulk", func() {
+			h.ask("POST /api/v2/auth/invite/bulk", m{"invitations": []m{
+				{"email": "dan@acme.example", "role": "USER"}, {"email": "eve@acme.example", "role": "OWNER"}, {"email": "x", "role": "USER"},
+			}}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.invite invitation inv, email "" "dan@acme.example", role "" "USER"`,
+			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
+		}},
+		{"sent again", func() {
+			h.Advance(2 * time.Minute)
+			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).ok(200)
+			h.code = h.keep(h.door.code(h.t, "cat@acme.example"))
+		}, []string{
+			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
+		}},
+		{"sent again too soon", func() {
+			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).fails(429, "resend_too_soon")
+		}, nil},
+	}
+}
+
+func (h *historian) withAcceptances() []step {
+	return []step{
+		{"accepted by somebody else", func() {
+			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.code}, h.as(h.bob)).fails(403, "wrong_account")
+		}, []string{
+			`Acme: bob refused invitation.accept invitation inv, reason "" "wrong_account", role "" "USER"`,
+		}},
+		{"accepted in a frozen tenant", func() {
+			h.freeze(h.t, h.acme.ID)
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": h.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
+			h.login(h.t, h.bob.Email, password).fails(403, "tenant_frozen")
+			if err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			`Acme: operator done tenant.freeze tenant Acme, status "active" "frozen", sessionsEnded "" "6"`,
+			`Acme: anonymous refused invitation.accept invitation inv, reason "" "tenant_frozen", role "" "USER"`,
+			`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
+			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
+		}},
+		{"imported", func() {
+			list, err := roster.Read(strings.NewReader("email,role\ndan@acme.example,VIEWER\n"), roster.CSV)
+			if err == nil {
+				_, err = h.Node.App.Users.Import(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, list, false)
+			}
+			if err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			`Acme: operator done user.import user usr, role "" "VIEWER"`,
+			`Acme: operator done user.import tenant Acme, people "" "1"`,
+		}},
+		{"exported", func() {
+			if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, false, io.Discard); err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			"Acme: operator done tenant.export tenant Acme",
+		}},
+		{"signed in again", func() { h.signIn(h.owner, h.ann, h.bob); h.news() }, nil},
+		{"registered", func() {
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
+		}, []string{
+			`Acme: usr done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "USER"`,
+		}},
+		{"registered again", func() {
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
+		}, nil},
+		{"an account accepts", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": h.bob.Email, "role": "VIEWER"}, h.as(h.other)).ok(201)
+			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.keep(h.door.code(h.t, h.bob.Email)), "password": password}).ok(200)
+		}, []string{
+			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
+			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
+		}},
+		{"withdrawn", func() {
+			h.ask("DELETE /api/v2/invitations/"+h.invited("fay@acme.example"), nil, h.as(h.ann)).ok(204)
+		}, []string{
+			`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
+			`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
+		}},
+	}
+}
+
+func (h *historian) withSessions() []step {
+	return []step{
+		{"a login", func() {
+			h.token = h.keep(h.door.token(h.t, h.bob.Email))
+			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
+		}, []string{
+			"Acme: bob done session.open session ses",
+		}},
+		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
+			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
+		}},
+		{"no such account", func() {
+			h.login(h.t, h.keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
+		}, []string{
+			`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
+		}},
+		{"another tenant", func() {
+			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
+		}, []string{
+			`Zeta: bob done session.open session ses, session "ses" ""`,
+		}},
+		{"a tenant of others", func() {
+			h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, h.as(h.owner)).fails(404, "not_found")
+		}, nil},
+		{"a session of one's own", func() {
+			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
+			bob2 := h.keep(h.door.token(h.t, h.bob.Email))
+			h.ask("DELETE /api/v2/sessions/"+h.session, nil, as(bob2)).ok(204)
+			h.token = bob2
+		}, []string{
+			"Zeta: bob done session.open session ses",
+			"Zeta: bob done session.end session ses",
+		}},
+		{"all other sessions", func() { h.ask("DELETE /api/v2/sessions", nil, as(h.token)).ok(204) }, []string{
+			`Zeta: bob done session.end user bob, sessionsEnded "" "1"`,
+		}},
+	}
+}
+
+func (h *historian) withPasswords() []step {
+	return []step{
+		{"a wrong password on changing it", func() {
+			h.ask(changePath, m{"currentPassword": canary("wrong"), "password": h.keep(canary("bob")), "confirmPassword": canary("bob")}, as(h.token)).ok(422)
+		}, []string{
+			`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
+		}},
+		{"another password", func() {
+			h.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(h.token)).ok(204)
+		}, []string{
+			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
+		}},
+		{"forgotten", func() { h.code = h.keep(h.forgot(h.t, h.bob.Email)) }, []string{
+			"-: anonymous done password.forgot user -",
+		}},
+		{"reset", func() { h.reset(h.t, h.code, h.keep(canary("reset"))).ok(204) }, []string{
+			`Zeta: bob done password.reset user bob, sessionsEnded "" "1", userAgent "" "Go-http-client/1.1"`,
+		}},
+		{"a logout", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
+			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
+		}, []string{
+			"Zeta: bob done session.open session ses",
+			"Zeta: bob done session.end session ses",
+		}},
+	}
+}
+
+func (h *historian) withMembers() []step {
+	return []step{
+		{"role, status and name", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.news()
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.role user bob, role "USER" "VIEWER"`,
+			`Acme: ann done user.suspend user bob, status "active" "suspended"`,
+			`Acme: ann done user.rename user bob, name "" "Bob"`,
+		}},
+		{"a login of somebody suspended", func() {
+			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).fails(403, "membership_suspended")
+		}, []string{
+			`Acme: anonymous refused session.refuse user bob, reason "" "membership_suspended"`,
+		}},
+		{"resumed", func() {
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"status": "active"}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.resume user bob, status "suspended" "active"`,
+		}},
+	}
+}
+
+func (h *historian) withOwners() []step {
+	return []step{
+		{"an OWNER by an ADMIN", func() {
+			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.ann)).fails(403, "forbidden")
+			h.ask("DELETE /api/v2/users/"+h.owner.ID, nil, h.as(h.ann)).fails(403, "forbidden")
+		}, []string{
+			`Acme: ann refused user.manage user OWNER, reason "" "forbidden", role "OWNER" "USER"`,
+			`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
+		}},
+		{"the last OWNER", func() {
+			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.owner)).fails(409, "last_owner")
+			h.ask("DELETE /api/v2/auth/memberships/"+h.acme.ID, nil, h.as(h.owner)).fails(409, "last_owner")
+		}, []string{
+			`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
+			`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
+		}},
+		{"somebody of another tenant", func() {
+			h.ask("PATCH /api/v2/users/"+h.other.ID, m{"role": "USER"}, h.as(h.owner)).fails(404, "not_found")
+		}, nil},
+		{"signed out", func() {
+			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).ok(200)
+			h.news()
+			h.ask("DELETE /api/v2/users/"+h.bob.ID+"/sessions", nil, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
+		}},
+		{"removed", func() { h.ask("DELETE /api/v2/users/"+h.bob.ID, nil, h.as(h.ann)).ok(200) }, []string{
+			`Acme: ann done user.remove user bob, role "VIEWER" ""`,
+		}},
+		{"gone", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.news()
+			h.ask("DELETE /api/v2/auth/memberships/"+h.zeta.ID, nil, as(h.token)).ok(204)
+		}, []string{
+			`Zeta: bob done user.leave user bob, role "VIEWER" "", sessionsEnded "" "2"`,
+		}},
+	}
+}
+
+func (h *historian) withTheTenant() []step {
+	return []step{
+		{"settings", func() {
+			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, h.as(h.owner)).ok(200)
+			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II"}, h.as(h.owner)).ok(200)
+		}, []string{
+			`Acme: OWNER done tenant.update tenant Acme, name "Acme" "Acme II", invitationDays "30" "3"`,
+		}},
+		{"closed", func() {
+			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, h.as(h.ann)).fails(403, "forbidden")
+			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, h.as(h.owner)).ok(422)
+			h.closeTenant(h.t, h.owner, h.acme.ID, "Acme II")
+		}, []string{
+			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
+			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
+		}},
+		{"while it is closing", func() {
+			h.token = h.keep(h.door.token(h.t, h.owner.Email))
+			if status := h.status(h.t, "/api/v2/users", h.token); status != 403 {
+				h.t.Errorf("answered %d while the tenant is closing", status)
+			}
+		}, []string{
+			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
+		}},
+		{"restored", func() { h.ask("POST /api/v2/tenant/restore", nil, as(h.token)).ok(200) }, []string{
+			`Acme: OWNER done tenant.restore tenant Acme, status "closing" "active"`,
+		}},
+	}
 }
 
 // closeTenant is done by a person who has just signed in.
@@ -395,10 +485,10 @@ func (d *door) status(t *testing.T, path, token string) int {
 }
 
 // keepsSecrets wants no event to have any of them, nor what a stranger typed.
-func (h *historian) keepsSecrets(secrets []string) {
+func (h *historian) keepsSecrets() {
 	h.t.Helper()
 	for _, e := range h.every {
-		for _, secret := range secrets {
+		for _, secret := range h.secrets {
 			if strings.Contains(fmt.Sprintf("%+v", e), secret) {
 				h.t.Errorf("%+v has %q", e, secret)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -102,3 +103,24 @@ func (c *Call) ToReturning(path string) View {
 
 // Sessions are the session tokens of the request: one, unless somebody tampers.
 func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }
+
+// Suggest is Preset unless something was sent under the name.
+func (c *Call) Suggest(name, value string) {
+	if !c.form.Has(name) {
+		c.Preset(name, value)
+	}
+}
+
+// Redirect leads to a whole path, one with the path of the base URL.
+func (c *Call) Redirect(path string) View { return View{to: path} }
+
+// Again reports whether the page is shown again because something was refused.
+func (c *Call) Again() bool { return c.fault != nil }
+
+// Refused is the code of what was refused; empty for none.
+func (c *Call) Refused() doorward.Code {
+	if c.fault == nil {
+		return ""
+	}
+	return front.AsError(c.fault).Code
+}

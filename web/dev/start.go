@@ -68,5 +68,5 @@ func (s *Start) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if _, err := features.Invitations.Send(ctx, c.Caller, offer); err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/?done=invited#mail"), features.Mail.Deliver(ctx)
+	return c.To("/?done=invited"), features.Mail.Deliver(ctx)
 }

@@ -92,14 +92,14 @@ func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 		c.ClearSession()
 		return c.To("/login?done=signed-out"), nil
 	}
-	return c.To("/account?done=session#sessions"), nil
+	return c.To("/account?done=session"), nil
 }
 
 func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := h.app.Sessions.EndOthers(ctx, c.Caller); err != nil {
 		return ui.View{}, err
 	}
-	return c.To("/account?done=sessions#sessions"), nil
+	return c.To("/account?done=sessions"), nil
 }
 
 // showLeave asks once more: there is no way back without an invitation.
@@ -134,7 +134,7 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 		c.ClearSession()
 		return c.To("/login?done=left"), nil
 	}
-	return c.To("/account?done=left#tenants"), nil
+	return c.To("/account?done=left"), nil
 }
 
 // toPassword leads to where the password is changed (W3C, A Well-Known URL for

@@ -79,9 +79,16 @@ func samples() []sample {
 		{"account", ui.View{Page: "account", Wide: true, Body: sampleAccount()}, ui.Frame{Caller: ann}},
 		{"account-saved", ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, ui.Frame{Caller: ann}},
 		{"leave", ui.View{Page: "leave", Body: acme}, ui.Frame{}},
+		{"error", ui.View{Page: "error", Title: "error.title", Body: trouble}, ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{"closing", ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}, ui.Frame{}},
 	}, overs()...)
 }
+
+// trouble is what the kit makes of a fault.
+var trouble = struct {
+	Title, Text          string
+	Again, Support, Home bool
+}{"One moment, please", "We can’t answer right now. Load the page again in 1 second.", true, true, false}
 
 func overs() (all []sample) {
 	for code, next := range map[doorward.Code]string{
@@ -107,6 +114,7 @@ func sampleAccount() account {
 // TestPagesRender makes every page of canned data, in every language, without a
 // server. With -render they stay.
 func TestPagesRender(t *testing.T) {
+	index := "<!doctype html><title>Pages</title><ul>"
 	for _, l := range ui.Languages {
 		for _, s := range samples() {
 			f := s.frame
@@ -123,9 +131,12 @@ func TestPagesRender(t *testing.T) {
 				t.Errorf("%s in %s: %v", s.name, l.Tag, err)
 				continue
 			}
-			keep(t, l.Tag+"-"+s.name+".html", page.String())
+			name := l.Tag + "-" + s.name + ".html"
+			keep(t, name, page.String())
+			index += `<li><a href="` + name + `">` + name + "</a>"
 		}
 	}
+	keep(t, "index.html", index)
 }
 
 // keep writes the page so that a browser finds its style beside it.

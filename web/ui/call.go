@@ -66,22 +66,34 @@ func (c *Call) Returning() string {
 }
 
 // own reports whether the address is one below the base URL, and returns it as
-// a path. Browsers read a backslash as a slash, and drop control characters and
-// spaces at the ends, so an address with any of these is none.
+// a path.
 func (c *Call) own(address string) (string, bool) {
+	return ownPath(c.origin(), c.Site().BasePath(), address)
+}
+
+// ownPath returns the path of an address that is below base on the origin.
+// Browsers read a backslash as a slash, and drop control characters and spaces
+// at the ends, so an address with any of these is none; nor is one that means
+// another place once its dots are resolved.
+func ownPath(origin, base, address string) (string, bool) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "", false
 	}
-	path, absolute := strings.CutPrefix(address, c.origin())
-	if absolute && !strings.HasPrefix(path, "/") {
+	path := strings.TrimPrefix(address, origin)
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
 		return "", false
 	}
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
+	if err != nil || u.Scheme != "" || u.Host != "" {
 		return "", false
 	}
-	below := strings.HasPrefix(u.Path, c.Site().BasePath()+"/") && !strings.Contains(u.Path, "/../") && !strings.HasSuffix(u.Path, "/..")
-	return path, below && !strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/./") && !strings.Contains(u.Path, `\`)
+	closed := strings.TrimSuffix(u.Path, "/") + "/"
+	for _, part := range []string{"//", "/./", "/../", `\`} {
+		if strings.Contains(closed, part) {
+			return "", false
+		}
+	}
+	return path, strings.HasPrefix(u.Path, base+"/")
 }
 
 // origin is the base URL without its path.

@@ -4,10 +4,10 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench microbench lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench microbench pages e2e lint fmt generate verify vuln build
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
@@ -32,6 +32,12 @@ bench: ## servers under load, as ratios within one run (some ten minutes)
 
 microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
+
+pages: ## every page with canned data in artifacts/pages, for design work: open index.html
+	go test -count=1 ./web/hosted -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+
+e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
+	scripts/e2e.sh
 
 lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document
 	scripts/lint.sh

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -170,5 +171,42 @@ func write(t *testing.T, name string, body []byte) {
 	}
 	if err := os.WriteFile(path, body, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPasswordFields: a password is typed unseen and may be pasted or filled in by
+// a password manager, which is told which password is meant; there is no hint
+// and no secret question. A field for an address says so as well; one that nobody
+// types in is there for the password manager alone.
+func TestPasswordFields(t *testing.T) {
+	input := regexp.MustCompile(`<input [^>]*>`)
+	wants := map[string]string{
+		`name="password"`: ` type="password"`, `name="confirmPassword"`: ` type="password"`, `name="currentPassword"`: ` type="password"`, `name="email"`: ` type="email"`,
+	}
+	seen := map[string]int{}
+	for _, s := range samples() {
+		var page bytes.Buffer
+		f := s.frame
+		f.View, f.Language, f.Brand, f.Now = s.view, ui.Languages[0], front.Brand{Name: "Doorward"}, noon
+		if err := set.Render(&page, f); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range input.FindAllString(page.String(), -1) {
+			for name, kind := range wants {
+				if !strings.Contains(field, name) || strings.Contains(field, `type="hidden"`) || strings.Contains(field, "readonly") {
+					continue
+				}
+				seen[name]++
+				if !strings.Contains(field, kind) || !strings.Contains(field, ` autocomplete="`) || strings.Contains(field, ` autocomplete="off"`) {
+					t.Errorf("%s: %s isn't fit for a password manager", s.name, field)
+				}
+			}
+		}
+		if strings.Contains(page.String(), "onpaste") {
+			t.Errorf("%s hinders pasting", s.name)
+		}
+	}
+	if len(seen) < len(wants) {
+		t.Errorf("looked at %v only", seen)
 	}
 }

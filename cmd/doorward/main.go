@@ -53,7 +53,7 @@ unreachable or its schema not as needed.`,
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(),
-		migrateCommand(), doctorCommand(), configCommand(), openAPICommand(), versionCommand())
+		migrateCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root
 }

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -51,8 +52,10 @@ const lookEvery = 5 * time.Second
 type Files struct {
 	cert, key string
 	log       *slog.Logger
-	seen      pair // by the goroutine of Run, after Load
 	current   atomic.Pointer[tls.Certificate]
+
+	looking sync.Mutex
+	seen    pair // what was judged last
 }
 
 // pair is what the two files hold.
@@ -101,6 +104,8 @@ func (f *Files) Run(ctx context.Context) {
 // today, is logged once, and the old one stays in use: so it does while only
 // one of the files has been replaced.
 func (f *Files) Look() {
+	f.looking.Lock()
+	defer f.looking.Unlock()
 	seen, err := f.read()
 	if err == nil && seen == f.seen {
 		return

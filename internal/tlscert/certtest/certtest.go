@@ -98,6 +98,15 @@ func (p Pair) Files(tb testing.TB, folder string) (cert, key string) {
 	return cert, key
 }
 
+// Own writes a certificate for localhost, with the authority's behind it, and its
+// key. Whoever trusts what is in the first file trusts it.
+func (a *Authority) Own(tb testing.TB, folder string) (cert, key string) {
+	tb.Helper()
+	p := a.Pair(time.Now().Add(24 * time.Hour))
+	p.Cert = append(p.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+	return p.Files(tb, folder)
+}
+
 // Replace renames a file with this text over path.
 func Replace(tb testing.TB, path string, text []byte) {
 	tb.Helper()

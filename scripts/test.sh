@@ -16,7 +16,9 @@ needs=(
 	"haproxy:haproxy /usr/sbin/haproxy"
 	"libc6-dev:/usr/include/stdio.h"
 	"nginx:nginx /usr/sbin/nginx"
+	"shellcheck:shellcheck"
 	"spin:spin"
+	"systemd:systemd-analyze"
 )
 
 has() { # COMMAND OR PATH...
@@ -55,7 +57,7 @@ setup() {
 
 tests() {
 	# The tests of a part that is missing fail, where they would be skipped.
-	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require CGO_ENABLED=1 go test -race -timeout 20m ./... && go -C tools test ./...
+	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require CGO_ENABLED=1 go test -race -timeout 20m ./... && go -C tools test ./... && go -C tools/release test ./...
 }
 
 passed=0

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench microbench lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench microbench lint fmt generate verify vuln build release reproducible
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,3 +50,9 @@ vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the 
 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
+
+release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
+	scripts/release.sh $(VERSION)
+
+reproducible: ## prove that a release has the same bytes made elsewhere and from nothing (some minutes)
+	scripts/reproducible.sh

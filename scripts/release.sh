@@ -47,10 +47,11 @@ deb() { # ARCH
 	scripts/tool.sh nfpm package --config "$work/nfpm.yaml" --packager deb --target "$dist/${name}_$1.deb"
 }
 
-# Debian wants a digit first: 0~ sorts a bare commit before every release.
+# To Debian 1.0~rc1 comes before 1.0, and 1.0+3 after it; a digit stands first,
+# and a bare commit comes before every release.
 debian_version() {
 	case $version in
-	[0-9]*.*) echo "${version//-/+}" ;;
+	[0-9]*.*) sed -E 's/-(alpha|beta|rc)/~\1/; s/-/+/g' <<<"$version" ;;
 	*) echo "0~${version//-/+}" ;;
 	esac
 }

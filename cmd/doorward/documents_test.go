@@ -12,7 +12,7 @@ import (
 // documents are the pages that speak of files and tests.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "changelog/README.md", "docs/adding-a-feature.md"}
+	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "changelog/README.md", "docs/adding-a-feature.md", "docs/install.md"}
 	decisions, err := filepath.Glob("../../docs/decisions/*.md")
 	if err != nil || len(decisions) == 0 {
 		t.Fatalf("no decisions: %v", err)

@@ -199,4 +199,3 @@ func TestDialable(t *testing.T) {
 		}
 	}
 }
-

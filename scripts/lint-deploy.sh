@@ -30,7 +30,7 @@ accepts() { # FILE
 }
 
 chart_settings() { # VALUES
-	deploylint settings deploy/helm/doorward "$1" >"$work/settings.yaml" && accepts "$work/settings.yaml"
+	deploylint settings deploy/helm "$1" >"$work/settings.yaml" && accepts "$work/settings.yaml"
 }
 
 unit() {
@@ -43,8 +43,8 @@ unit() {
 }
 
 CGO_ENABLED=0 go build -o "$work/doorward" ./cmd/doorward
-check chart deploylint chart deploy/helm/doorward deploy/helm/doorward/ci/*.yaml
-for values in deploy/helm/doorward/ci/*.yaml; do
+check chart deploylint chart deploy/helm deploy/helm/ci/*.yaml
+for values in deploy/helm/ci/*.yaml; do
 	check "settings of the chart with $values" chart_settings "$values"
 done
 check "compose file" deploylint compose deploy/compose/compose.yaml

@@ -67,7 +67,7 @@ chart_version() {
 chart() {
 	local folder=$work/chart
 	mkdir -p "$folder"
-	cp -R deploy/helm/doorward "$folder/"
+	cp -R deploy/helm "$folder/doorward"
 	rm -r "$folder/doorward/ci"
 	sed -i "s/^version: .*/version: $(chart_version)/; s/^appVersion: .*/appVersion: \"$version\"/" "$folder/doorward/Chart.yaml"
 	tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \

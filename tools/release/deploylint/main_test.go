@@ -11,7 +11,7 @@ const deploy = "../../../deploy"
 
 func TestWhatIsDeployedHasNoFault(t *testing.T) {
 	for _, args := range [][]string{
-		{"chart", deploy + "/helm/doorward", deploy + "/helm/doorward/ci/sqlite.yaml", deploy + "/helm/doorward/ci/postgres.yaml"},
+		{"chart", deploy + "/helm", deploy + "/helm/ci/sqlite.yaml", deploy + "/helm/ci/postgres.yaml"},
 		{"compose", deploy + "/compose/compose.yaml"},
 		{"dockerfile", deploy + "/container/Dockerfile"},
 	} {
@@ -23,7 +23,7 @@ func TestWhatIsDeployedHasNoFault(t *testing.T) {
 
 // Each fault is planted once in what has none.
 func TestFaultsAreFound(t *testing.T) {
-	const chart, workload = "helm/doorward", "helm/doorward/templates/workload.yaml"
+	const chart, workload = "helm", "helm/templates/workload.yaml"
 	for name, c := range map[string]struct {
 		kind, path, file, old, new, want string
 	}{
@@ -31,9 +31,9 @@ func TestFaultsAreFound(t *testing.T) {
 		"a wrong type":                {"chart", chart, workload, "automountServiceAccountToken: false", "automountServiceAccountToken: 7", "cannot unmarshal"},
 		"a template that breaks off":  {"chart", chart, workload, "{{- end }}", "{{- if }}", "missing value"},
 		"a value that is not there":   {"chart", chart, workload, ".Values.image.pullPolicy", ".Values.image.pull.policy", "nil pointer"},
-		"SQLite with several nodes":   {"chart", chart, "helm/doorward/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
-		"a setting of the chart's":    {"chart", chart, "helm/doorward/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
-		"a value outside the schema":  {"chart", chart, "helm/doorward/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
+		"SQLite with several nodes":   {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
+		"a setting of the chart's":    {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
+		"a value outside the schema":  {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
 		"an unknown key of Compose":   {"compose", "compose/compose.yaml", "compose/compose.yaml", "read_only: true", "readonly: true", "readonly"},
 		"a service that is not there": {"compose", "compose/compose.yaml", "compose/compose.yaml", "node1: {condition", "node4: {condition", "node4"},
 		"an unknown instruction":      {"dockerfile", "container/Dockerfile", "container/Dockerfile", "STOPSIGNAL", "STOPSIG", "unknown instruction"},
@@ -47,7 +47,7 @@ func TestFaultsAreFound(t *testing.T) {
 			plant(t, filepath.Join(folder, c.file), c.old, c.new)
 			args := []string{c.kind, filepath.Join(folder, c.path)}
 			if c.kind == "chart" {
-				args = append(args, filepath.Join(folder, "helm/doorward/ci/sqlite.yaml"))
+				args = append(args, filepath.Join(folder, "helm/ci/sqlite.yaml"))
 			}
 			findings, err := run(args)
 			if all := strings.Join(findings, "\n"); err != nil || !strings.Contains(all, c.want) {

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench microbench pages e2e lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,3 +57,13 @@ vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the 
 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
+
+lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, scripts (needs shellcheck and systemd)
+	scripts/lint-deploy.sh
+	go -C tools/release test ./...
+
+release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
+	scripts/release.sh $(VERSION)
+
+reproducible: ## prove that a release has the same bytes made elsewhere and from nothing (some minutes)
+	scripts/reproducible.sh

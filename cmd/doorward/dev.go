@@ -46,7 +46,10 @@ Delete the folder to begin anew.`,
 }
 
 // chosen are the settings that dev chooses itself.
-var chosen = []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"}
+var chosen = []string{
+	"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies",
+	"tls-cert", "tls-key", "acme-dir", "acme-url", "acme-email",
+}
 
 func runDev(cmd *cobra.Command, s *settings) error {
 	cfg, err := s.devConfig(cmd)

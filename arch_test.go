@@ -147,9 +147,9 @@ var laws = []law{
 	},
 	{
 		name:   "a protocol's folder in web imports no other protocol's",
-		remedy: "what two protocols share belongs in web/front; web.go joins their tables",
+		remedy: "what two protocols share belongs in web/front, or in web/ui if it is about pages; web.go joins their tables",
 		breaks: func(s step) bool {
-			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", feature(s.from.folder)+"/*")
+			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", "web/ui", feature(s.from.folder)+"/*")
 		},
 		plant: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
 	},
@@ -297,6 +297,8 @@ func Touch(door *access.Door) { door.Upkeep(nil) }
 	{"app/sso/sso.go", "package sso\n\nimport _ \"" + module + "/app/login\""},
 	{"web/web.go", "package web\n\nimport _ \"" + module + "/web/api\""},
 	{"web/front/front.go", "package front\n\nimport _ \"" + module + "/internal/secret\""},
+	{"web/ui/ui.go", "package ui\n\nimport _ \"" + module + "/web/front\""},
+	{"web/hosted/hosted.go", "package hosted\n\nimport _ \"" + module + "/web/ui\""},
 	{"web/api/api.go", "package api\n\nimport (\n\t_ \"" + module + "/app\"\n\t_ \"" + module + "/web/front\"\n)"},
 	{"client/client.go", "package client\n\nimport _ \"" + module + "\""},
 	{"doorwardtest/doorwardtest.go", "package doorwardtest\n\nimport (\n\t_ \"database/sql\"\n\t_ \"" + module + "/web\"\n)"},

@@ -37,6 +37,7 @@ type Config struct {
 	AdminListen string   // likewise; empty: health is on the main address
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
+	Brand       front.Brand // of the pages; without a name, ours
 
 	Transport smtp.Transport
 	Sessions  doorward.SessionLimits
@@ -104,6 +105,9 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
+	if n.cfg.Brand.Name != "" {
+		n.site.Brand = n.cfg.Brand
+	}
 	n.measure()
 	return n, nil
 }

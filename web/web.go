@@ -8,15 +8,18 @@ import (
 	"github.com/doorward/doorward/web/api"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/hosted"
 	"github.com/doorward/doorward/web/pages"
+	"github.com/doorward/doorward/web/ui"
 )
 
 // Handler returns everything that Doorward answers on its main address, with
 // the extra routes given.
 func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
+	s.ErrorPage = ui.ErrorPage
 	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
 	document := func() ([]byte, error) { return api.Document(routes, s.BaseURL(), version) }
-	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, document), extra)))
+	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, document), ui.Routes(), hosted.Routes(s.App), extra)))
 }
 
 // Document returns the OpenAPI description without a server.

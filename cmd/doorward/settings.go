@@ -22,6 +22,7 @@ import (
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
 )
 
 // settings are the values of all flags that settings come from.
@@ -31,6 +32,7 @@ type settings struct {
 	config, database, logFormat, logLevel string
 
 	baseURL, smtp, mailFrom string
+	brandName, brandAccent  string
 
 	listen, adminListen string
 	proxies             []string
@@ -72,6 +74,8 @@ func (s *settings) mail(f *pflag.FlagSet) {
 func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
+	f.StringVar(&s.brandName, "brand-name", "Doorward", "`name` that the pages show")
+	f.StringVar(&s.brandAccent, "brand-accent", "", "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read")
 }
 
 func (s *settings) policy(f *pflag.FlagSet) {
@@ -140,7 +144,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	}
 	for _, step := range []func(*node.Config) error{
 		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.checkClock, s.readProxies,
-		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail,
+		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand,
 	} {
 		if err := step(&cfg); err != nil {
 			return cfg, err
@@ -349,6 +353,17 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 		named := strings.NewReplacer("mail destination", s.from.of("smtp"), "mail sender", s.from.of("mail-from"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
+	return nil
+}
+
+func (s *settings) readBrand(cfg *node.Config) error {
+	switch {
+	case strings.TrimSpace(s.brandName) == "" || len(doorward.CheckName("", s.brandName)) > 0:
+		return s.quoted("brand-name", s.brandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
+	case s.brandAccent != "" && !ui.ParseColour(s.brandAccent):
+		return s.quoted("brand-accent", s.brandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
+	}
+	cfg.Brand = front.Brand{Name: s.brandName, Accent: s.brandAccent}
 	return nil
 }
 

@@ -26,6 +26,11 @@ import (
 type Site struct {
 	App     *app.App
 	Metrics *telemetry.Metrics
+	// Brand is what people see of the installation.
+	Brand Brand
+	// ErrorPage shows a person what went wrong in place of a problem, and
+	// reports whether it could. It may be nil.
+	ErrorPage func(c *Call, err error) bool
 
 	base    *url.URL
 	proxies []netip.Prefix
@@ -38,7 +43,16 @@ type Site struct {
 // believed from the proxies alone.
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
-	return &Site{App: a, Metrics: telemetry.New(), base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log}
+	return &Site{
+		App: a, Metrics: telemetry.New(), Brand: Brand{Name: "Doorward"},
+		base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log,
+	}
+}
+
+// Brand is how an installation presents itself to people.
+type Brand struct {
+	Name   string
+	Accent string // a colour like "#3b4ccf"; empty for the pages' own
 }
 
 // IsLoopback reports whether a host name or address can only be this machine.
@@ -133,7 +147,11 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case route.Endpoint.fail != nil:
+		route.Endpoint.fail(r.Context(), c, err)
+	default:
 		s.Fail(w, r, err)
 	}
 }

@@ -32,6 +32,7 @@ type Endpoint struct {
 	Out    reflect.Type // the body given, nil for none
 	Cookie string       // what a success does to the session cookie, for the reference; empty for nothing
 	serve  func(ctx context.Context, c *Call) error
+	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with
@@ -73,6 +74,13 @@ func (e Endpoint) EndsSession() Endpoint {
 // Raw returns an endpoint that answers for itself.
 func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 	return Endpoint{Status: http.StatusOK, serve: fn}
+}
+
+// Failing has fn answer in place of a problem whatever goes wrong on the way to
+// the endpoint or in it.
+func (e Endpoint) Failing(fn func(ctx context.Context, c *Call, err error)) Endpoint {
+	e.fail = fn
+	return e
 }
 
 func bodyType[T any]() reflect.Type {

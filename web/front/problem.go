@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -40,20 +41,41 @@ func ProblemPath(code doorward.Code) string { return "/problems/" + string(code)
 // Fail answers with a problem (RFC 9457) and logs what only the operator is
 // to know. An error that isn't a *doorward.Error is either time running out,
 // which is a fault of ours and not the caller's, or a defect.
+//
+// People who look for a page get one, where there is one.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := asError(err)
-	s.logFailure(r, e)
-	h := w.Header()
+	c := &Call{W: w, R: r, site: s}
+	if s.ErrorPage != nil && byPerson(r) && s.ErrorPage(c, err) {
+		return
+	}
+	p := c.Refuse(err)
+	s.write(w, p.Status, "application/problem+json", p)
+}
+
+// byPerson reports whether the request is for a page: a browser's, and not for
+// what programs ask.
+func byPerson(r *http.Request) bool {
+	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
+	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
+}
+
+// Refuse sets the headers of a failed request, logs what only the operator is
+// to know, and returns what is left to be said.
+func (c *Call) Refuse(err error) Problem {
+	e := AsError(err)
+	c.site.logFailure(c.R, e)
+	h := c.W.Header()
 	if e.Kind() == doorward.KindUnauthenticated {
 		h.Set("WWW-Authenticate", `Bearer realm="doorward"`)
 	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
-	s.write(w, Status(e.Code), "application/problem+json", s.problem(r, e))
+	return c.site.problem(c.R, e)
 }
 
-func asError(err error) *doorward.Error {
+// AsError returns err as what the caller may be told.
+func AsError(err error) *doorward.Error {
 	var e *doorward.Error
 	switch {
 	case errors.As(err, &e):
@@ -79,7 +101,7 @@ type Problem struct {
 
 // Problem is what the caller would be answered if err were all there is to say.
 func (c *Call) Problem(err error) Problem {
-	e := asError(err)
+	e := AsError(err)
 	c.site.logFailure(c.R, e)
 	return c.site.problem(c.R, e)
 }

@@ -45,7 +45,6 @@ func Routes(s *front.Site, document func() ([]byte, error)) []front.Route {
 	routes := p.pages()
 	for _, r := range []struct{ path, mediaType, file string }{
 		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
-		{"/assets/icon.svg", "image/svg+xml", "icon.svg"},
 		{"/assets/copy.js", "text/javascript; charset=utf-8", "copy.js"},
 		{"/assets/form.js", "text/javascript; charset=utf-8", "form.js"},
 		{"/assets/mail.js", "text/javascript; charset=utf-8", "mail.js"},

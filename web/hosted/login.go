@@ -1,0 +1,128 @@
+package hosted
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// home is where people land without having asked for a place.
+const home = "/account"
+
+// showLogin leads on whoever is signed in already.
+func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
+	if c.Caller.Kind == doorward.ByUser {
+		return c.Back(home), nil
+	}
+	if email, ok := remembered(c); ok {
+		c.Preset("email", email)
+	}
+	v := ui.View{Page: "login"}
+	if c.Returning() != "" {
+		v.Note = "login.first"
+	}
+	return v, nil
+}
+
+func (h *hosted) loginAgain(context.Context, *ui.Call) (ui.View, error) {
+	return ui.View{Page: "login"}, nil
+}
+
+func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "email", "password"); err != nil {
+		return ui.View{}, err
+	}
+	res, err := h.app.Login.WithPassword(ctx, c.Caller, c.Value("email"), c.Value("password"), "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	if res.Device != nil {
+		c.SetDevice(*res.Device, doorward.DeviceLife)
+	}
+	c.SetSession(res.Token)
+	c.SetCookie(addressCookie, "", 0)
+	memberships, err := h.app.Users.Memberships(ctx, doorward.Caller{}.As(res.User))
+	if err == nil && len(usable(memberships)) > 1 {
+		return c.ToReturning("/login/tenant"), nil
+	}
+	return c.Back(home), err
+}
+
+// required returns a fault for each field of the form that is empty.
+func required(c *ui.Call, names ...string) error {
+	var faults []doorward.FieldError
+	for _, name := range names {
+		if c.Value(name) == "" {
+			faults = append(faults, doorward.FieldError{Pointer: "/" + name, Code: "required", Message: "This is needed."})
+		}
+	}
+	if len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
+// usable are the memberships that a session can be opened in.
+func usable(memberships []doorward.User) []doorward.User {
+	var all []doorward.User
+	for _, m := range memberships {
+		if session.Usable(m) == nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// tenants is the choice of somebody who is in several.
+type tenants struct {
+	Email   string
+	Current string // id
+	Items   []doorward.User
+}
+
+func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	return ui.View{Page: "tenants", Body: tenants{c.Caller.User.Email, c.Caller.User.TenantID, usable(memberships)}}, err
+}
+
+func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if c.Value("tenantId") != c.Caller.User.TenantID {
+		opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
+		if err != nil {
+			return ui.View{}, err
+		}
+		c.SetSession(opened.Token)
+	}
+	return c.Back(home), nil
+}
+
+func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Sessions.End(ctx, c.Caller, c.Sessions()); err != nil {
+		return ui.View{}, err
+	}
+	c.ClearSession()
+	return c.To("/login?done=signed-out"), nil
+}
+
+// addressCookie carries the address from a page that knows it to the login,
+// for some minutes: a query would leave it in logs.
+const (
+	addressCookie = "doorward_address"
+	addressLife   = 600
+)
+
+func remember(c *ui.Call, email string) {
+	c.SetCookie(addressCookie, base64.RawURLEncoding.EncodeToString([]byte(email)), addressLife)
+}
+
+func remembered(c *ui.Call) (string, bool) {
+	cookie, err := c.R.Cookie(addressCookie)
+	if err != nil {
+		return "", false
+	}
+	email, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	return string(email), err == nil && len(email) <= 254
+}

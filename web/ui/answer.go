@@ -1,0 +1,208 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+)
+
+// View is what a page shows, or where it leads.
+type View struct {
+	Page    string   // name of the template
+	Title   string   // key of the message; "" for Page+".title"
+	Body    any      // for the template, as .Body
+	Scripts []string // ES modules below /assets, besides the kit's own
+	Wide    bool     // a page of its own width, not one card in the middle
+	Status  int      // 0: 200
+	// Keys of messages that the page begins with: what has been done (else the
+	// one that the query names, as in ?done=saved for "done.saved"), and what
+	// there is to know.
+	Done, Note string
+
+	to string
+}
+
+// To leads to a path, one without the path of the base URL.
+func (c *Call) To(path string) View { return View{to: c.Site().BasePath() + path} }
+
+// Back leads to where the request asks to be led, or to the path.
+func (c *Call) Back(fallback string) View { return View{to: c.Return(fallback)} }
+
+// Show returns the endpoint of a page.
+func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return front.Raw(func(ctx context.Context, fc *front.Call) error {
+		c := s.call(fc)
+		v, err := fn(ctx, c)
+		if err != nil {
+			return err
+		}
+		return c.answer(v)
+	}).Failing(failing(""))
+}
+
+// Take returns the endpoint of a form that is on the page with the path at.
+// When fn refuses what was sent, again shows the page once more.
+func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
+		c := s.call(fc)
+		if c.form, err = fc.Form(); err != nil {
+			return err
+		}
+		v, err := fn(ctx, c)
+		if err != nil && correctable(err) {
+			c.fault = err
+			status := c.Refuse(err).Status
+			v, err = again(ctx, c)
+			v.Status = status
+		}
+		if err != nil {
+			return err
+		}
+		return c.answer(v)
+	}).Failing(failing(at))
+}
+
+// answer sends the page, or the browser elsewhere.
+func (c *Call) answer(v View) error {
+	if v.to != "" {
+		c.redirect(v.to)
+		return nil
+	}
+	f, err := c.frame(v)
+	if err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	if err := c.set.Render(&body, f); err != nil {
+		return err
+	}
+	h := c.W.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	h.Set("Content-Language", c.Language.Tag)
+	h.Set("Vary", "Accept-Language, Cookie")
+	h.Set("Content-Security-Policy", policy)
+	if v.Status != 0 {
+		c.W.WriteHeader(v.Status)
+	}
+	_, _ = c.W.Write(body.Bytes()) // a client that is gone needs no answer
+	return nil
+}
+
+// redirect has the browser get the path, whatever it has sent here.
+func (c *Call) redirect(path string) {
+	c.W.Header().Set("Location", path)
+	c.W.WriteHeader(http.StatusSeeOther)
+}
+
+// policy lets a page load and send to what is here, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Frame is what the layout and the templates of pages see.
+type Frame struct {
+	View
+	Base      string // path of the base URL, in front of every link
+	Brand     front.Brand
+	Language  Language
+	Languages []choice
+	Caller    doorward.Caller
+	Now       time.Time
+	Return    string // path to be led to afterwards, checked; may be empty
+	RequestID string
+	Fault     string // why the form is shown again, when it is no single field's
+	Alert     bool   // the form is shown again
+	Form      url.Values
+	Faults    map[string]string // by name of the field
+}
+
+// Render writes the page of the frame.
+func (s *Set) Render(w io.Writer, f Frame) error {
+	p, err := s.page(f.Language.Tag, f.Page)
+	if err != nil {
+		return err
+	}
+	if f.Title == "" {
+		f.Title = f.Page + ".title"
+	}
+	return p.ExecuteTemplate(w, "layout.html", f)
+}
+
+// choice is a language with the link to it; empty for the one of the page.
+type choice struct {
+	Language
+	Link string
+}
+
+func (c *Call) frame(v View) (Frame, error) {
+	p, err := c.set.page(c.Language.Tag, v.Page)
+	if err != nil {
+		return Frame{}, err
+	}
+	if done := "done." + c.R.URL.Query().Get("done"); v.Done == "" && p.words[done] != "" {
+		v.Done = done
+	}
+	f := Frame{
+		View: v, Base: c.Site().BasePath(), Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
+		Caller: c.Caller, Now: c.Now(), Return: c.Returning(), RequestID: c.W.Header().Get("X-Request-Id"),
+		Form: c.form, Faults: map[string]string{},
+	}
+	return f, f.blame(c, p.words)
+}
+
+// choices of a page that a form led to go to where that is shown: an address
+// that takes forms alone shows nothing.
+func (c *Call) choices() []choice {
+	var all []choice
+	for _, l := range Languages {
+		if c.R.Method != http.MethodGet && c.R.Method != http.MethodHead {
+			return nil
+		}
+		q := c.R.URL.Query()
+		q.Set(languageQuery, l.Tag)
+		one := choice{Language: l, Link: "?" + q.Encode()}
+		if l == c.Language {
+			one.Link = ""
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// blame puts each fault at its field, and what is no field's above the form.
+func (f *Frame) blame(c *Call, words catalogue) error {
+	var e *doorward.Error
+	if !errors.As(c.fault, &e) {
+		return nil
+	}
+	f.Alert = true
+	shortest := c.Site().App.PasswordRules.MinLength
+	for _, fault := range e.Fields {
+		name := fieldOf(fault.Pointer)
+		f.Faults[name] = words.first(fault.Message, []string{"fault." + name + "." + fault.Code, "fault." + fault.Code}, "min", shortest)
+	}
+	if len(e.Fields) > 0 {
+		return nil
+	}
+	about := e.Code.Problem()
+	wait, err := words.wait(e.RetryAfter)
+	f.Fault = words.first(about.Title, []string{"notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait)
+	return err
+}
+
+// first says the first of the messages that there is, else the text.
+func (c catalogue) first(text string, keys []string, args ...any) string {
+	for _, key := range keys {
+		if said, err := c.say(key, args...); err == nil {
+			return said
+		}
+	}
+	return text
+}

@@ -1,0 +1,42 @@
+package ui
+
+import (
+	"context"
+	"io/fs"
+	"strconv"
+
+	"github.com/doorward/doorward/web/front"
+)
+
+// Routes returns the routes of what all pages load. Every answer of the site is
+// no-store, these too: they are small, and after an upgrade no browser joins an
+// old script to a new page.
+func Routes() []front.Route {
+	return []front.Route{
+		Asset("/assets/ui.css", "text/css; charset=utf-8", assets, "assets/ui.css"),
+		Asset("/assets/ui.js", "text/javascript; charset=utf-8", assets, "assets/ui.js"),
+		Asset("/assets/icon.svg", "image/svg+xml", assets, "assets/icon.svg"),
+		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+			send(c, "text/css; charset=utf-8", []byte(accentSheet(c.Site().Brand.Accent)))
+			return nil
+		}), front.Doc{}),
+	}
+}
+
+// Asset returns the route of a file.
+func Asset(path, mediaType string, from fs.FS, name string) front.Route {
+	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+		body, err := fs.ReadFile(from, name)
+		if err == nil {
+			send(c, mediaType, body)
+		}
+		return err
+	}), front.Doc{})
+}
+
+func send(c *front.Call, mediaType string, body []byte) {
+	h := c.W.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = c.W.Write(body) // a client that is gone needs no answer
+}

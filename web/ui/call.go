@@ -1,0 +1,104 @@
+package ui
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/front"
+)
+
+// Call is one request for a page.
+type Call struct {
+	*front.Call
+	Language Language
+
+	set   *Set
+	form  url.Values
+	fault error // why the form is shown again
+}
+
+func (s *Set) call(c *front.Call) *Call {
+	own := &Call{Call: c, Language: languageOf(c.R), set: s}
+	if tag := c.R.URL.Query().Get(languageQuery); tag == own.Language.Tag {
+		c.SetCookie(languageCookie, tag, languageLife)
+	}
+	return own
+}
+
+// Value is what the form says under the name.
+func (c *Call) Value(name string) string { return c.form.Get(name) }
+
+// Preset shows the value in the field of the name, as if it had been sent.
+func (c *Call) Preset(name, value string) {
+	if c.form == nil {
+		c.form = url.Values{}
+	}
+	c.form.Set(name, value)
+}
+
+// Now is the instant that pages reckon from.
+func (c *Call) Now() time.Time { return c.Site().App.Now() }
+
+// returnParameter names where to go on, in queries and forms.
+const returnParameter = "return"
+
+// Return is the path that the request asks to be led to afterwards, or
+// fallback. Only paths below the base URL are: a link to this site must never
+// lead people to another one.
+func (c *Call) Return(fallback string) string {
+	if path := c.Returning(); path != "" {
+		return path
+	}
+	return c.Site().BasePath() + fallback
+}
+
+// Returning is Return without a fallback, for the form of the next page.
+func (c *Call) Returning() string {
+	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
+		if path, ok := c.own(wanted); ok {
+			return path
+		}
+	}
+	return ""
+}
+
+// own reports whether the address is one below the base URL, and returns it as
+// a path. Browsers read a backslash as a slash, and drop control characters and
+// spaces at the ends, so an address with any of these is none.
+func (c *Call) own(address string) (string, bool) {
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
+		return "", false
+	}
+	path, absolute := strings.CutPrefix(address, c.origin())
+	if absolute && !strings.HasPrefix(path, "/") {
+		return "", false
+	}
+	u, err := url.Parse(path)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
+		return "", false
+	}
+	below := strings.HasPrefix(u.Path, c.Site().BasePath()+"/") && !strings.Contains(u.Path, "/../") && !strings.HasSuffix(u.Path, "/..")
+	return path, below && !strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/./") && !strings.Contains(u.Path, `\`)
+}
+
+// origin is the base URL without its path.
+func (c *Call) origin() string { return strings.TrimSuffix(c.Site().BaseURL(), c.Site().BasePath()) }
+
+// SignIn is the address of the login that leads back to the path, which is one
+// without the path of the base URL.
+func (c *Call) SignIn(path string) string {
+	return c.Site().BasePath() + "/login?" + url.Values{returnParameter: {c.Site().BasePath() + path}}.Encode()
+}
+
+// ToReturning leads to a page that leads on to where the request asks to be led.
+func (c *Call) ToReturning(path string) View {
+	if back := c.Returning(); back != "" {
+		path += "?" + url.Values{returnParameter: {back}}.Encode()
+	}
+	return c.To(path)
+}
+
+// Sessions are the session tokens of the request: one, unless somebody tampers.
+func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }

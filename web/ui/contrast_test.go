@@ -1,0 +1,105 @@
+package ui
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The pairs of colours that meet, and how much they must differ: 4.5 for text,
+// 3 for what only delimits (WCAG 2.2, 1.4.3 and 1.4.11).
+var pairs = []struct {
+	front, back string
+	least       float64
+}{
+	{"ink", "paper", 4.5},
+	{"ink", "wash", 4.5},
+	{"ink", "line", 4.5},
+	{"soft", "paper", 4.5},
+	{"soft", "wash", 4.5},
+	{"accent", "paper", 4.5},
+	{"accent", "wash", 4.5},
+	{"accent", "accent-wash", 4.5},
+	{"on-accent", "accent", 4.5},
+	{"good", "paper", 4.5},
+	{"good", "wash", 4.5},
+	{"good", "good-wash", 4.5},
+	{"bad", "paper", 4.5},
+	{"bad", "bad-wash", 4.5},
+	{"warn", "paper", 4.5},
+	{"warn", "wash", 4.5},
+	{"edge", "paper", 3},
+}
+
+func TestColoursCanBeToldApart(t *testing.T) {
+	css, err := os.ReadFile("assets/ui.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, dark, found := strings.Cut(string(css), darkQuery)
+	if !found {
+		t.Fatal("the style sheet has no dark colours")
+	}
+	for scheme, colours := range map[string]map[string]colour{"light": palette(light), "dark": palette(dark)} {
+		for _, p := range pairs {
+			front, ok := colours[p.front]
+			back, also := colours[p.back]
+			if !ok || !also {
+				t.Errorf("%s: no colour --%s or --%s", scheme, p.front, p.back)
+				continue
+			}
+			if got := contrast(front, back); got < p.least {
+				t.Errorf("%s: --%s on --%s has the contrast %.2f, want %.1f", scheme, p.front, p.back, got, p.least)
+			}
+		}
+	}
+}
+
+const darkQuery = "@media (prefers-color-scheme: dark)"
+
+var custom = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
+
+// palette are the custom properties of a style sheet that are colours.
+func palette(css string) map[string]colour {
+	all := map[string]colour{}
+	for _, c := range custom.FindAllStringSubmatch(css, -1) {
+		all[c[1]] = mustColour(c[2])
+	}
+	return all
+}
+
+// Whatever an installation takes for its accent, people can read it.
+func TestEveryAccentIsReadable(t *testing.T) {
+	css, err := os.ReadFile("assets/ui.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, accent := range []string{"#000000", "#ffffff", "#ffe100", "#3b4ccf", "#777777", "#00ff00", "#0000ff", "#ff0000", "#008080"} {
+		whole := [2][2]string{}
+		whole[0][0], whole[0][1], _ = strings.Cut(string(css), darkQuery)
+		whole[1][0], whole[1][1], _ = strings.Cut(accentSheet(accent), darkQuery)
+		for i, name := range []string{"light", "dark"} {
+			colours := palette(whole[0][i])
+			for property, c := range palette(whole[1][i]) {
+				colours[property] = c
+			}
+			for _, p := range pairs {
+				if got := contrast(colours[p.front], colours[p.back]); got < p.least {
+					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.least)
+				}
+			}
+		}
+	}
+}
+
+func TestAccentsThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "red", "#fff", "#12345g", "#1234567", "3b4ccf0", "#+1+1+1"} {
+		if ParseColour(text) {
+			t.Errorf("%q passes for a colour", text)
+		}
+		if sheet := accentSheet(text); strings.Contains(sheet, "accent:") {
+			t.Errorf("%q gets into the style sheet: %s", text, sheet)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Field is an input with its label, as the template "field" shows it.
+type Field struct {
+	Name, ID     string
+	Label, Hint  string // keys of messages
+	Type         string
+	Autocomplete string // what password managers and browsers go by
+	Value, Fault string
+	Optional     bool
+	Focus        bool   // has the focus when the page opens
+	New          int    // a new password's least length in code points; else 0
+	Words        string // what a new password may not contain, separated by line breaks
+	Max          int    // length of the value; 0 for any
+}
+
+// fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
+// is about.
+func fieldOf(pointer string) string { return pointer[strings.LastIndex(pointer, "/")+1:] }
+
+// field makes the field of a name for the template "field", with what was sent
+// and what is wrong with it. Secrets are never sent back.
+func field(f Frame, name string, attributes ...any) (Field, error) {
+	own := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name]}
+	for i := 0; i+1 < len(attributes); i += 2 {
+		if err := own.set(fmt.Sprint(attributes[i]), attributes[i+1]); err != nil {
+			return own, err
+		}
+	}
+	if own.Type == "password" {
+		own.Value = ""
+	}
+	return own, nil
+}
+
+func (f *Field) set(attribute string, to any) error {
+	texts := map[string]*string{
+		"id": &f.ID, "label": &f.Label, "hint": &f.Hint, "type": &f.Type, "autocomplete": &f.Autocomplete, "words": &f.Words,
+	}
+	switch text := texts[attribute]; {
+	case text != nil:
+		*text = fmt.Sprint(to)
+	case attribute == "value":
+		if f.Value == "" && f.Fault == "" {
+			f.Value = fmt.Sprint(to)
+		}
+	case attribute == "optional":
+		f.Optional, _ = to.(bool)
+	case attribute == "focus":
+		f.Focus, _ = to.(bool)
+	case attribute == "new":
+		f.New, _ = to.(int)
+	case attribute == "max":
+		f.Max, _ = to.(int)
+	default:
+		return fmt.Errorf("ui: a field has no %q", attribute)
+	}
+	return nil
+}
+
+// Invalid reports whether something is wrong with the value.
+func (f Field) Invalid() bool { return f.Fault != "" }

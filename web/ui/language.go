@@ -1,0 +1,63 @@
+package ui
+
+import (
+	"net/http"
+
+	"golang.org/x/text/language"
+)
+
+// Language is one that pages are written in.
+type Language struct {
+	Tag  string // BCP 47
+	Name string // in itself
+	Dir  string // ltr or rtl
+}
+
+// Languages are those there are; the first is the fallback. A new one is a line
+// here and a file beside each en.txt.
+var Languages = []Language{
+	{"en", "English", "ltr"},
+	{"de", "Deutsch", "ltr"},
+}
+
+var matcher = func() language.Matcher {
+	var tags []language.Tag
+	for _, l := range Languages {
+		tags = append(tags, language.MustParse(l.Tag))
+	}
+	return language.NewMatcher(tags)
+}()
+
+// The query parameter that chooses a language, the cookie that remembers it,
+// and for how many seconds.
+const (
+	languageQuery  = "lang"
+	languageCookie = "doorward_lang"
+	languageLife   = 365 * 24 * 60 * 60
+)
+
+// languageOf is the language asked for: in the address, in the cookie of an
+// earlier choice, by the browser (RFC 9110, section 12.5.4).
+func languageOf(r *http.Request) Language {
+	if l, ok := chosen(r.URL.Query().Get(languageQuery)); ok {
+		return l
+	}
+	if c, err := r.Cookie(languageCookie); err == nil {
+		if l, ok := chosen(c.Value); ok {
+			return l
+		}
+	}
+	// What can't be parsed asks for nothing.
+	wanted, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
+	_, i, _ := matcher.Match(wanted...)
+	return Languages[i]
+}
+
+func chosen(tag string) (Language, bool) {
+	for _, l := range Languages {
+		if l.Tag == tag {
+			return l, true
+		}
+	}
+	return Language{}, false
+}

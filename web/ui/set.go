@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Set is the pages of one protocol in every language. Make it with NewSet.
+type Set struct {
+	files []fs.FS // the kit's first
+	pages func() (map[string]page, error)
+}
+
+// page is a page in one language.
+type page struct {
+	*template.Template
+	words catalogue
+}
+
+// NewSet returns the set of the templates in html and the messages in text,
+// besides the kit's own. They are parsed when they are first needed; Check does
+// it sooner.
+func NewSet(own fs.FS) *Set {
+	s := &Set{files: []fs.FS{files}}
+	if own != nil {
+		s.files = append(s.files, own)
+	}
+	s.pages = sync.OnceValues(s.parse)
+	return s
+}
+
+// Check returns what is wrong with the templates and the messages: for tests.
+func (s *Set) Check() error {
+	_, err := s.pages()
+	return err
+}
+
+// shared are the templates that every page of a set can use: those of the kit,
+// and a protocol's own file of that name.
+var shared = []string{"layout.html", "parts.html"}
+
+func (s *Set) parse() (map[string]page, error) {
+	all := map[string]page{}
+	for _, l := range Languages {
+		words, err := s.catalogue(l.Tag)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.parseIn(l, words, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (s *Set) catalogue(tag string) (catalogue, error) {
+	words := catalogue{}
+	for _, f := range s.files {
+		if err := words.read(f, "text/"+tag+".txt"); err != nil {
+			return nil, err
+		}
+	}
+	return words, nil
+}
+
+func (s *Set) parseIn(l Language, words catalogue, into map[string]page) error {
+	base := template.New("").Option("missingkey=error").Funcs(words.helpers())
+	for _, f := range s.files {
+		for _, name := range shared {
+			text, err := fs.ReadFile(f, "html/"+name)
+			if err != nil {
+				continue
+			}
+			if _, err := base.New(name).Parse(string(text)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range s.files {
+		names, err := fs.Glob(f, "html/*.html")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			key := strings.TrimSuffix(path.Base(name), ".html")
+			if key == "layout" || key == "parts" {
+				continue
+			}
+			t, err := base.Clone()
+			if err == nil {
+				t, err = t.ParseFS(f, name)
+			}
+			if err != nil {
+				return err
+			}
+			into[l.Tag+" "+key] = page{t, words}
+		}
+	}
+	return nil
+}
+
+// page returns the page in the language.
+func (s *Set) page(tag, name string) (page, error) {
+	all, err := s.pages()
+	if err != nil {
+		return page{}, err
+	}
+	p, ok := all[tag+" "+name]
+	if !ok {
+		return page{}, fmt.Errorf("ui: no page %q", name)
+	}
+	return p, nil
+}
+
+// helpers are what templates can call, in the language of the catalogue.
+func (c catalogue) helpers() template.FuncMap {
+	return template.FuncMap{
+		"t":      c.say,   // t "key" "name" value…
+		"rich":   c.rich,  // as t, values in bold
+		"count":  c.count, // count "key" n
+		"ago":    func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
+		"day":    c.day,
+		"device": c.device,
+		"field":  field, // field $ "name" "attribute" value…
+		"role":   func(r any) (string, error) { return c.say("role." + fmt.Sprint(r)) },
+	}
+}

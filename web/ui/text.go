@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"io/fs"
+	"strings"
+)
+
+// catalogue are the messages of one language by their keys.
+type catalogue map[string]string
+
+// read adds the lines "key = message" of a file. Empty lines and those that
+// begin with # say nothing.
+func (c catalogue) read(fsys fs.FS, name string) error {
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		key, message, ok := strings.Cut(line, " = ")
+		if _, twice := c[key]; !ok || twice {
+			return fmt.Errorf("ui: %s: %q is no \"key = message\", or there before", name, line)
+		}
+		c[key] = message
+	}
+	return nil
+}
+
+// say returns the message with {name} replaced by the value after that name.
+func (c catalogue) say(key string, args ...any) (string, error) {
+	message, ok := c[key]
+	if !ok {
+		return "", fmt.Errorf("ui: no message %q", key)
+	}
+	return fill(message, args, func(s string) string { return s }), nil
+}
+
+// rich is say as HTML, with the values set off from the sentence and from its
+// direction of writing.
+func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
+	message, ok := c[key]
+	if !ok {
+		return "", fmt.Errorf("ui: no message %q", key)
+	}
+	return template.HTML(fill(template.HTMLEscapeString(message), args, func(s string) string {
+		return "<strong><bdi>" + template.HTMLEscapeString(s) + "</bdi></strong>"
+	})), nil
+}
+
+// count says the message of a number: key.one or key.other.
+func (c catalogue) count(key string, n int, args ...any) (string, error) {
+	form := ".other"
+	if n == 1 {
+		form = ".one"
+	}
+	return c.say(key+form, append(args, "n", n)...)
+}
+
+// fill replaces all at once, so that a value is never read as a blank.
+func fill(message string, args []any, dress func(string) string) string {
+	var pairs []string
+	for i := 0; i+1 < len(args); i += 2 {
+		pairs = append(pairs, fmt.Sprintf("{%v}", args[i]), dress(fmt.Sprint(args[i+1])))
+	}
+	return strings.NewReplacer(pairs...).Replace(message)
+}

@@ -1,0 +1,95 @@
+package ui
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// blanks are the names that a message leaves to be filled in.
+var blanks = regexp.MustCompile(`\{[a-z]+\}`)
+
+// sameKeys holds that all languages of a folder of messages say the same, with
+// the same blanks.
+func sameKeys(t *testing.T, fsys fs.FS) {
+	t.Helper()
+	first := catalogue{}
+	if err := first.read(fsys, "text/"+Languages[0].Tag+".txt"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range Languages[1:] {
+		other := catalogue{}
+		if err := other.read(fsys, "text/"+l.Tag+".txt"); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(other))); diff != "" {
+			t.Errorf("%s and %s say different things (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
+		}
+		for key, message := range other {
+			if diff := cmp.Diff(sorted(blanks.FindAllString(first[key], -1)), sorted(blanks.FindAllString(message, -1))); diff != "" {
+				t.Errorf("%s: %s has other blanks:\n%s", l.Tag, key, diff)
+			}
+		}
+	}
+}
+
+func sorted(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestLanguagesSayTheSame(t *testing.T) {
+	for _, folder := range []string{".", "../hosted"} {
+		t.Run(folder, func(t *testing.T) { sameKeys(t, os.DirFS(folder)) })
+	}
+}
+
+func TestWordsOfTimes(t *testing.T) {
+	all, err := kit.pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	en, de := all["en error"].words, all["de error"].words
+	for _, c := range []struct {
+		say  func() (string, error)
+		want string
+	}{
+		{func() (string, error) { return en.wait(time.Second) }, "1 second"},
+		{func() (string, error) { return en.wait(90 * time.Second) }, "90 seconds"},
+		{func() (string, error) { return en.wait(91 * time.Second) }, "2 minutes"},
+		{func() (string, error) { return de.wait(89*time.Minute + time.Second) }, "90 Minuten"},
+		{func() (string, error) { return de.wait(23*time.Hour + time.Second) }, "24 Stunden"},
+		{func() (string, error) { return en.ago(-time.Second) }, "just now"},
+		{func() (string, error) { return en.ago(2 * time.Minute) }, "2 minutes ago"},
+		{func() (string, error) { return de.ago(2 * time.Hour) }, "vor 2 Stunden"},
+		{func() (string, error) { return de.ago(36 * time.Hour) }, "vor 2 Tagen"},
+		{func() (string, error) { return de.day(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)) }, "1. März 2026"},
+		{func() (string, error) {
+			return en.device("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0")
+		}, "Edge on Windows"},
+		{func() (string, error) {
+			return en.device("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1")
+		}, "Safari on iPhone"},
+		{func() (string, error) { return en.device("curl/8.5.0") }, "curl"},
+		{func() (string, error) { return de.device("") }, "Unbekanntes Gerät"},
+	} {
+		if got, err := c.say(); err != nil || got != c.want {
+			t.Errorf("said %q, %v; want %q", got, err, c.want)
+		}
+	}
+}
+
+// What people write must not become part of the page, nor of the sentence.
+func TestRichEscapesWhatIsFilledIn(t *testing.T) {
+	c := catalogue{"k": "a <b> {x} {y}"}
+	got, err := c.rich("k", "x", "<i>{y}", "y", "&")
+	if want := "a &lt;b&gt; <strong><bdi>&lt;i&gt;{y}</bdi></strong> <strong><bdi>&amp;</bdi></strong>"; err != nil || string(got) != want {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+}

@@ -1,0 +1,184 @@
+package ui_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// ask sends a request as a browser on one of our pages does.
+func ask(t *testing.T, c *http.Client, method, address string, form url.Values, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	req.Header.Set("Accept", "text/html")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// A link to the login must never lead to another site afterwards.
+func TestReturnsStayBelowTheBaseURL(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("http://localhost:9999/platform"))
+	server.Tenant("Acme").Join("ann@acme.example", "USER")
+	for wanted, want := range map[string]string{
+		"/platform/account":                         "/platform/account",
+		"/platform/account?a=b#c":                   "/platform/account?a=b#c",
+		"http://localhost:9999/platform/docs":       "/platform/docs",
+		"":                                          "",
+		"/account":                                  "",
+		"/platform":                                 "",
+		"//evil.example/platform/":                  "",
+		"/\\evil.example/platform/":                 "",
+		"\t//evil.example":                          "",
+		"/platform/\r\nSet-Cookie: a=b":             "",
+		"https://evil.example/platform/":            "",
+		"http://localhost:9999.evil.example/":       "",
+		"http://localhost:9999@evil.example/":       "",
+		"https://localhost:9999/platform/account":   "",
+		"javascript:alert(1)":                       "",
+		"/platform/../evil":                         "",
+		"/platform/%2e%2e/evil":                     "",
+		"/platform/..":                              "",
+		"/platform//evil.example":                   "",
+		"/platform/%5cevil.example":                 "",
+		"platform/account":                          "",
+		"/platformevil/":                            "",
+		"/platform/%zz":                             "",
+		"http:/platform/account":                    "",
+		"///evil.example/platform/":                 "",
+		"http://localhost:9999/platform/..//evil/x": "",
+	} {
+		if want == "" {
+			want = "/platform/account"
+		}
+		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {wanted}}
+		res, _ := ask(t, server.Client(), "POST", server.URL+"/login", form)
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
+			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+		}
+	}
+}
+
+func TestFormsAreTakenFromOurPagesOnly(t *testing.T) {
+	server := doorwardtest.Start(t)
+	server.Tenant("Acme").Join("ann@acme.example", "USER")
+	form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}}
+	for _, header := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"},
+		{"Sec-Fetch-Site", "same-site"},
+		{"Origin", "https://evil.example"},
+		{"Origin", "null"},
+	} {
+		res, body := ask(t, server.Client(), "POST", server.URL+"/login", form, header...)
+		if res.StatusCode != http.StatusForbidden || len(res.Cookies()) > 0 || !strings.Contains(body, "Sent from another site") {
+			t.Errorf("%s: %d with cookies %v", header, res.StatusCode, res.Cookies())
+		}
+	}
+}
+
+func TestFormsOfAnotherForm(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, c := range []struct {
+		contentType, body string
+		status            int
+	}{
+		{"application/json", `{"email":"a"}`, 415},
+		{"multipart/form-data; boundary=x", "--x--", 415},
+		{"", "email=a", 415},
+		{"application/x-www-form-urlencoded", "email=%ff", 400},
+		{"application/x-www-form-urlencoded", "email=%00", 400},
+		{"application/x-www-form-urlencoded", "email=%zz", 400},
+		{"application/x-www-form-urlencoded", "email=" + strings.Repeat("a", 64<<10), 413},
+		{"application/x-www-form-urlencoded; charset=UTF-8", "email=a", 422},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/login", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", c.contentType)
+		res, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.status || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%.60s as %q: %d %s, want %d", c.body, c.contentType, res.StatusCode, res.Header.Get("Content-Type"), c.status)
+		}
+	}
+}
+
+func TestLanguageIsNegotiatedAndRemembered(t *testing.T) {
+	server := doorwardtest.Start(t)
+	client := server.Client()
+	says := func(path, accept, lang string) {
+		t.Helper()
+		res, body := ask(t, client, "GET", server.URL+path, nil, "Accept-Language", accept)
+		if !strings.Contains(body, `<html lang="`+lang+`"`) || res.Header.Get("Content-Language") != lang {
+			t.Errorf("%s with %q is not in %s", path, accept, lang)
+		}
+	}
+	says("/login", "", "en")
+	says("/login", "fr, de-AT;q=0.8, en;q=0.5", "de")
+	says("/login", "fr", "en")
+	says("/login", "nonsense;;q=x", "en")
+	says("/login?lang=de", "en", "de")
+	says("/login", "en", "de")
+	says("/login?lang=tlh", "en", "de")
+	says("/login?lang=en", "de", "en")
+	says("/nowhere", "de", "en")
+}
+
+// Programs get problems; people who follow a link that is none get a page.
+func TestErrorPagesAreForPeople(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, c := range []struct {
+		method, path, accept, want string
+		status                     int
+	}{
+		{"GET", "/nowhere", "text/html,*/*;q=0.8", "text/html; charset=utf-8", 404},
+		{"GET", "/nowhere", "*/*", "application/problem+json", 404},
+		{"GET", "/api/v2/nowhere", "text/html", "application/problem+json", 404},
+		{"GET", "/api/v2/auth/session", "text/html", "application/problem+json", 401},
+		{"POST", "/docs", "text/html", "text/html; charset=utf-8", 405},
+		{"GET", "/assets/nowhere.js", "text/html", "application/problem+json", 404},
+	} {
+		res, _ := ask(t, server.Client(), c.method, server.URL+c.path, nil, "Accept", c.accept)
+		if got := res.Header.Get("Content-Type"); res.StatusCode != c.status || got != c.want {
+			t.Errorf("%s %s for %s: %d %s, want %d %s", c.method, c.path, c.accept, res.StatusCode, got, c.status, c.want)
+		}
+	}
+}
+
+func TestPolicyOfPages(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, path := range []string{"/login", "/nowhere"} {
+		res, _ := ask(t, server.Client(), "GET", server.URL+path, nil)
+		want := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+		if got := res.Header.Values("Content-Security-Policy"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: the policy is %q", path, got)
+		}
+		if got := res.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", path, got)
+		}
+	}
+}

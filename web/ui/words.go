@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"strings"
+	"time"
+)
+
+// wait says how long to wait, rounded up so that it is never too short.
+func (c catalogue) wait(d time.Duration) (string, error) {
+	switch {
+	case d <= 90*time.Second:
+		return c.count("seconds", ceil(d, time.Second))
+	case d <= 90*time.Minute:
+		return c.count("minutes", ceil(d, time.Minute))
+	}
+	return c.count("hours", ceil(d, time.Hour))
+}
+
+func ceil(d, unit time.Duration) int { return max(1, int((d+unit-1)/unit)) }
+
+// ago says how long something is past.
+func (c catalogue) ago(d time.Duration) (string, error) {
+	unit, n := "hours", int(d/time.Hour)
+	switch {
+	case d < 90*time.Second:
+		return c.say("ago.now")
+	case d < 90*time.Minute:
+		unit, n = "minutes", int(d/time.Minute)
+	case d >= 36*time.Hour:
+		unit, n = "days", int((d+12*time.Hour)/(24*time.Hour))
+	}
+	return c.count("ago."+unit, n)
+}
+
+// day says a date.
+func (c catalogue) day(at time.Time) (string, error) {
+	month, err := c.say("month." + at.UTC().Format("01"))
+	if err != nil {
+		return "", err
+	}
+	return c.say("date", "day", at.UTC().Day(), "month", month, "year", at.UTC().Year())
+}
+
+// The signs by which browsers and systems are told, the first that is there
+// counts: nearly every browser also names those that it descends from.
+var (
+	browsers = []struct{ sign, name string }{
+		{"Edg", "Edge"},
+		{"OPR/", "Opera"},
+		{"SamsungBrowser", "Samsung Internet"},
+		{"Firefox/", "Firefox"},
+		{"FxiOS", "Firefox"},
+		{"CriOS", "Chrome"},
+		{"Chrome/", "Chrome"},
+		{"Chromium/", "Chromium"},
+		{"Safari/", "Safari"},
+		{"curl/", "curl"},
+	}
+	systems = []struct{ sign, name string }{
+		{"iPhone", "iPhone"},
+		{"iPad", "iPad"},
+		{"Android", "Android"},
+		{"Windows", "Windows"},
+		{"CrOS", "ChromeOS"},
+		{"Macintosh", "macOS"},
+		{"Linux", "Linux"},
+	}
+)
+
+// device says by the User-Agent header what a session is used on. It is a hint
+// for the eye: the header says whatever its sender likes.
+func (c catalogue) device(userAgent string) (string, error) {
+	browser, system := "", ""
+	for _, b := range browsers {
+		if browser == "" && strings.Contains(userAgent, b.sign) {
+			browser = b.name
+		}
+	}
+	for _, s := range systems {
+		if system == "" && strings.Contains(userAgent, s.sign) {
+			system = s.name
+		}
+	}
+	switch {
+	case browser == "" && system == "":
+		return c.say("device.unknown")
+	case browser == "" || system == "":
+		return browser + system, nil
+	}
+	return c.say("device.on", "browser", browser, "system", system)
+}

@@ -31,6 +31,7 @@ const (
 const (
 	SessionOpen      Action = "session.open"
 	SessionRefuse    Action = "session.refuse"
+	RequestRefuse    Action = "request.refuse" // turned away before it was known to be an act
 	SessionEnd       Action = "session.end"
 	InvitationAccept Action = "invitation.accept"
 	UserRole         Action = "user.role"
@@ -112,6 +113,7 @@ var verbs = []Verb{
 
 	{Action: SessionOpen, By: ByProof},
 	{Action: SessionRefuse, By: ByProof},
+	{Action: RequestRefuse, By: ByProof},
 	{Action: SessionEnd, By: ByProof},
 	{Action: InvitationAccept, By: ByProof},
 	{Action: UserLeave, By: ByProof},

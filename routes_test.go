@@ -115,6 +115,9 @@ var refusals = map[string][]refusal{
 	"POST /api/v2/tenants":       {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/tenants":        {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
 	"PATCH /api/v2/tenants/{id}": {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/audit-events": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
 	"POST /api/v2/auth/forgot-password": {
 		{why: "no address", body: `{"email":"x"}`, status: 422, code: doorward.CodeValidationFailed},
 	},

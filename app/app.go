@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
@@ -53,6 +54,7 @@ type App struct {
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	Mail        *mail.Mail
+	Audit       *audit.Trail
 	Watch       *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
@@ -81,6 +83,7 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:     tenant.New(door, db, s.Sessions, s.TenantHold),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
+		Audit:       audit.New(db),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}

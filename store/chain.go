@@ -77,10 +77,11 @@ func (l Link) personal() []byte {
 // after an event with the previous hash.
 func (l Link) Follows(previous []byte, seq int64) bool {
 	l.Seq = seq
-	return bytes.Equal(l.Hash, l.sum(previous))
+	return bytes.Equal(l.Hash, l.Sum(previous))
 }
 
-func (l Link) sum(previous []byte) []byte {
+// Sum is the hash that the event has after one with the previous hash.
+func (l Link) Sum(previous []byte) []byte {
 	e := l.Event
 	parts := [][]byte{previous, number(l.Seq), []byte(e.ID), number(micros(e.At))}
 	for _, text := range []string{
@@ -109,7 +110,7 @@ func (c *Chain) forge(e doorward.Event, changes []byte) Link {
 	l := Link{Event: e, Seq: c.Last + 1, changes: string(changes), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(l.salt) // never fails
 	l.digest = l.personal()
-	l.Hash = l.sum(c.Head)
+	l.Hash = l.Sum(c.Head)
 	c.Last, c.Head = l.Seq, l.Hash
 	return l
 }

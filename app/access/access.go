@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
@@ -49,6 +50,21 @@ type Tx struct {
 func (tx *Tx) Changed(field, from, to string) {
 	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
 }
+
+// Ended adds to the event how many sessions and invitations the act has ended.
+func (tx *Tx) Ended(e doorward.Ended) {
+	for _, n := range []struct {
+		field string
+		count int64
+	}{{"sessionsEnded", e.Sessions}, {"invitationsRevoked", e.Invitations}, {"apiKeysEnded", e.APIKeys}} {
+		if n.count > 0 {
+			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
+		}
+	}
+}
+
+// Within puts the event into the trail of a tenant that only the rows tell.
+func (tx *Tx) Within(tenantID string) { tx.event.Target.TenantID = tenantID }
 
 // Nothing says that the act changes nothing, so that there is nothing to record.
 func (tx *Tx) Nothing() { tx.idle = true }
@@ -111,7 +127,7 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		err = cmp.Or(d.Settle(ctx, by), err)
 	}
-	return d.recordRefusal(ctx, by, at.Action, at.On, err)
+	return d.Refused(ctx, by, at.Action, at.On, err)
 }
 
 // decideAll returns the deed that is refused and why.
@@ -198,7 +214,7 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 // Require decides without writing anything but a refusal: the gate in front of
 // reads and of whole endpoints.
 func (d *Door) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
-	return d.recordRefusal(ctx, by, act, on, Decide(by, act, on))
+	return d.Refused(ctx, by, act, on, Decide(by, act, on))
 }
 
 // Refuse records that the act was refused for a reason that only the feature
@@ -207,10 +223,13 @@ func (d *Door) Refuse(ctx context.Context, by doorward.Caller, act doorward.Acti
 	return d.record(ctx, by, act, on, reason)
 }
 
-// recordRefusal records err if it says that the caller may not, and returns it.
-func (d *Door) recordRefusal(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
+// Refused records err if it says that the caller may not, and returns it. An
+// OWNER who may not go because no other one is left is refused like one whose
+// role doesn't do; that something is over, absent or otherwise than thought is
+// no refusal.
+func (d *Door) Refused(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden {
+	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner {
 		return err
 	}
 	return d.record(ctx, by, act, on, e)

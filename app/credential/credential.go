@@ -47,7 +47,7 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 	email := canonical(address)
 	attempt, err := d.reserve(ctx, by, email)
 	if err != nil {
-		return doorward.Account{}, err
+		return doorward.Account{}, d.limited(ctx, by, email, attempt, err)
 	}
 	account, err := d.db.Read().AccountByEmail(ctx, email)
 	if err != nil && !errors.Is(err, store.ErrNone) {
@@ -58,7 +58,7 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 		return doorward.Account{}, err
 	}
 	if !result.OK {
-		return doorward.Account{}, d.refuse(ctx, by, account)
+		return doorward.Account{}, d.refuse(ctx, by, account, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 	}
 	if err := d.settle(ctx, by, attempt); err != nil {
 		return doorward.Account{}, err
@@ -88,11 +88,6 @@ func (d *Desk) verify(ctx context.Context, hash, password string) (argon.Result,
 		return argon.Result{}, doorward.Unavailable(err)
 	}
 	return result, nil
-}
-
-func (d *Desk) refuse(ctx context.Context, by doorward.Caller, account doorward.Account) error {
-	on := doorward.Object{Type: "user", ID: account.ID}
-	return d.door.Refuse(ctx, by, doorward.SessionRefuse, on, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 }
 
 // modernise replaces a hash of other parameters now that the password is

@@ -22,7 +22,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	}
 	inv, tenant, err := i.open(ctx, token)
 	if err != nil {
-		return doorward.User{}, err
+		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
 	if err := i.noAccount(ctx, inv.Email); err != nil {
 		return doorward.User{}, i.stillOpen(ctx, token, err)
@@ -83,13 +83,18 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	}
 	inv, _, err := i.open(ctx, token)
 	if err != nil {
-		return doorward.User{}, err
+		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
 	account, err := i.prove(ctx, by, inv, password)
 	if err != nil {
-		return doorward.User{}, err
+		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
 	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return unchanged(ctx, tx, account) })
+}
+
+// refused records what stands against the acceptance of a real invitation.
+func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
+	return i.door.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
 
 // prove returns the invited account when the session or the password is its
@@ -209,6 +214,8 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		if err := prepare(tx); err != nil {
 			return err
 		}
+		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
+		tx.Changed("role", "", string(user.Role))
 		return enrol(ctx, tx, &user)
 	})
 	return user, err

@@ -117,8 +117,10 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	if !allowed(tenant.Settings, inv.Email) {
 		return doorward.Fail(doorward.CodeForbidden, "The settings of the tenant no longer allow addresses of this domain.")
 	}
+	was := inv.ExpiresAt
 	inv.Days = min(inv.Days, tenant.Settings.MaxInvitationDays())
 	inv.ExpiresAt, inv.Delivery = expiry(tx, *inv), doorward.DeliveryQueued
+	tx.Changed("expiresAt", was.Format(time.RFC3339), inv.ExpiresAt.Format(time.RFC3339))
 	renewed, err := tx.RenewInvitation(ctx, inv.ID, inv.InvitedBy, inv.ExpiresAt)
 	if err != nil {
 		return err

@@ -129,9 +129,11 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 }
 
 func endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, but string) error {
-	if _, err := tx.DeleteUserSessions(ctx, account.ID, but); err != nil {
+	n, err := tx.DeleteUserSessions(ctx, account.ID, but)
+	if err != nil {
 		return err
 	}
+	tx.Ended(doorward.Ended{Sessions: n})
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return err
 	}

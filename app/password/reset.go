@@ -31,7 +31,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		return doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset.ID) })
+	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) })
 	if errors.Is(err, errRaced) {
 		return doorward.Fail(doorward.CodeResetExpired, "The password was changed while this was on its way.")
 	}
@@ -69,11 +69,20 @@ func usable(r store.Reset, now time.Time) error {
 	return nil
 }
 
-// use: of many callers at once one gets past it.
-func use(ctx context.Context, tx *access.Tx, id string) error {
-	used, err := tx.UseReset(ctx, id)
+// use: of many callers at once one gets past it. The event belongs where the
+// administrators of the person see it.
+func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
+	used, err := tx.UseReset(ctx, reset.ID)
 	if err == nil && !used {
 		err = doorward.Fail(doorward.CodeResetUsed, "")
 	}
+	if err != nil {
+		return err
+	}
+	home, err := tx.HomeTenant(ctx, reset.UserID, "")
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	tx.Within(home)
 	return err
 }

@@ -170,6 +170,7 @@ func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward
 	if s.limits.PerUser == 0 {
 		return nil
 	}
-	_, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.ID, s.limits.PerUser)
+	n, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.ID, s.limits.PerUser)
+	tx.Ended(doorward.Ended{Sessions: n})
 	return err
 }

@@ -39,6 +39,7 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 		if err != nil {
 			return err
 		}
+		tx.Within(row.Session.TenantID)
 		ended, err := tx.DeleteSession(ctx, id)
 		if err == nil && !ended { // by somebody else, while this waited for the row
 			err = doorward.Fail(doorward.CodeNotFound, "")
@@ -49,9 +50,10 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 
 // EndOthers ends all of the caller's sessions but the one in use.
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
-	on := doorward.Object{Type: "user", ID: by.User.ID}
+	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: by.User.TenantID}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
-		_, err := tx.DeleteUserSessions(ctx, by.User.ID, by.Session.ID)
+		n, err := tx.DeleteUserSessions(ctx, by.User.ID, by.Session.ID)
+		tx.Ended(doorward.Ended{Sessions: n})
 		return err
 	})
 }

@@ -113,7 +113,9 @@ func endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, erro
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	return doorward.Ended{Sessions: sessions}, tx.ExpireStrandedResets(ctx, id)
+	ended := doorward.Ended{Sessions: sessions}
+	tx.Ended(ended)
+	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 
 // Restore takes the closing of the caller's tenant back. Sessions that slipped in

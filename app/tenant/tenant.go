@@ -85,5 +85,6 @@ func insert(ctx context.Context, tx *access.Tx, c *Created) error {
 		return err
 	}
 	tx.Changed("name", "", c.Tenant.Name)
+	tx.Changed("ownerEmail", "", c.Invitation.Email)
 	return tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID)
 }

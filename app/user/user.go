@@ -30,6 +30,11 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
+		now, err := member(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
+		if err != nil {
+			return err
+		}
+		tx.Changed("role", string(now.Role), "")
 		ended, err = remove(ctx, tx, on)
 		return err
 	})
@@ -92,6 +97,7 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 	var ended doorward.Ended
 	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
 		ended.Sessions, err = tx.DeleteMemberSessions(ctx, now.TenantID, now.ID)
+		tx.Ended(ended)
 		return err
 	}})
 	return onSuccess(ended, err)
@@ -115,6 +121,7 @@ func endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorw
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
+	tx.Ended(ended)
 	left, err := tx.CountActiveMemberships(ctx, on.ID)
 	if err != nil || left > 0 {
 		return ended, err

@@ -52,7 +52,7 @@ unreachable or its schema not as needed.`,
 		Args: noArgs, RunE: showHelp,
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(),
+	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), auditCommand(),
 		migrateCommand(), doctorCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root

@@ -34,6 +34,7 @@ import (
 //	sees METHOD PATH REGEXP        asks until the answer has it
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
 //	outdate                        gives the database a schema from the future
+//	tamper SQL...                  runs statements on the database
 //	capture NAME REGEXP            sets a variable to the first group in stdout
 //
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // onBoth are the sessions that are played on PostgreSQL, too.
-var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar"}
+var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar"}
 
 func TestSessions(t *testing.T) {
 	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")
@@ -66,7 +67,7 @@ func play(t *testing.T, p testscript.Params, database string) {
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "capture": capture,
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "capture": capture,
 	}
 	testscript.Run(t, p)
 }
@@ -194,6 +195,16 @@ func capture(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // outdate makes the database look as if a later version had migrated it.
+func tamper(ts *testscript.TestScript, _ bool, statements []string) {
+	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
+	ts.Check(err)
+	defer db.Close()
+	for _, s := range statements {
+		_, err = db.Exec(s)
+		ts.Check(err)
+	}
+}
+
 func outdate(ts *testscript.TestScript, _ bool, _ []string) {
 	db, err := openSQL(ts.Getenv("DATABASE"), ts.MkAbs("."))
 	ts.Check(err)

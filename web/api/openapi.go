@@ -55,6 +55,7 @@ func newDocument(baseURL, version string) document {
 			{Name: "Invitations", Description: "From an administrator's offer to a membership."},
 			{Name: "Sessions", Description: "Signing in, being signed in, signing out."},
 			{Name: "People", Description: "Who is in the tenant, and as what."},
+			{Name: "Audit", Description: "Who did what, and what was refused."},
 			{Name: "Tenants", Description: "One's own tenant, and for the operator all of them."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
@@ -167,14 +168,22 @@ func parameters(r front.Route) []*huma.Param {
 		all = append(all, &huma.Param{Name: q.Name, In: "query", Description: q.Description, Schema: schema})
 	}
 	if r.Doc.List {
-		all = append(all,
-			&huma.Param{Name: "limit", In: "query", Description: "Rows at most", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(200.0), Default: 50}},
+		all = append(all, limit(r),
 			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the page before", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Doc.Versioned && r.Endpoint.In != nil {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag that the change is made on", Schema: &huma.Schema{Type: "string"}})
 	}
 	return all
+}
+
+func limit(r front.Route) *huma.Param {
+	p := &huma.Param{Name: "limit", In: "query", Description: "Rows at most", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(200.0), Default: 50}}
+	if r.Endpoint.CSV {
+		p.Description = "Rows at most: 1 to 200 and usually 50, with format=csv 1 to 10,000 and usually 10,000"
+		p.Schema.Maximum, p.Schema.Default = new(10_000.0), nil
+	}
+	return p
 }
 
 func (d document) content(mediaType string, t reflect.Type) map[string]*huma.MediaType {
@@ -185,6 +194,10 @@ func (d document) success(r front.Route) *huma.Response {
 	res := &huma.Response{Description: http.StatusText(r.Endpoint.Status), Headers: headersOf(r.Endpoint.Status)}
 	if r.Endpoint.Out != nil {
 		res.Content = d.content("application/json", r.Endpoint.Out)
+	}
+	if r.Endpoint.CSV {
+		res.Content["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
+		res.Headers["Link"] = &huma.Header{Description: "With format=csv, where the list goes on (RFC 8288, rel=\"next\"); absent at its end", Schema: &huma.Schema{Type: "string"}}
 	}
 	if r.Doc.Versioned {
 		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}

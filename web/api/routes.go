@@ -52,6 +52,8 @@ func Routes(a *app.App) []front.Route {
 		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
 		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.inviteBulk), docInviteBulk),
 
+		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
+
 		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusCreated, h.createTenant), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenants), docTenants),
 		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),

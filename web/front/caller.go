@@ -35,9 +35,16 @@ func (g Guard) ShutsWhileClosing() bool {
 func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 	by, err := g.admit(ctx, s, r)
 	if err == nil && by.User.TenantStatus == doorward.TenantClosing && !g.closing {
-		err = doorward.Fail(doorward.CodeTenantClosing, "")
+		err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeTenantClosing, ""))
 	}
 	return by, err
+}
+
+// turnAway records that a known caller was refused before it was looked at what
+// is to be done.
+func (s *Site) turnAway(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
+	on := doorward.Object{Type: "endpoint", ID: r.Method + " " + r.Pattern, TenantID: by.User.TenantID}
+	return s.App.Access.Refuse(ctx, by, doorward.RequestRefuse, on, reason)
 }
 
 // Name is "public", "optional", "session" or the action that is needed.
@@ -72,7 +79,7 @@ func SignedIn() Guard {
 	return Guard{name: "session", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 		by, err := s.Caller(ctx, r)
 		if err == nil && by.Kind != doorward.ByUser {
-			err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+			err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session."))
 		}
 		return by, err
 	}}
@@ -83,7 +90,7 @@ func OperatorOnly() Guard {
 	return Guard{name: "operator", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 		by, err := s.Caller(ctx, r)
 		if err == nil && by.Kind != doorward.Operator {
-			err = doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
+			err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\"."))
 		}
 		return by, err
 	}}

@@ -31,6 +31,7 @@ type Endpoint struct {
 	In     reflect.Type // the body taken, nil for none
 	Out    reflect.Type // the body given, nil for none
 	Cookie string       // what a success does to the session cookie, for the reference; empty for nothing
+	CSV    bool         // the body is to be had as CSV, too
 	serve  func(ctx context.Context, c *Call) error
 	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
 }
@@ -68,6 +69,37 @@ func (e Endpoint) OpensSession() Endpoint {
 // away.
 func (e Endpoint) EndsSession() Endpoint {
 	e.Cookie = "`" + SessionCookie + "=" + cookieAttributes + "; Max-Age=0`"
+	return e
+}
+
+// The most rows of an answer as CSV, which is also the usual number.
+const maxRowsCSV = 10_000
+
+// OrCSV adds the answer to "?format=csv": rows, of which the first has the names
+// of the columns, and where the list goes on.
+func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window) (rows [][]string, next *doorward.Position, err error)) Endpoint {
+	asJSON := e.serve
+	e.CSV = true
+	e.serve = func(ctx context.Context, c *Call) error {
+		format, err := c.Filter("format")
+		switch {
+		case err != nil:
+			return err
+		case format == "" || format == "json":
+			return asJSON(ctx, c)
+		case format != "csv":
+			return badParameter("format", "invalid", "The formats are json and csv.")
+		}
+		w, err := c.WindowUpTo(ctx, maxRowsCSV, maxRowsCSV)
+		if err != nil {
+			return err
+		}
+		rows, next, err := fn(ctx, c, w)
+		if err != nil {
+			return err
+		}
+		return c.writeCSV(ctx, rows, next)
+	}
 	return e
 }
 

@@ -81,6 +81,13 @@ func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, err
 	return base64.RawURLEncoding.EncodeToString(append(mac, text...)), err
 }
 
+// nextPage is the address at which the list goes on, for a Link header.
+func (c *Call) nextPage(cursor string) string {
+	q := c.R.URL.Query()
+	q.Set("cursor", cursor)
+	return c.site.BaseURL() + c.R.URL.Path + "?" + q.Encode()
+}
+
 // signatureSize is short for a MAC: what a forged cursor wins is a place in a
 // list that its holder may read anyway.
 const signatureSize = 16

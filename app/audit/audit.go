@@ -1,0 +1,72 @@
+// Package audit reads the trail that access writes, and finds out whether
+// somebody has tampered with it.
+//
+// List is for the administrators of a tenant. Verify is for who runs the
+// installation: it walks a chain from its first event and compares every hash
+// (see store/chain.go for what a hash covers).
+//
+// A chain shows that it was changed by somebody who couldn't, or didn't care
+// to, compute it anew. Whoever can write to the database can do that, and cut
+// off its end: found out only by an earlier Mark that was kept elsewhere, which
+// Holds compares.
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/store"
+)
+
+// Trail is the feature. Make it with New.
+type Trail struct{ db *store.DB }
+
+// New returns the feature.
+func New(db *store.DB) *Trail { return &Trail{db} }
+
+// Filter chooses events, as typed; empty fields choose nothing.
+type Filter struct {
+	Action string
+	Actor  string // id, or address
+	Target string // id
+	From   string // RFC 3339
+	To     string // RFC 3339, exclusive
+}
+
+// List returns events of the caller's tenant, the newest first. Errors:
+// validation_failed.
+func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	chosen, faults := f.parse()
+	if len(faults) > 0 {
+		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
+	}
+	return t.db.Read().EventPage(ctx, by.User.TenantID, chosen, w)
+}
+
+func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
+	var faults []doorward.FieldError
+	fault := func(parameter, message string) {
+		faults = append(faults, doorward.FieldError{Parameter: parameter, Code: "invalid", Message: message})
+	}
+	chosen := store.EventFilter{Action: doorward.Action(f.Action), Actor: f.Actor, Target: f.Target}
+	if _, known := doorward.Lookup(chosen.Action); f.Action != "" && !known {
+		fault("action", "There is no such action. They are those of the table of permissions and of docs/audit.md, such as user.invite.")
+	}
+	if email, err := mailaddr.Parse(f.Actor); err == nil {
+		chosen.Actor = email
+	}
+	instant := func(parameter, text string, to *time.Time) {
+		if text == "" {
+			return
+		}
+		var err error
+		if *to, err = time.Parse(time.RFC3339, text); err != nil {
+			fault(parameter, "Write the time as in 2031-05-06T12:00:00Z (RFC 3339), and a + in it as %2B.")
+		}
+	}
+	instant("from", f.From, &chosen.From)
+	instant("to", f.To, &chosen.To)
+	return chosen, faults
+}

@@ -1,0 +1,414 @@
+package audit_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store"
+)
+
+// room has a trail, and somebody with the password of the database.
+type room struct {
+	*testing.T
+	*audit.Trail
+	db  *store.DB
+	raw *sql.DB
+	dsn string
+}
+
+// onBoth runs a test in a room of its own on each database.
+func onBoth(t *testing.T, test func(*room)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "doorward.db")
+		test(enter(t, "sqlite:"+path, "sqlite", path))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dsn := pgtest.DSN(t)
+		test(enter(t, dsn, "pgx", dsn))
+	})
+}
+
+func enter(t *testing.T, dsn, driver, source string) *room {
+	t.Helper()
+	r := &room{T: t, dsn: dsn}
+	r.db = r.open()
+	r.ok(r.db.Migrate(t.Context()))
+	r.Trail = audit.New(r.db)
+	var err error
+	r.raw, err = sql.Open(driver, source)
+	r.ok(err)
+	t.Cleanup(func() { r.raw.Close() })
+	return r
+}
+
+func (r *room) open() *store.DB {
+	r.Helper()
+	db, err := store.Open(r.Context(), r.dsn, time.Now)
+	r.ok(err)
+	r.Cleanup(func() { db.Close() })
+	return db
+}
+
+func (r *room) ok(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// event is the one with the number in the trail of the tenant.
+func event(tenantID string, n int) doorward.Event {
+	return doorward.Event{
+		ID: fmt.Sprintf("evt_%s%04d", tenantID, n), Action: doorward.UserRole, Outcome: doorward.Done,
+		ActorType: doorward.ByUser, ActorID: "usr_ann", ActorEmail: "ann@acme.example",
+		Target: doorward.Object{Type: "user", ID: fmt.Sprintf("usr_%04d", n), TenantID: tenantID},
+		IP:     "192.0.2.7", RequestID: fmt.Sprintf("req_%04d", n),
+		Changes: []doorward.Change{{Field: "role", From: "USER", To: "ADMIN"}},
+	}
+}
+
+// happens writes so many events, each in a transaction of its own.
+func (r *room) happens(tenantID string, from, to int) {
+	r.Helper()
+	for n := from; n <= to; n++ {
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), event(tenantID, n)) })
+		r.ok(err)
+	}
+}
+
+// tampers runs statements past Doorward.
+func (r *room) tampers(statements ...string) {
+	r.Helper()
+	for _, s := range statements {
+		res, err := r.raw.Exec(s)
+		r.ok(err)
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			r.Fatalf("%s: %d rows, %v: nothing was tampered with", s, n, err)
+		}
+	}
+}
+
+// verdict is what Verify finds, such as "edited 3".
+func (r *room) verdict(tenantID string) (all []string) {
+	r.Helper()
+	_, faults, err := r.Verify(r.Context(), tenantID)
+	r.ok(err)
+	for _, f := range faults {
+		all = append(all, fmt.Sprintf("%s %d", f.Kind, f.Seq))
+	}
+	return all
+}
+
+func (r *room) mark(tenantID string) audit.Mark {
+	r.Helper()
+	m, faults, err := r.Verify(r.Context(), tenantID)
+	r.ok(err)
+	if len(faults) > 0 {
+		r.Fatalf("the chain is at fault: %v", faults)
+	}
+	return m
+}
+
+// Each tampering is found, for what it is.
+func TestTampering(t *testing.T) {
+	const where = " WHERE tenant_id = 'tnt_a' AND seq = "
+	moveUp := "UPDATE events SET seq = seq + 1 WHERE tenant_id = 'tnt_a' AND seq > 2"
+	cases := map[string]struct {
+		do   []string
+		want []string
+	}{
+		"id":              {[]string{"UPDATE events SET id = 'evt_x'" + where + "3"}, []string{"edited 3"}},
+		"time":            {[]string{"UPDATE events SET at = at + 1" + where + "3"}, []string{"edited 3"}},
+		"action":          {[]string{"UPDATE events SET action = 'user.remove'" + where + "3"}, []string{"edited 3"}},
+		"outcome":         {[]string{"UPDATE events SET outcome = 'refused'" + where + "3"}, []string{"edited 3"}},
+		"kind of actor":   {[]string{"UPDATE events SET actor_type = 'operator'" + where + "3"}, []string{"edited 3"}},
+		"actor":           {[]string{"UPDATE events SET actor_id = 'usr_bob'" + where + "3"}, []string{"edited 3"}},
+		"actor's address": {[]string{"UPDATE events SET actor_email = 'bob@acme.example'" + where + "3"}, []string{"edited 3"}},
+		"kind of target":  {[]string{"UPDATE events SET target_type = 'key'" + where + "3"}, []string{"edited 3"}},
+		"target":          {[]string{"UPDATE events SET target_id = 'usr_x'" + where + "3"}, []string{"edited 3"}},
+		"address":         {[]string{"UPDATE events SET ip = '192.0.2.8'" + where + "3"}, []string{"edited 3"}},
+		"request":         {[]string{"UPDATE events SET request_id = 'req_x'" + where + "3"}, []string{"edited 3"}},
+		"changes":         {[]string{"UPDATE events SET changes = '[]'" + where + "3"}, []string{"edited 3"}},
+		"borrowed bytes":  {[]string{"UPDATE events SET target_type = 'use', target_id = 'r' || target_id" + where + "3"}, []string{"edited 3"}},
+		"salt":            {[]string{"UPDATE events SET salt = digest" + where + "3"}, []string{"edited 3"}},
+		"digest":          {[]string{"UPDATE events SET digest = salt" + where + "3"}, []string{"edited 3"}},
+		"hash":            {[]string{"UPDATE events SET hash = digest" + where + "3"}, []string{"edited 3"}},
+		"no hash":         {[]string{"UPDATE events SET hash = NULL" + where + "3"}, []string{"edited 3"}},
+		"first":           {[]string{"UPDATE events SET action = 'user.remove'" + where + "1"}, []string{"edited 1"}},
+		"last":            {[]string{"UPDATE events SET action = 'user.remove'" + where + "6"}, []string{"edited 6"}},
+		"blanked":         {[]string{"UPDATE events SET salt = NULL, actor_email = '', ip = '', changes = ''" + where + "3"}, []string{"edited 3"}},
+		"salt taken":      {[]string{"UPDATE events SET salt = NULL" + where + "3"}, []string{"edited 3"}},
+
+		"deleted first":  {[]string{"DELETE FROM events" + where + "1"}, []string{"deleted 1"}},
+		"deleted":        {[]string{"DELETE FROM events" + where + "3"}, []string{"deleted 3"}},
+		"deleted two":    {[]string{"DELETE FROM events" + where + "3", "DELETE FROM events" + where + "4"}, []string{"deleted 3"}},
+		"deleted last":   {[]string{"DELETE FROM events" + where + "6"}, []string{"cut off 6"}},
+		"deleted all":    {[]string{"DELETE FROM events WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
+		"gap closed":     {[]string{"DELETE FROM events" + where + "3", "UPDATE events SET seq = seq - 1 WHERE tenant_id = 'tnt_a' AND seq > 3"}, []string{"edited 3", "reordered 4", "reordered 5", "cut off 6"}},
+		"to another one": {[]string{"UPDATE events SET tenant_id = 'tnt_b'" + where + "3"}, []string{"deleted 3"}},
+
+		"neighbours swapped":       {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (3, 4)"}, []string{"reordered 3", "reordered 4"}},
+		"swapped":                  {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (2, 5)"}, []string{"reordered 2", "reordered 5"}},
+		"first and last swapped":   {[]string{"UPDATE events SET seq = 7 - seq WHERE tenant_id = 'tnt_a' AND seq IN (1, 6)"}, []string{"reordered 1", "reordered 6"}},
+		"swapped with their links": {[]string{swap(3, 4)}, []string{"edited 3", "edited 4"}},
+
+		"inserted at a taken number": {[]string{insert(3)}, []string{"inserted 3"}},
+		"inserted behind the end":    {[]string{insert(7)}, []string{"inserted 7"}},
+		"inserted before the start":  {[]string{insert(0)}, []string{"inserted 0"}},
+		"inserted in between":        {[]string{moveUp, insert(3)}, []string{"edited 3", "reordered 4", "reordered 5", "reordered 6", "inserted 7"}},
+		"a later number":             {[]string{"UPDATE events SET seq = 9" + where + "6"}, []string{"deleted 6", "inserted 7"}},
+
+		"head":             {[]string{"UPDATE audit_chains SET head = (SELECT hash FROM events" + where + "5) WHERE tenant_id = 'tnt_a'"}, []string{"cut off 6"}},
+		"no head":          {[]string{"UPDATE audit_chains SET head = NULL WHERE tenant_id = 'tnt_a'"}, []string{"cut off 6"}},
+		"end moved back":   {[]string{"UPDATE audit_chains SET last = 5 WHERE tenant_id = 'tnt_a'"}, []string{"inserted 6"}},
+		"end moved on":     {[]string{"UPDATE audit_chains SET last = 9 WHERE tenant_id = 'tnt_a'"}, []string{"cut off 7"}},
+		"origin":           {[]string{"UPDATE audit_chains SET origin = 2 WHERE tenant_id = 'tnt_a'"}, []string{"inserted 1", "inserted 2", "deleted 1"}},
+		"the chain's row":  {[]string{"DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'"}, []string{"cut off 1"}},
+		"two in one chain": {[]string{"UPDATE events SET action = 'x'" + where + "2", "UPDATE events SET ip = 'x'" + where + "5"}, []string{"edited 2", "edited 5"}},
+	}
+	onBoth(t, func(r *room) {
+		tampered := 0
+		for name, c := range cases {
+			tampered++
+			tenantID := fmt.Sprintf("tnt_%02d", tampered) // a chain for each
+			r.happens(tenantID, 1, 6)
+			r.mark(tenantID)
+			for _, do := range c.do {
+				r.tampers(strings.NewReplacer("tnt_a", tenantID, "evt_x", "evt_x"+tenantID).Replace(do))
+			}
+			got := r.verdict(tenantID)
+			slices.Sort(got)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				r.Errorf("%s: found (-want +got):\n%s", name, diff)
+			}
+		}
+		r.happens("tnt_untouched", 1, 2)
+		r.mark("tnt_untouched")
+	})
+}
+
+// insert is the statement of somebody who makes up an event after the model of
+// one that there is.
+func insert(seq int) string {
+	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
+SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash
+FROM events WHERE tenant_id = 'tnt_a' AND seq = 3 OR tenant_id = 'tnt_a' AND seq = 4 AND %d = 3 ORDER BY seq LIMIT 1`, seq, seq)
+}
+
+// swap exchanges what two events say and leaves numbers and hashes in place.
+func swap(a, b int) string {
+	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
+}
+
+// Whoever computes a chain anew, or cuts it off with care, is found out by a
+// mark that somebody has kept, and only so.
+func TestMarks(t *testing.T) {
+	onBoth(t, func(r *room) {
+		r.happens("tnt_a", 1, 6)
+		kept := r.mark("tnt_a")
+		r.happens("tnt_a", 7, 9)
+		holds := func(want bool, m audit.Mark) {
+			r.Helper()
+			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
+				r.Errorf("the mark %v holds: %v, %v; want %v", m, got, err, want)
+			}
+		}
+		holds(true, kept)
+		holds(true, r.mark("tnt_a"))
+		holds(false, audit.Mark{TenantID: "tnt_a", Seq: 6, Hash: bytes.Repeat([]byte{1}, 32)})
+		holds(false, audit.Mark{TenantID: "tnt_a", Seq: 10, Hash: kept.Hash})
+		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+
+		r.tampers("DELETE FROM events WHERE tenant_id = 'tnt_a' AND seq > 5",
+			"UPDATE audit_chains SET last = 5, head = (SELECT hash FROM events WHERE tenant_id = 'tnt_a' AND seq = 5) WHERE tenant_id = 'tnt_a'")
+		r.mark("tnt_a")
+		holds(false, kept)
+		r.happens("tnt_a", 10, 12) // as long as before
+		r.mark("tnt_a")
+		holds(false, kept)
+
+		r.tampers("DELETE FROM events WHERE tenant_id = 'tnt_a'", "DELETE FROM audit_chains WHERE tenant_id = 'tnt_a'")
+		holds(false, kept)
+		gone := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), gone) })
+		r.ok(err)
+		holds(true, kept) // destroyed, and recorded so
+		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
+	})
+}
+
+// What is personal can be blanked in the installation's chain, and the chain
+// holds; whoever blanks half of an event is found out.
+func TestBlanking(t *testing.T) {
+	onBoth(t, func(r *room) {
+		r.happens("", 1, 5)
+		before := r.mark("")
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
+			n, err := tx.RedactEvents(r.Context(), "usr_0003")
+			if n != 1 {
+				r.Errorf("%d events are blanked, want the one about the user", n)
+			}
+			return err
+		})
+		r.ok(err)
+		if diff := cmp.Diff(before, r.mark("")); diff != "" {
+			r.Errorf("the chain is another one:\n%s", diff)
+		}
+		page, err := r.db.Read().EventPage(r.Context(), "", store.EventFilter{Target: "usr_0003"}, doorward.Window{Limit: 10})
+		r.ok(err)
+		e := page.Items[0]
+		if e.ActorEmail != "" || e.IP != "" || e.Changes != nil || e.Action != doorward.UserRole || e.ActorID != "usr_ann" {
+			r.Errorf("blanked it is %+v", e)
+		}
+		r.tampers("UPDATE events SET ip = '192.0.2.9' WHERE tenant_id = '' AND seq = 3")
+		if diff := cmp.Diff([]string{"edited 3"}, r.verdict("")); diff != "" {
+			r.Errorf("found:\n%s", diff)
+		}
+	})
+}
+
+// Nodes that write to one trail at once keep it unbroken, and whoever verifies
+// it meanwhile finds nothing wrong.
+func TestManyAtOnce(t *testing.T) {
+	onBoth(t, func(r *room) {
+		nodes := []*store.DB{r.db, r.open()}
+		const each, writers = 25, 8
+		errs := make([]error, writers+1)
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				for n := range each {
+					_, err := nodes[w%2].Write(r.Context(), func(tx *store.Tx) error {
+						// Two tenants in one transaction, in both orders.
+						first, second := []string{"tnt_a", "tnt_b"}[w/2%2], []string{"tnt_b", "tnt_a"}[w/2%2]
+						return errors.Join(
+							tx.InsertEvent(r.Context(), event(first, w*100+n)), tx.InsertEvent(r.Context(), event(second, w*100+n)),
+							tx.InsertEvent(r.Context(), event(first, 5000+w*100+n)))
+					})
+					errs[w] = errors.Join(errs[w], err)
+				}
+			})
+		}
+		var faults []audit.Fault
+		stop := make(chan struct{})
+		var looking sync.WaitGroup
+		looking.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, found, err := r.Verify(r.Context(), "tnt_a")
+				if !doorward.HasCode(err, doorward.CodeNotFound) {
+					errs[writers] = errors.Join(errs[writers], err)
+				}
+				faults = append(faults, found...)
+			}
+		})
+		all.Wait()
+		close(stop)
+		looking.Wait()
+		r.ok(errors.Join(errs...))
+		if len(faults) > 0 {
+			r.Errorf("found while it was written: %v", faults[:min(len(faults), 5)])
+		}
+		if a, b := r.mark("tnt_a").Seq, r.mark("tnt_b").Seq; a+b != 3*each*writers {
+			r.Errorf("%d and %d events, want %d", a, b, 3*each*writers)
+		}
+	})
+}
+
+// A chain that is longer than a batch, and one with more faults than anybody
+// wants to read.
+func TestLongChains(t *testing.T) {
+	onBoth(t, func(r *room) {
+		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
+			var errs []error
+			for n := range 2500 {
+				errs = append(errs, tx.InsertEvent(r.Context(), event("tnt_a", n)))
+			}
+			return errors.Join(errs...)
+		})
+		r.ok(err)
+		if seq := r.mark("tnt_a").Seq; seq != 2500 {
+			r.Errorf("the chain ends at %d, want 2500", seq)
+		}
+		r.tampers("UPDATE events SET action = 'x' WHERE seq = 2400")
+		if diff := cmp.Diff([]string{"edited 2400"}, r.verdict("tnt_a")); diff != "" {
+			r.Errorf("found:\n%s", diff)
+		}
+		r.tampers("UPDATE events SET action = 'x' WHERE seq >= 1001")
+		if got := r.verdict("tnt_a"); len(got) != 32 || got[0] != "edited 1001" {
+			r.Errorf("found %q", got)
+		}
+	})
+}
+
+func TestFilters(t *testing.T) {
+	onBoth(t, func(r *room) {
+		r.happens("tnt_a", 1, 3)
+		by := doorward.Caller{}.As(doorward.User{TenantID: "tnt_a"})
+		look := func(f audit.Filter) string {
+			page, err := r.List(r.Context(), by, f, doorward.Window{Limit: 10})
+			var e *doorward.Error
+			if errors.As(err, &e) {
+				var at []string
+				for _, fault := range e.Fields {
+					at = append(at, fault.Parameter+" "+fault.Code)
+				}
+				return strings.Join(at, ", ")
+			}
+			r.ok(err)
+			var ids []string
+			for _, e := range page.Items {
+				ids = append(ids, e.ID[len(e.ID)-1:])
+			}
+			return strings.Join(ids, " ")
+		}
+		page, err := r.List(r.Context(), by, audit.Filter{}, doorward.Window{Limit: 10})
+		r.ok(err)
+		second := page.Items[1].At
+		for _, c := range []struct {
+			filter audit.Filter
+			want   string
+		}{
+			{audit.Filter{}, "3 2 1"},
+			{audit.Filter{Action: "user.role"}, "3 2 1"},
+			{audit.Filter{Action: "user.remove"}, ""},
+			{audit.Filter{Actor: "usr_ann"}, "3 2 1"},
+			{audit.Filter{Actor: "ann@acme.example"}, "3 2 1"},
+			{audit.Filter{Actor: "Ann@ACME.example"}, "3 2 1"},
+			{audit.Filter{Actor: "usr_bob"}, ""},
+			{audit.Filter{Target: "usr_0002"}, "2"},
+			{audit.Filter{From: second.Format(time.RFC3339Nano)}, "3 2"},
+			{audit.Filter{To: second.Format(time.RFC3339Nano)}, "1"},
+			{audit.Filter{From: second.In(time.FixedZone("", 19800)).Format(time.RFC3339Nano), Target: "usr_0003"}, "3"},
+			{audit.Filter{From: "9999-12-31T23:59:59Z"}, ""},
+			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
+		} {
+			if got := look(c.filter); got != c.want {
+				r.Errorf("%+v chooses %q, want %q", c.filter, got, c.want)
+			}
+		}
+	})
+}

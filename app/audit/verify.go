@@ -1,0 +1,114 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Mark is a place in a chain: whoever keeps one can show later that nothing up
+// to there was changed.
+type Mark struct {
+	TenantID string // empty: the installation
+	Seq      int64
+	Hash     []byte
+}
+
+// FaultKind says what was done to a chain.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Edited    FaultKind = "edited"    // the event isn't what was written, or was never written by Doorward
+	Reordered FaultKind = "reordered" // the event is genuine and had another place
+	Deleted   FaultKind = "deleted"   // events are missing from this place on
+	Inserted  FaultKind = "inserted"  // the event has the place of another one, or stands behind the end
+	CutOff    FaultKind = "cut off"   // the last events are missing, or the end of the chain was edited
+	Rewritten FaultKind = "rewritten" // the chain doesn't contain a mark that was taken of it
+)
+
+// Fault is something wrong with a chain.
+type Fault struct {
+	Kind    FaultKind
+	Seq     int64  // the first number concerned
+	EventID string // empty where there is no event
+}
+
+// Chains returns the tenants that have a trail, the installation's own empty id
+// first.
+func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read().ChainIDs(ctx) }
+
+// Verify walks the chain of a tenant, or of the installation when the id is
+// empty, and returns where it ends and what is wrong with it. It stops at the
+// 32nd fault. Events that are written meanwhile belong to the chain. Errors:
+// not_found, unavailable.
+func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, error) {
+	read := t.db.Read()
+	w := walk{tenantID: tenantID}
+	for last := int64(-1); ; {
+		end, err := read.Chain(ctx, tenantID)
+		if errors.Is(err, store.ErrNone) {
+			return t.headless(ctx, tenantID)
+		}
+		if err != nil {
+			return Mark{}, nil, err
+		}
+		moved := end.Last != last
+		last = end.Last
+		if err := w.on(ctx, read, end); err != nil {
+			return Mark{}, nil, err
+		}
+		// Events that have come since the end was read have moved it. Those that
+		// haven't are none of the chain.
+		if w.seq <= end.Last || !moved || w.full() {
+			return Mark{tenantID, end.Last, end.Head}, w.result(end), nil
+		}
+	}
+}
+
+// headless is what there is to say of a chain whose row was absent.
+func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, error) {
+	read := t.db.Read()
+	links, err := read.Links(ctx, tenantID, doorward.Position{}, 1)
+	if err != nil {
+		return Mark{}, nil, err
+	}
+	if _, err := read.Chain(ctx, tenantID); err == nil { // it has begun meanwhile
+		return t.Verify(ctx, tenantID)
+	}
+	if len(links) == 0 {
+		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")
+	}
+	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
+}
+
+// Holds reports whether the chain still contains the mark. Where the chain is
+// sound, everything up to the mark is then what it was when the mark was taken.
+// The chain of a tenant that was destroyed, and recorded as destroyed, holds.
+func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
+	read := t.db.Read()
+	chain, err := read.Chain(ctx, m.TenantID)
+	if errors.Is(err, store.ErrNone) {
+		return t.destroyed(ctx, m.TenantID)
+	}
+	if err != nil {
+		return false, err
+	}
+	if m.Seq == chain.Origin {
+		return bytes.Equal(m.Hash, chain.Genesis()), nil
+	}
+	links, err := read.Links(ctx, m.TenantID, doorward.Position{At: m.Seq}, 1)
+	return len(links) == 1 && links[0].Seq == m.Seq && bytes.Equal(links[0].Hash, m.Hash), err
+}
+
+func (t *Trail) destroyed(ctx context.Context, tenantID string) (bool, error) {
+	if tenantID == "" {
+		return false, nil
+	}
+	f := store.EventFilter{Action: doorward.TenantDestroy, Target: tenantID}
+	page, err := t.db.Read().EventPage(ctx, "", f, doorward.Window{Limit: 1})
+	return len(page.Items) == 1 && page.Items[0].Outcome == doorward.Done, err
+}

@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// batch is how many events are in memory at once.
+const batch = 1000
+
+// mostFaults: whoever has that many needs no longer list, and finding out what
+// was done to each takes time by the cube of their number.
+const mostFaults = 32
+
+// walk is a chain while it is walked along.
+type walk struct {
+	tenantID string
+	at       doorward.Position // of the last row
+	seq      int64             // of the last row that has a place of its own
+	head     []byte            // the hash that the next one is to cover
+	faults   []Fault
+	misfits  []misfit
+}
+
+// misfit is an event whose hash isn't that of its place: because of what was
+// done to it, or to the one before.
+type misfit struct {
+	store.Link
+	before []byte // the hash that stands before it
+}
+
+func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= mostFaults }
+
+// on walks over all that there is.
+func (w *walk) on(ctx context.Context, read store.Reader, end store.Chain) error {
+	if w.head == nil {
+		w.head = end.Genesis()
+	}
+	for {
+		links, err := read.Links(ctx, w.tenantID, w.at, batch)
+		if err != nil || len(links) == 0 {
+			return err
+		}
+		for _, l := range links {
+			w.at = doorward.Position{At: l.Seq, ID: l.ID}
+			if w.step(l, end.Origin); w.full() {
+				return nil
+			}
+		}
+	}
+}
+
+func (w *walk) step(l store.Link, origin int64) {
+	if l.Seq <= w.seq || l.Seq <= origin && l.Hash != nil {
+		w.fault(Inserted, l.Seq, l.ID)
+		return
+	}
+	gap := l.Seq > w.seq+1
+	if gap {
+		w.fault(Deleted, w.seq+1, "")
+	}
+	w.seq = l.Seq
+	if l.Seq <= origin {
+		return // written before there was a chain
+	}
+	switch {
+	case !l.Whole(), l.Blanked() && w.tenantID != "": // only the installation's are ever blanked
+		w.fault(Edited, l.Seq, l.ID)
+	case !gap && !l.Follows(w.head, l.Seq): // behind a gap nothing can be told
+		w.misfits = append(w.misfits, misfit{l, w.head})
+	}
+	w.head = l.Hash
+}
+
+func (w *walk) fault(kind FaultKind, seq int64, id string) {
+	w.faults = append(w.faults, Fault{kind, seq, id})
+}
+
+// result is what is wrong, by number.
+func (w *walk) result(end store.Chain) []Fault {
+	w.explain(end.Last)
+	last := func(f Fault) bool { return f.Seq == w.seq }
+	switch {
+	case w.full():
+	case w.seq > end.Last:
+		w.fault(Inserted, end.Last+1, "")
+	case w.seq < end.Last:
+		w.fault(CutOff, w.seq+1, "")
+	case !bytes.Equal(w.head, end.Head) && !slices.ContainsFunc(w.faults, last):
+		w.fault(CutOff, w.seq, "")
+	}
+	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.Seq, b.Seq) })
+	return w.faults
+}
+
+// explain turns misfits into faults. One that fits its own number behind another
+// event than the one there is innocent; it only shows that the one before was
+// tampered with.
+func (w *walk) explain(last int64) {
+	for _, m := range w.misfits {
+		seq, genuine := w.place(m)
+		switch {
+		case m.Seq > last: // none of the chain, and told so
+		case !genuine:
+			w.fault(Edited, m.Seq, m.ID)
+		case seq != m.Seq:
+			w.fault(Reordered, m.Seq, m.ID)
+		}
+	}
+	if len(w.misfits) > 0 && len(w.faults) == 0 && w.misfits[0].Seq <= last {
+		w.fault(Edited, w.misfits[0].Seq, w.misfits[0].ID)
+	}
+}
+
+// place looks for the number and the event before with which the hash was made,
+// among those that don't fit.
+func (w *walk) place(m misfit) (seq int64, found bool) {
+	for _, other := range w.misfits {
+		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
+			for _, seat := range w.misfits {
+				for _, seq := range []int64{seat.Seq, seat.Seq + 1} {
+					if m.Follows(previous, seq) {
+						return seq, true
+					}
+				}
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/web/front"
+)
+
+type eventView struct {
+	ID        string           `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
+	At        time.Time        `json:"at"`
+	Action    doorward.Action  `json:"action" example:"user.role"`
+	Outcome   doorward.Outcome `json:"outcome" enum:"done,refused"`
+	Actor     actorView        `json:"actor"`
+	Target    targetView       `json:"target"`
+	TenantID  string           `json:"tenantId"`
+	IP        string           `json:"ip" doc:"Address of the client; empty for acts at the command line and of Doorward itself"`
+	RequestID string           `json:"requestId" doc:"X-Request-Id of the answer; empty likewise"`
+	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; of a refusal its reason, a problem's code"`
+}
+
+type actorView struct {
+	Type  doorward.CallerKind `json:"type" enum:"user,key,operator,system,anonymous"`
+	ID    string              `json:"id,omitempty" doc:"Of the user or the key"`
+	Email string              `json:"email,omitempty"`
+}
+
+type targetView struct {
+	Type string `json:"type" example:"user"`
+	ID   string `json:"id"`
+}
+
+type changeView struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+func viewEvent(e doorward.Event) eventView {
+	v := eventView{
+		ID: e.ID, At: e.At, Action: e.Action, Outcome: e.Outcome,
+		Actor:  actorView{Type: e.ActorType, ID: e.ActorID, Email: e.ActorEmail},
+		Target: targetView{Type: e.Target.Type, ID: e.Target.ID}, TenantID: e.Target.TenantID, IP: e.IP, RequestID: e.RequestID,
+	}
+	for _, c := range e.Changes {
+		v.Changes = append(v.Changes, changeView(c))
+	}
+	return v
+}
+
+type eventList struct {
+	Items      []eventView `json:"items"`
+	NextCursor string      `json:"nextCursor,omitempty" doc:"Send as cursor for the next page; absent at the end"`
+}
+
+var docAuditEvents = front.Doc{
+	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
+	Description: "The newest first. Pages stay whole while events come in. With `format=csv` the answer is a file for spreadsheets: a line of names, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula has an apostrophe in front.",
+	List:        true,
+	Query: []front.Parameter{
+		{Name: "action", Description: "Only events of this action", Example: "user.role"},
+		{Name: "actor", Description: "Only events by this user or key: the id, or the address of a user", Example: "ann@acme.example"},
+		{Name: "target", Description: "Only events about the object with this id"},
+		{Name: "from", Description: "Only events at this time or later (RFC 3339)", Example: "2031-05-06T12:00:00Z"},
+		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},
+		{Name: "format", Description: "How to answer; json when absent", Enum: []string{"json", "csv"}},
+	},
+}
+
+func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eventList, error) {
+	window, err := c.Window(ctx)
+	if err != nil {
+		return eventList{}, err
+	}
+	page, err := a.auditPage(ctx, c, window)
+	if err != nil {
+		return eventList{}, err
+	}
+	out := eventList{Items: make([]eventView, 0, len(page.Items))}
+	for _, e := range page.Items {
+		out.Items = append(out.Items, viewEvent(e))
+	}
+	out.NextCursor, err = c.Cursor(ctx, page.Next)
+	return out, err
+}
+
+func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (doorward.Page[doorward.Event], error) {
+	var f audit.Filter
+	for name, to := range map[string]*string{"action": &f.Action, "actor": &f.Actor, "target": &f.Target, "from": &f.From, "to": &f.To} {
+		var err error
+		if *to, err = c.Filter(name); err != nil {
+			return doorward.Page[doorward.Event]{}, err
+		}
+	}
+	return a.app.Audit.List(ctx, c.Caller, f, w)
+}
+
+// auditColumns are the names in the first line of the CSV.
+var auditColumns = []string{
+	"id", "at", "action", "outcome", "actorType", "actorId", "actorEmail",
+	"targetType", "targetId", "tenantId", "ip", "requestId", "changes",
+}
+
+func (a *api) auditRows(ctx context.Context, c *front.Call, w doorward.Window) ([][]string, *doorward.Position, error) {
+	page, err := a.auditPage(ctx, c, w)
+	rows := [][]string{append([]string(nil), auditColumns...)}
+	for _, e := range page.Items {
+		v := viewEvent(e)
+		changes, err := json.Marshal(append([]changeView{}, v.Changes...))
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, []string{
+			v.ID, v.At.Format(time.RFC3339Nano), string(v.Action), string(v.Outcome), string(v.Actor.Type), v.Actor.ID, v.Actor.Email,
+			v.Target.Type, v.Target.ID, v.TenantID, v.IP, v.RequestID, string(changes),
+		})
+	}
+	return rows, page.Next, err
+}

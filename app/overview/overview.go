@@ -28,10 +28,10 @@ func New(door *access.Door, db *store.DB) *Overviews { return &Overviews{door, d
 // stays empty.
 type Tenant struct {
 	Roles     []Role // the highest first, each of the four; user.read
-	People    int64  // all of them, suspended or not
-	Suspended int64
-	Pending   int64     // invitations that can be accepted; user.invite
-	Failed    int64     // those whose mail could not be delivered
+	People    int    // all of them, suspended or not
+	Suspended int
+	Pending   int       // invitations that can be accepted; user.invite
+	Failed    int       // those whose mail could not be delivered
 	SignIns   []Day     // Days of them, the oldest first; audit.read
 	Refusals  []Refusal // of the last day, the most frequent first; audit.read
 }
@@ -39,19 +39,19 @@ type Tenant struct {
 // Role is how many members hold a role.
 type Role struct {
 	Role   doorward.Role
-	People int64
+	People int
 }
 
 // Day is how many sessions were opened in a day of UTC.
 type Day struct {
 	Day     time.Time // its midnight
-	SignIns int64
+	SignIns int
 }
 
 // Refusal is how often an action was refused.
 type Refusal struct {
 	Action doorward.Action
-	Times  int64
+	Times  int
 }
 
 // Days is how many days of sign-ins an overview has, today included.
@@ -80,10 +80,10 @@ func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) erro
 		own := Role{Role: role}
 		for _, c := range counts {
 			if c.Role == role {
-				own.People += c.People
+				own.People += int(c.People)
 			}
 			if c.Role == role && c.Status == doorward.UserSuspended {
-				t.Suspended += c.People
+				t.Suspended += int(c.People)
 			}
 		}
 		t.Roles = append(t.Roles, own)
@@ -94,7 +94,7 @@ func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) erro
 
 func (o *Overviews) invitations(ctx context.Context, tenantID string, t *Tenant) error {
 	w, err := o.db.Read().WaitingInvitations(ctx, tenantID, o.db.Now())
-	t.Pending, t.Failed = w.Pending, w.Failed
+	t.Pending, t.Failed = int(w.Pending), int(w.Failed)
 	return err
 }
 
@@ -106,7 +106,7 @@ func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) err
 		own := Day{Day: first.Add(time.Duration(n) * day)}
 		for _, c := range counts {
 			if c.Day == own.Day.Unix()/int64(day/time.Second) {
-				own.SignIns = c.Times
+				own.SignIns = int(c.Times)
 			}
 		}
 		t.SignIns = append(t.SignIns, own)
@@ -117,7 +117,7 @@ func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) err
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, o.db.Now().Add(-24*time.Hour))
 	for _, c := range counts {
-		t.Refusals = append(t.Refusals, Refusal(c))
+		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})
 	}
 	slices.SortFunc(t.Refusals, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Action, b.Action))

@@ -170,7 +170,7 @@ func TestPagesByRole(t *testing.T) {
 	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
 	foreigner.get(person, http.StatusNotFound)
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
-	lacks(t, foreigner.get("/console/audit", http.StatusOK), "acme.example")
+	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
 	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), `method="post" action="/console`, "/suspend", "/role")
 }
 

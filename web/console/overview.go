@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -36,6 +37,16 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Refused += r.Times
 	}
 	return ui.View{Page: "overview", Body: body, Wide: true, Scripts: []string{"console.js"}}, nil
+}
+
+// Grouped writes a number with a narrow space between thousands, as ISO 80000-1
+// has it for all languages.
+func (home) Grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "\u202f" + text[at:]
+	}
+	return text
 }
 
 // Chart is the bars of sign-ins by day, in units of its view box.

@@ -96,7 +96,7 @@ func TestPersonIsChanged(t *testing.T) {
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
 	owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
 	owner.do(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
-	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: invite people")
+	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: manage API keys, read the audit trail")
 	if res, _ := owner.ask("GET", path+"/role?role=KING", nil); res.Header.Get("Location") != path {
 		t.Errorf("a role that is none leads to %q", res.Header.Get("Location"))
 	}

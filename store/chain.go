@@ -42,7 +42,8 @@ func (c Chain) Genesis() []byte {
 	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), number(c.Origin))
 }
 
-// Link is an event as it stands in its chain.
+// Link is an event as it stands in its chain. Its Changes are not taken apart:
+// whoever has edited them may have left no JSON.
 type Link struct {
 	doorward.Event
 	Seq     int64

@@ -211,14 +211,4 @@ func (r Reader) CountActiveMemberships(ctx context.Context, userID string) (int,
 	return one(ctx, r, countColumn, sqlCountActiveMemberships, userID)
 }
 
-const sqlHomeTenant = `SELECT tenant_id FROM memberships WHERE user_id = $1
-ORDER BY CASE WHEN tenant_id = $2 THEN 0 ELSE 1 END, COALESCE(last_login_at, 0) DESC, created_at, tenant_id LIMIT 1`
-
-// HomeTenant returns the tenant that the user belongs to first of all: the
-// preferred one, or else the one used last, or else the oldest. ErrNone when the
-// user is in none.
-func (r Reader) HomeTenant(ctx context.Context, userID, preferred string) (string, error) {
-	return one(ctx, r, func(id *string) []any { return []any{id} }, sqlHomeTenant, userID, preferred)
-}
-
 func countColumn(n *int) []any { return []any{n} }

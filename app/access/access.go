@@ -240,6 +240,9 @@ func (d *Door) Refused(ctx context.Context, by doorward.Caller, act doorward.Act
 func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
 	ev := event(by, act, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
+	if on.Granted != "" {
+		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
+	}
 	if err := d.write(ctx, by, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
 		return err
 	}

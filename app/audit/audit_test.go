@@ -412,3 +412,35 @@ func TestFilters(t *testing.T) {
 		}
 	})
 }
+
+// Events from before the chains are numbered and have no hash: one that is taken
+// out or added is found, and the chain begins behind them.
+func TestOlderEvents(t *testing.T) {
+	onBoth(t, func(r *room) {
+		r.happens("tnt_a", 1, 3)
+		r.tampers("UPDATE events SET salt = NULL, digest = NULL, hash = NULL", "UPDATE audit_chains SET origin = 3, head = NULL")
+		old := r.mark("tnt_a")
+		r.happens("tnt_a", 4, 6)
+		if m := r.mark("tnt_a"); m.Seq != 6 {
+			r.Errorf("the chain ends at %d, want 6", m.Seq)
+		}
+		if holds, err := r.Holds(r.Context(), old); !holds || err != nil {
+			r.Errorf("the mark of the old events holds: %v, %v", holds, err)
+		}
+		for _, c := range []struct{ do, undo, want string }{
+			{"UPDATE events SET action = 'x' WHERE seq = 4", "UPDATE events SET action = 'user.role' WHERE seq = 4", "edited 4"},
+			{"UPDATE events SET seq = 7 WHERE seq = 6", "UPDATE events SET seq = 6 WHERE seq = 7", "deleted 6"},
+			{"UPDATE audit_chains SET origin = 2", "UPDATE audit_chains SET origin = 3", "edited 3"},
+			{"DELETE FROM events WHERE seq = 2", "", "deleted 2"},
+		} {
+			r.tampers(c.do)
+			if got := r.verdict("tnt_a"); len(got) == 0 || got[0] != c.want {
+				r.Errorf("%s: found %q, want %s", c.do, got, c.want)
+			}
+			if c.undo != "" {
+				r.tampers(c.undo)
+				r.mark("tnt_a")
+			}
+		}
+	})
+}

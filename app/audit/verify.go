@@ -76,8 +76,12 @@ func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, e
 	if err != nil {
 		return Mark{}, nil, err
 	}
-	if _, err := read.Chain(ctx, tenantID); err == nil { // it has begun meanwhile
+	_, err = read.Chain(ctx, tenantID)
+	if err == nil { // it has begun meanwhile
 		return t.Verify(ctx, tenantID)
+	}
+	if !errors.Is(err, store.ErrNone) {
+		return Mark{}, nil, err
 	}
 	if len(links) == 0 {
 		return Mark{}, nil, doorward.Fail(doorward.CodeNotFound, "There is no such trail. The list of tenants shows their ids.")

@@ -21,12 +21,30 @@ func (d *Desk) refuse(ctx context.Context, by doorward.Caller, account doorward.
 	if by.User.ID == account.ID {
 		own = by.User.TenantID
 	}
-	tenantID, err := d.db.Read().HomeTenant(ctx, account.ID, own)
-	if err != nil && !errors.Is(err, store.ErrNone) {
+	tenantID, err := Home(ctx, d.db.Read(), account.ID, own)
+	if err != nil {
 		return err
 	}
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: tenantID}
 	return d.door.Refuse(ctx, by, doorward.SessionRefuse, on, reason)
+}
+
+// Home returns the tenant in whose trail the user's own acts and failures belong:
+// the preferred one if the user is in it, or else the one used last, or else the
+// oldest; none for who is in none.
+func Home(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
+	memberships, err := read.Memberships(ctx, userID)
+	var home doorward.User
+	for _, m := range memberships {
+		if m.TenantID == preferred {
+			return preferred, err
+		}
+		later := m.LastLoginAt != nil && (home.LastLoginAt == nil || m.LastLoginAt.After(*home.LastLoginAt))
+		if home.TenantID == "" || later {
+			home = m
+		}
+	}
+	return home.TenantID, err
 }
 
 // noteEvery: an attempt that is refused for the limits costs whoever makes it

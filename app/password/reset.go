@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -79,10 +80,7 @@ func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
 	if err != nil {
 		return err
 	}
-	home, err := tx.HomeTenant(ctx, reset.UserID, "")
-	if errors.Is(err, store.ErrNone) {
-		return nil
-	}
+	home, err := credential.Home(ctx, tx.Reader, reset.UserID, "")
 	tx.Within(home)
 	return err
 }

@@ -384,6 +384,11 @@ func (v *victim) whole() {
 			v.Errorf("life %d: %d %s", v.starts, n, what)
 		}
 	}
+	verify := exec.Command(v.program, "audit", "verify", "--database", v.dsn)
+	verify.Dir = v.dir
+	if out, err := verify.CombinedOutput(); err != nil {
+		v.Errorf("life %d: the audit trail: %v\n%s", v.starts, err, out)
+	}
 }
 
 func (v *victim) count(query string) (n int) {

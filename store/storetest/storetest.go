@@ -74,6 +74,10 @@ var cases = []struct {
 	{"mails", mails},
 	{"tries of a mail", triesOfAMail},
 	{"events", events},
+	{"pages of events", pagesOfEvents},
+	{"chains of events", chainsOfEvents},
+	{"blanked events", blankedEvents},
+	{"the end of a chain", endOfChain},
 	{"counts of a tenant", countsOfATenant},
 	{"counts of events", countsOfEvents},
 	{"lists of any length", longLists},
@@ -109,6 +113,7 @@ var cases = []struct {
 	{"many changes of a password at once", manyPasswords},
 	{"many sessions at once", manySessions},
 	{"owners demoting each other", demotions},
+	{"many events at once", manyEvents},
 }
 
 // noon is when the tests take place: late enough in a second to show whether

@@ -1,0 +1,494 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// historian reads every trail of an installation, and remembers how far.
+type historian struct {
+	*door
+	t     *testing.T
+	read  map[string]int
+	names map[string]string // of tenants and users, by id
+	every []doorward.Event
+
+	acme, zeta             *doorwardtest.Tenant
+	owner, other, ann, bob *doorwardtest.Person
+	tokens                 map[string]string // of their sessions, by id
+	secrets                []string
+
+	// What one step leaves to the next.
+	key, pending, code, session, token string
+}
+
+// news are the events since the last time, in short, and by trail.
+func (h *historian) news() (all []string) {
+	h.t.Helper()
+	ids, err := h.Node.DB.Read().ChainIDs(h.t.Context())
+	for _, id := range ids {
+		var events []doorward.Event
+		if err == nil {
+			events, err = h.Node.DB.Read().Events(h.t.Context(), id)
+		}
+		for _, e := range events[h.read[id]:] {
+			h.every = append(h.every, e)
+			all = append(all, h.line(e))
+		}
+		h.read[id] = len(events)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// line is an event as people would tell it.
+func (h *historian) line(e doorward.Event) string {
+	actor := string(e.ActorType)
+	if e.ActorEmail != "" {
+		actor = h.name(e.ActorID)
+	}
+	text := fmt.Sprintf("%s: %s %s %s %s %s", h.name(e.Target.TenantID), actor, e.Outcome, e.Action, e.Target.Type, h.name(e.Target.ID))
+	for _, c := range e.Changes {
+		text += fmt.Sprintf(", %s %q %q", c.Field, c.From, c.To)
+	}
+	text = ids.ReplaceAllStringFunc(text, h.name)
+	return strings.TrimSpace(times.ReplaceAllString(text, "TIME"))
+}
+
+var (
+	ids   = regexp.MustCompile(`[a-z]{3}_[a-z2-7]{26}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+)
+
+// name is what the test calls the object, or the prefix of its id.
+func (h *historian) name(id string) string {
+	if id == "" {
+		return "-"
+	}
+	if name, has := h.names[id]; has {
+		return name
+	}
+	if ids.MatchString(id) {
+		return id[:3]
+	}
+	return id
+}
+
+// step is something that is done, and the events that it is to leave.
+type step struct {
+	what string
+	do   func()
+	want []string
+}
+
+// Every act and every refusal leaves one event, in the trail of those whom it
+// concerns, with who and what and the values before and after. What is no act
+// leaves none.
+func TestOneEventForEachAct(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		h := settle(t, d)
+		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
+			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
+			s.do()
+			if diff := cmp.Diff(s.want, h.news()); diff != "" {
+				t.Errorf("%s leaves (-want +got):\n%s", s.what, diff)
+			}
+		}
+		h.keepsSecrets()
+		h.knowsAllActs()
+	})
+}
+
+// settle makes two tenants, and people who are signed in.
+func settle(t *testing.T, d *door) *historian {
+	t.Helper()
+	h := &historian{door: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
+	h.acme, h.zeta = d.Tenant("Acme"), d.Tenant("Zeta")
+	h.owner, h.other = h.acme.Owner, h.zeta.Owner
+	h.ann, h.bob = h.acme.Join("ann@acme.example", "ADMIN"), h.acme.Join("bob@acme.example", "USER")
+	h.signIn(h.owner, h.other, h.ann, h.bob)
+	h.names = map[string]string{
+		h.acme.ID: "Acme", h.zeta.ID: "Zeta", h.owner.ID: "OWNER", h.other.ID: "other", h.ann.ID: "ann", h.bob.ID: "bob",
+	}
+	h.news()
+	return h
+}
+
+func (h *historian) signIn(all ...*doorwardtest.Person) {
+	h.t.Helper()
+	for _, p := range all {
+		h.tokens[p.ID] = h.keep(h.door.token(h.t, p.Email))
+	}
+}
+
+func (h *historian) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
+
+// keep notes a secret, to be looked for later.
+func (h *historian) keep(secret string) string {
+	h.secrets = append(h.secrets, secret)
+	return secret
+}
+
+func (h *historian) ask(route string, body any, opts ...opt) answer {
+	h.t.Helper()
+	return h.send(h.t, route, body, opts...)
+}
+
+// invited returns the id of a new invitation by the OWNER.
+func (h *historian) invited(email string) string {
+	h.t.Helper()
+	return h.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, h.as(h.owner)).ok(http.StatusCreated).text("id")
+}
+
+func (h *historian) atTheDoor() []step {
+	return []step{
+		{"reading", func() {
+			for _, path := range []string{"users", "users/" + h.ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
+				h.ask("GET /api/v2/"+path, nil, h.as(h.owner)).ok(200)
+			}
+		}, nil},
+		{"an operator key", func() { h.key = h.keep(h.operatorKey(h.t)) }, []string{
+			`-: operator done key.create key key, name "" "test"`,
+		}},
+		{"a tenant by API", func() {
+			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)
+		}, []string{
+			`tnt: operator done tenant.create tenant tnt, name "" "Globex", ownerEmail "" "g@globex.example"`,
+		}},
+		{"a tenant by a session", func() {
+			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, h.as(h.owner)).fails(403, "forbidden")
+		}, []string{
+			`Acme: OWNER refused request.refuse endpoint POST /api/v2/tenants, reason "" "forbidden"`,
+		}},
+		{"people by a key", func() { h.ask("GET /api/v2/users", nil, bearer(h.key)).fails(403, "forbidden") }, []string{
+			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
+		}},
+	}
+}
+
+func (h *historian) withInvitations() []step {
+	return []step{
+		{"an invitation", func() { h.pending = h.invited("cat@acme.example") }, []string{
+			`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
+		}},
+		{"an invitation by a USER", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, h.as(h.bob)).fails(403, "forbidden")
+		}, []string{
+			`Acme: bob refused user.invite tenant Acme, reason "" "forbidden"`,
+		}},
+		{"an invitation to a role above", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, h.as(h.ann)).fails(403, "forbidden")
+		}, []string{
+			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
+		}},
+		{"an invitation that is there already", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}, h.as(h.ann)).fails(409, "invitation_pending")
+		}, nil},
+		{"invitations in bulk", func() {
+			h.ask("POST /api/v2/auth/invite/bulk", m{"invitations": []m{
+				{"email": "dan@acme.example", "role": "USER"}, {"email": "eve@acme.example", "role": "OWNER"}, {"email": "x", "role": "USER"},
+			}}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.invite invitation inv, email "" "dan@acme.example", role "" "USER"`,
+			`Acme: ann refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
+		}},
+		{"sent again", func() {
+			h.Advance(2 * time.Minute)
+			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).ok(200)
+			h.code = h.keep(h.door.code(h.t, "cat@acme.example"))
+		}, []string{
+			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
+		}},
+		{"sent again too soon", func() {
+			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).fails(429, "resend_too_soon")
+		}, nil},
+	}
+}
+
+func (h *historian) withAcceptances() []step {
+	return []step{
+		{"accepted by somebody else", func() {
+			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.code}, h.as(h.bob)).fails(403, "wrong_account")
+		}, []string{
+			`Acme: bob refused invitation.accept invitation inv, reason "" "wrong_account", role "" "USER"`,
+		}},
+		{"accepted in a frozen tenant", func() {
+			h.freeze(h.t, h.acme.ID)
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": h.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
+			h.login(h.t, h.bob.Email, password).fails(403, "tenant_frozen")
+			if err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			`Acme: operator done tenant.freeze tenant Acme, status "active" "frozen", sessionsEnded "" "6"`,
+			`Acme: anonymous refused invitation.accept invitation inv, reason "" "tenant_frozen", role "" "USER"`,
+			`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
+			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
+		}},
+		{"signed in again", func() { h.signIn(h.owner, h.ann, h.bob); h.news() }, nil},
+		{"registered", func() {
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
+		}, []string{
+			`Acme: usr done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "USER"`,
+		}},
+		{"registered again", func() {
+			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).fails(410, "invitation_used")
+		}, nil},
+		{"an account accepts", func() {
+			h.ask("POST /api/v2/auth/invite", m{"email": h.bob.Email, "role": "VIEWER"}, h.as(h.other)).ok(201)
+			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.keep(h.door.code(h.t, h.bob.Email)), "password": password}).ok(200)
+		}, []string{
+			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
+			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
+		}},
+		{"withdrawn", func() {
+			h.ask("DELETE /api/v2/invitations/"+h.invited("fay@acme.example"), nil, h.as(h.ann)).ok(204)
+		}, []string{
+			`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
+			`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
+		}},
+	}
+}
+
+func (h *historian) withSessions() []step {
+	return []step{
+		{"a login", func() {
+			h.token = h.keep(h.door.token(h.t, h.bob.Email))
+			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
+		}, []string{
+			"Acme: bob done session.open session ses",
+		}},
+		{"a wrong password", func() { h.login(h.t, h.bob.Email, h.keep(canary("wrong"))).fails(401, "invalid_credentials") }, []string{
+			`Acme: anonymous refused session.refuse user bob, reason "" "invalid_credentials"`,
+		}},
+		{"no such account", func() {
+			h.login(h.t, h.keep("nobody-at-all@acme.example"), canary("wrong")).fails(401, "invalid_credentials")
+		}, []string{
+			`-: anonymous refused session.refuse user -, reason "" "invalid_credentials"`,
+		}},
+		{"another tenant", func() {
+			h.token = h.keep(h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, as(h.token)).ok(200).text("token"))
+		}, []string{
+			`Zeta: bob done session.open session ses, session "ses" ""`,
+		}},
+		{"a tenant of others", func() {
+			h.ask("POST /api/v2/auth/switch-tenant", m{"tenantId": h.zeta.ID}, h.as(h.owner)).fails(404, "not_found")
+		}, nil},
+		{"a session of one's own", func() {
+			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
+			bob2 := h.keep(h.door.token(h.t, h.bob.Email))
+			h.ask("DELETE /api/v2/sessions/"+h.session, nil, as(bob2)).ok(204)
+			h.token = bob2
+		}, []string{
+			"Zeta: bob done session.open session ses",
+			"Zeta: bob done session.end session ses",
+		}},
+		{"all other sessions", func() { h.ask("DELETE /api/v2/sessions", nil, as(h.token)).ok(204) }, []string{
+			`Zeta: bob done session.end user bob, sessionsEnded "" "1"`,
+		}},
+	}
+}
+
+func (h *historian) withPasswords() []step {
+	return []step{
+		{"a wrong password on changing it", func() {
+			h.ask(changePath, m{"currentPassword": canary("wrong"), "password": h.keep(canary("bob")), "confirmPassword": canary("bob")}, as(h.token)).ok(422)
+		}, []string{
+			`Zeta: bob refused session.refuse user bob, reason "" "invalid_credentials"`,
+		}},
+		{"another password", func() {
+			h.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(h.token)).ok(204)
+		}, []string{
+			"Zeta: bob done password.change user bob",
+		}},
+		{"forgotten", func() { h.code = h.keep(h.forgot(h.t, h.bob.Email)) }, []string{
+			"-: anonymous done password.forgot user -",
+		}},
+		{"reset", func() { h.reset(h.t, h.code, h.keep(canary("reset"))).ok(204) }, []string{
+			`Zeta: bob done password.reset user bob, sessionsEnded "" "1"`,
+		}},
+		{"a logout", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
+			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
+		}, []string{
+			"Zeta: bob done session.open session ses",
+			"Zeta: bob done session.end session ses",
+		}},
+	}
+}
+
+func (h *historian) withMembers() []step {
+	return []step{
+		{"role, status and name", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.news()
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"role": "VIEWER", "status": "suspended", "name": "Bob"}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.role user bob, role "USER" "VIEWER"`,
+			`Acme: ann done user.suspend user bob, status "active" "suspended"`,
+			`Acme: ann done user.rename user bob, name "" "Bob"`,
+		}},
+		{"a login of somebody suspended", func() {
+			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).fails(403, "membership_suspended")
+		}, []string{
+			`Acme: anonymous refused session.refuse user bob, reason "" "membership_suspended"`,
+		}},
+		{"resumed", func() {
+			h.ask("PATCH /api/v2/users/"+h.bob.ID, m{"status": "active"}, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.resume user bob, status "suspended" "active"`,
+		}},
+	}
+}
+
+func (h *historian) withOwners() []step {
+	return []step{
+		{"an OWNER by an ADMIN", func() {
+			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.ann)).fails(403, "forbidden")
+			h.ask("DELETE /api/v2/users/"+h.owner.ID, nil, h.as(h.ann)).fails(403, "forbidden")
+		}, []string{
+			`Acme: ann refused user.manage user OWNER, reason "" "forbidden"`,
+			`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
+		}},
+		{"the last OWNER", func() {
+			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.owner)).fails(409, "last_owner")
+			h.ask("DELETE /api/v2/auth/memberships/"+h.acme.ID, nil, h.as(h.owner)).fails(409, "last_owner")
+		}, []string{
+			`Acme: OWNER refused user.role user OWNER, reason "" "last_owner", role "OWNER" "USER"`,
+			`Acme: OWNER refused user.leave user OWNER, reason "" "last_owner"`,
+		}},
+		{"somebody of another tenant", func() {
+			h.ask("PATCH /api/v2/users/"+h.other.ID, m{"role": "USER"}, h.as(h.owner)).fails(404, "not_found")
+		}, nil},
+		{"signed out", func() {
+			h.ask("POST /api/v2/auth/login", m{"email": h.bob.Email, "password": canary("reset"), "tenantId": h.acme.ID}).ok(200)
+			h.news()
+			h.ask("DELETE /api/v2/users/"+h.bob.ID+"/sessions", nil, h.as(h.ann)).ok(200)
+		}, []string{
+			`Acme: ann done user.signout user bob, sessionsEnded "" "1"`,
+		}},
+		{"removed", func() { h.ask("DELETE /api/v2/users/"+h.bob.ID, nil, h.as(h.ann)).ok(200) }, []string{
+			`Acme: ann done user.remove user bob, role "VIEWER" ""`,
+		}},
+		{"gone", func() {
+			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
+			h.news()
+			h.ask("DELETE /api/v2/auth/memberships/"+h.zeta.ID, nil, as(h.token)).ok(204)
+		}, []string{
+			`Zeta: bob done user.leave user bob, role "VIEWER" "", sessionsEnded "" "2"`,
+		}},
+	}
+}
+
+func (h *historian) withTheTenant() []step {
+	return []step{
+		{"settings", func() {
+			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, h.as(h.owner)).ok(200)
+			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II"}, h.as(h.owner)).ok(200)
+		}, []string{
+			`Acme: OWNER done tenant.update tenant Acme, name "Acme" "Acme II", invitationDays "30" "3"`,
+		}},
+		{"closed", func() {
+			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, h.as(h.ann)).fails(403, "forbidden")
+			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, h.as(h.owner)).ok(422)
+			h.closeTenant(h.t, h.owner, h.acme.ID, "Acme II")
+		}, []string{
+			`Acme: ann refused tenant.destroy tenant Acme, reason "" "forbidden"`,
+			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
+		}},
+		{"while it is closing", func() {
+			h.token = h.keep(h.door.token(h.t, h.owner.Email))
+			if status := h.status(h.t, "/api/v2/users", h.token); status != 403 {
+				h.t.Errorf("answered %d while the tenant is closing", status)
+			}
+		}, []string{
+			"Acme: OWNER done session.open session ses",
+			`Acme: OWNER refused request.refuse endpoint GET /api/v2/users, reason "" "tenant_closing"`,
+		}},
+		{"restored", func() { h.ask("POST /api/v2/tenant/restore", nil, as(h.token)).ok(200) }, []string{
+			`Acme: OWNER done tenant.restore tenant Acme, status "closing" "active"`,
+		}},
+	}
+}
+
+// closeTenant is done by a person who has just signed in.
+func (d *door) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
+	t.Helper()
+	token, err := secret.Parse(d.token(t, who.Email))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := d.Node.App.Sessions.Check(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{
+		ID: who.ID, Email: who.Email, Role: doorward.RoleOwner, Status: doorward.UserActive, TenantID: tenantID, TenantStatus: doorward.TenantActive,
+	})
+	by.Session = doorward.Session{ID: id.SessionID, UserID: who.ID, TenantID: tenantID}
+	if _, _, err := d.Node.App.Tenants.Close(t.Context(), by, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// status asks without a look at the answer.
+func (d *door) status(t *testing.T, path, token string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", d.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as(token)(req)
+	res, err := d.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// keepsSecrets wants no event to have any of them, nor what a stranger typed.
+func (h *historian) keepsSecrets() {
+	h.t.Helper()
+	for _, e := range h.every {
+		for _, secret := range h.secrets {
+			if strings.Contains(fmt.Sprintf("%+v", e), secret) {
+				h.t.Errorf("%+v has %q", e, secret)
+			}
+		}
+		if e.ActorType != doorward.Operator && (e.IP == "" || e.RequestID == "") {
+			h.t.Errorf("%+v doesn't say where it comes from", e)
+		}
+	}
+}
+
+// knowsAllActs wants each verb that is recorded under its own name to have been
+// seen, so that a new one is added to the steps above.
+func (h *historian) knowsAllActs() {
+	h.t.Helper()
+	seen := map[doorward.Action]bool{}
+	for _, e := range h.every {
+		seen[e.Action] = true
+	}
+	for _, verb := range doorward.Verbs() {
+		if !verb.Action.IsPermission() && !seen[verb.Action] {
+			h.t.Errorf("no step leaves %s: add one", verb.Action)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,11 @@ type trail struct {
 	Items   []entry
 	Export  string // link to the file
 	Narrow  bool   // there are filters that the file doesn't know
+}
+
+// Rest reports whether there are filters besides the two that are always shown.
+func (t trail) Rest() bool {
+	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }
 
 // entry is an event as it is shown.

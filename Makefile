@@ -39,7 +39,8 @@ lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI docum
 fmt: ## format all Go files
 	scripts/tool.sh gofumpt -l -w .
 
-generate: ## remake the generated files (needs npm)
+generate: ## remake the tables in docs and the generated files (needs npm)
+	go test -run Golden . ./app/credential ./cmd/doorward -update
 	go generate ./...
 
 verify: ## prove that generated files, golden files, modules and the OpenAPI document are fresh

@@ -3,20 +3,16 @@ package doorward_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
 	"github.com/doorward/doorward/web/front"
 )
@@ -284,26 +280,6 @@ func send(t *testing.T, door *doorwardtest.Server, method, path string, r refusa
 	return res.StatusCode, text.String()
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares text with a file of testdata, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v: go test -run %s -update . writes it", err, t.Name())
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s is another one now: if that is meant, go test -run %s -update . and read its diff\n%s", file, t.Name(), diff)
-	}
-}
-
 // The columns of who-may-what.txt.
 var whos = []struct {
 	name string
@@ -362,7 +338,7 @@ func TestWhoMayWhat(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "who-may-what.txt", out.String())
+	goldentest.File(t, "testdata/who-may-what.txt", out.String())
 }
 
 // object is one of the kind, as seen by a role, if there is one.

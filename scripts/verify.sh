@@ -41,7 +41,7 @@ for module in . tools; do
 	check "go mod verify in $module" go -C "$module" mod verify
 done
 check "generated files" generated
-# Tests of golden files have Golden in their names.
-check "golden files" go test -count=1 -run Golden ./...
+# Tests of golden files have Golden in their names, but for the oldest one.
+check "golden files" go test -count=1 -run 'Golden|WhoMayWhat' ./...
 check OpenAPI scripts/lint-openapi.sh
 exit "$failed"

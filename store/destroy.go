@@ -56,7 +56,7 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 			return err
 		}
 	}
-	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email} {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID} {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}

@@ -170,12 +170,15 @@ func (tx *Tx) DeleteOverdueSessions(ctx context.Context, created, seen time.Time
 	return tx.exec(ctx, sqlDeleteOverdueSessions, micros(created), micros(seen))
 }
 
-const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND (created_at <= $2 OR last_seen_at <= $3)`
+const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND (created_at <= $2 OR last_seen_at <= $3 OR EXISTS (
+  SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
+    AND (sessions.created_at <= $4 - t.session_absolute OR sessions.last_seen_at <= $5 - t.session_idle)))`
 
-// DeleteOverdueUserSessions is DeleteOverdueSessions for one user, so that dead
-// sessions take no place in the limit.
-func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, userID string, created, seen time.Time) error {
-	return tx.must(ctx, sqlDeleteOverdueUserSessions, userID, micros(created), micros(seen))
+// DeleteOverdueUserSessions is DeleteOverdueSessions for one user, those included
+// that are over by what their tenants have tightened, so that dead sessions take
+// no place in the limit. The lag is how far back the noted uses may be.
+func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, userID string, created, seen time.Time, lag time.Duration) error {
+	return tx.must(ctx, sqlDeleteOverdueUserSessions, userID, micros(created), micros(seen), micros(tx.Now), micros(tx.Now.Add(-lag)))
 }
 
 const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (

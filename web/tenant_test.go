@@ -240,6 +240,27 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	}
 }
 
+// A session that is over by its tenant's limits takes no place among the ten.
+func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := globex.Join("ann@x.example", "USER")
+		d.enrol(t, acme, ann, "USER")
+		d.patchTenant(t, acme.Owner.Token(), settings("sessionAbsoluteMinutes", 15)).ok(http.StatusOK)
+		in := m{"email": ann.Email, "password": password, "tenantId": acme.ID}
+		for range 9 {
+			d.send(t, loginPath, in).ok(http.StatusOK)
+		}
+		d.Advance(15 * time.Minute)
+		for range 9 {
+			d.send(t, loginPath, in).ok(http.StatusOK)
+			d.send(t, sessionPath, nil, as(ann.Token())).ok(http.StatusOK)
+		}
+		d.send(t, loginPath, in).ok(http.StatusOK)
+		d.send(t, sessionPath, nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
 // Everybody is out at once; an OWNER may come back to look and to restore.
 func TestCloseTenant(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -238,6 +240,25 @@ func (h *historian) withAcceptances() []step {
 			`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
 			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
 		}},
+		{"imported", func() {
+			list, err := roster.Read(strings.NewReader("email,role\ndan@acme.example,VIEWER\n"), roster.CSV)
+			if err == nil {
+				_, err = h.Node.App.Users.Import(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, list, false)
+			}
+			if err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			`Acme: operator done user.import user usr, role "" "VIEWER"`,
+			`Acme: operator done user.import tenant Acme, people "" "1"`,
+		}},
+		{"exported", func() {
+			if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID, false, io.Discard); err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			"Acme: operator done tenant.export tenant Acme",
+		}},
 		{"signed in again", func() { h.signIn(h.owner, h.ann, h.bob); h.news() }, nil},
 		{"registered", func() {
 			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": canary("cat"), "confirmPassword": canary("cat")}).ok(200)
@@ -312,13 +333,13 @@ func (h *historian) withPasswords() []step {
 		{"another password", func() {
 			h.ask(changePath, m{"currentPassword": password, "password": canary("bob"), "confirmPassword": canary("bob")}, as(h.token)).ok(204)
 		}, []string{
-			"Zeta: bob done password.change user bob",
+			`Zeta: bob done password.change user bob, userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"forgotten", func() { h.code = h.keep(h.forgot(h.t, h.bob.Email)) }, []string{
 			"-: anonymous done password.forgot user -",
 		}},
 		{"reset", func() { h.reset(h.t, h.code, h.keep(canary("reset"))).ok(204) }, []string{
-			`Zeta: bob done password.reset user bob, sessionsEnded "" "1"`,
+			`Zeta: bob done password.reset user bob, sessionsEnded "" "1", userAgent "" "Go-http-client/1.1"`,
 		}},
 		{"a logout", func() {
 			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
@@ -362,7 +383,7 @@ func (h *historian) withOwners() []step {
 			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.ann)).fails(403, "forbidden")
 			h.ask("DELETE /api/v2/users/"+h.owner.ID, nil, h.as(h.ann)).fails(403, "forbidden")
 		}, []string{
-			`Acme: ann refused user.manage user OWNER, reason "" "forbidden"`,
+			`Acme: ann refused user.manage user OWNER, reason "" "forbidden", role "OWNER" "USER"`,
 			`Acme: ann refused user.remove user OWNER, reason "" "forbidden"`,
 		}},
 		{"the last OWNER", func() {

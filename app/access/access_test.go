@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -289,6 +290,52 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 			if diff := cmp.Diff(absent, foreign); diff != "" || !doorward.HasCode(foreign, doorward.CodeNotFound) {
 				t.Errorf("%s, %s: %v, want not_found:\n%s", role, verb.Action, foreign, diff)
 			}
+		}
+	}
+}
+
+// A notice names the event of its act; an act that fails leaves neither, and
+// one that changes nothing a notice without an event.
+func TestNotify(t *testing.T) {
+	h := build(t)
+	tell := func(end func(*Tx) error) error {
+		return h.Do(t.Context(), h.owner, doorward.SettingsManage, home, func(tx *Tx) error {
+			tx.ByBrowser()
+			return errors.Join(tx.Notify(t.Context(), store.MailRoleChanged, "ann@acme.example"), end(tx))
+		})
+	}
+	notices := func() (about []string) {
+		all, err := h.db.Read().DueMails(t.Context(), h.db.Now(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			about = append(about, m.SubjectID)
+		}
+		return about
+	}
+	h.owner.UserAgent = "a browser"
+	is(t, tell(func(*Tx) error { return doorward.Fail(doorward.CodeForbidden, "") }), doorward.CodeForbidden)
+	if got := notices(); len(got) > 0 {
+		t.Errorf("a failed act is told by %q", got)
+	}
+	if err := tell(func(*Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	about := notices()
+	if len(about) != 1 {
+		t.Fatalf("the notices are %q, want one", about)
+	}
+	event, err := h.db.Read().Event(t.Context(), about[0])
+	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {
+		t.Errorf("the notice is about %+v, %v", event, err)
+	}
+	if err := tell(func(tx *Tx) error { tx.Nothing(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range notices() {
+		if _, err := h.db.Read().Event(t.Context(), id); id != about[0] && !errors.Is(err, store.ErrNone) {
+			t.Errorf("an act that changes nothing has the event %s, %v", id, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Offer struct {
 	Role   string
 	Name   string // may be empty
 	Days   *int64 // nil: doorward.InvitationDaysDefault, or fewer where the tenant says so
-	Locale string // BCP 47; empty: English
+	Locale string // of mails to the person (BCP 47); empty: that of the account if there is one, else English
 }
 
 // invitation returns what can be read of the offer, and its faults. A field at

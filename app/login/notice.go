@@ -16,24 +16,34 @@ import (
 // each time, and its owner hears of it once a day.
 const tellAgain = 24 * time.Hour
 
+// tellAtMost bounds the mails to one person in that time. Whoever has stolen the
+// password can call his browser something else at every login; the owner has
+// been told often enough by then.
+const tellAtMost = 10
+
 // tell queues a notice of a login from a browser that is not known. The first
-// login of an account is no news to anybody.
+// login of an account is no news to anybody, and neither is another one from
+// there on the same day.
 func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	t, err := tx.HitThrottle(ctx, newcomer(account, tx.By), tellAgain)
+	if err != nil || t.Hits > 1 {
+		return err
+	}
 	before, err := tx.SignedInBefore(ctx, account.ID)
 	if err != nil || !before {
 		return err
 	}
-	t, err := tx.HitThrottle(ctx, newcomer(account, tx.By), tellAgain)
-	if err != nil || t.Hits > 1 {
+	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, tellAgain)
+	if err != nil || t.Hits > tellAtMost {
 		return err
 	}
 	tx.ByBrowser()
 	return tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 
-// newcomer names the bucket of what looks like one client of the account. What
-// the client says of itself is hashed: it may be long.
+// newcomer names the bucket of what looks like one client of the account, so
+// that the name tells nothing of either.
 func newcomer(account doorward.Account, by doorward.Caller) string {
-	agent := sha256.Sum256([]byte(by.UserAgent))
-	return "newcomer:" + account.ID + ":" + hex.EncodeToString(agent[:16]) + ":" + credential.Network(by.IP)
+	client := sha256.Sum256([]byte(account.ID + " " + credential.Network(by.IP) + " " + by.UserAgent))
+	return "newcomer:" + hex.EncodeToString(client[:16])
 }

@@ -7,6 +7,12 @@
 // holds a token that opens anything: it is made when the mail leaves, and only
 // its hash is stored.
 //
+//	mail.go       the queue, the mails with a link
+//	notice.go     which mails there are; the notices of what has happened
+//	letter.go     the words filled in, as plain text and as HTML
+//	catalogue.go  what mails say, by language, of text/*.yaml
+//	browser.go    what people call their browser
+//
 // Several workers, in several processes, may serve one queue. Each try is
 // claimed first by a conditional statement. A worker that dies between the mail
 // server's receipt and its own note sends the mail a second time, under the

@@ -10,15 +10,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/invite"
-	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/dev"
 	"github.com/doorward/doorward/web/front"
@@ -114,55 +111,35 @@ func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(populate(ctx, n, mailbox), n.Close()); err != nil {
+	if err := errors.Join(populate(ctx, n), n.Close()); err != nil {
 		return err
 	}
 	mailbox.Clear()
 	return os.Rename(draft, final)
 }
 
-// populate walks the way that people do: invited, registered by the code of
-// the mail.
-func populate(ctx context.Context, n *node.Node, mailbox *dev.Mailbox) error {
-	created, err := n.App.Tenants.Create(ctx, doorward.OperatorAtTerminal(), "Acme", demoAddress(doorward.RoleOwner))
+// populate makes the OWNER the way that people do, by the link of the tenant, and
+// imports the others, so that nobody has signed in yet.
+func populate(ctx context.Context, n *node.Node) error {
+	by := doorward.OperatorAtTerminal()
+	created, err := n.App.Tenants.Create(ctx, by, "Acme", demoAddress(doorward.RoleOwner))
 	if err != nil {
 		return err
 	}
-	owner, err := n.App.Invitations.Complete(ctx, doorward.OperatorAtTerminal(), created.Token.Reveal(), devPassword, devPassword)
+	owner, err := n.App.Invitations.Complete(ctx, by, created.Token.Reveal(), devPassword, devPassword)
 	if err != nil {
 		return err
 	}
-	opened, err := n.App.Login.WithPassword(ctx, doorward.Caller{Kind: doorward.Anonymous, IP: "127.0.0.1"}, owner.Email, devPassword, "")
+	account, err := n.DB.Read().Account(ctx, owner.ID)
 	if err != nil {
 		return err
 	}
-	by := doorward.Caller{}.As(opened.User)
-	by.Session = opened.Session
+	var others roster.List
 	for _, role := range []doorward.Role{doorward.RoleAdmin, doorward.RoleUser, doorward.RoleViewer} {
-		if err := enrol(ctx, n, mailbox, by, role); err != nil {
-			return err
-		}
+		others.People = append(others.People, roster.Person{
+			Email: demoAddress(role), Role: role, Status: doorward.UserActive, PasswordHash: account.PasswordHash,
+		})
 	}
-	return n.App.Sessions.End(ctx, by, []secret.Token{opened.Token})
-}
-
-func enrol(ctx context.Context, n *node.Node, mailbox *dev.Mailbox, by doorward.Caller, role doorward.Role) error {
-	address := demoAddress(role)
-	if _, err := n.App.Invitations.Send(ctx, by, invite.Offer{Email: address, Role: string(role)}); err != nil {
-		return err
-	}
-	deadline, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if err := n.App.Mail.Deliver(deadline); err != nil {
-		return err
-	}
-	mails := mailbox.Mails(address)
-	if len(mails) == 0 {
-		return fmt.Errorf("dev: no mail to %s", address)
-	}
-	_, err := n.App.Invitations.Complete(ctx, doorward.Caller{Kind: doorward.Anonymous}, code.FindString(mails[0].Text), devPassword, devPassword)
+	_, err = n.App.Users.Import(ctx, by, created.Tenant.ID, others, false)
 	return err
 }
-
-// code is the code of a mail, alone on its line.
-var code = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)

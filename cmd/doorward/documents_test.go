@@ -12,19 +12,21 @@ import (
 // documents are the pages that speak of files and tests.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "changelog/README.md", "docs/adding-a-feature.md", "docs/import.md"}
-	decisions, err := filepath.Glob("../../docs/decisions/*.md")
-	if err != nil || len(decisions) == 0 {
-		t.Fatalf("no decisions: %v", err)
-	}
-	for _, d := range decisions {
-		pages = append(pages, strings.TrimPrefix(d, "../../"))
+	var pages []string
+	for _, glob := range []string{"*.md", "changelog/README.md", "docs/*.md", "docs/decisions/*.md", "examples/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob("../../" + glob)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no %s: %v", glob, err)
+		}
+		for _, page := range found {
+			pages = append(pages, strings.TrimPrefix(page, "../../"))
+		}
 	}
 	return pages
 }
 
 var (
-	links = regexp.MustCompile(`\]\(([^)#]+)\)`)
+	links = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
 	// named are words of code that look like a file of ours.
 	named  = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
 	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
@@ -36,16 +38,48 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	for _, page := range documents(t) {
 		text := fenced.ReplaceAllString(read(t, page), "")
 		for _, found := range links.FindAllStringSubmatch(text, -1) {
-			if target := filepath.Join(filepath.Dir(page), found[1]); !strings.Contains(found[1], ":") && !exists(target) {
-				t.Errorf("%s links to %s, which is not there", page, target)
+			if fault := broken(t, page, found[1], found[2]); fault != "" {
+				t.Errorf("%s links to %s", page, fault)
 			}
 		}
 		for _, found := range named.FindAllStringSubmatch(text, -1) {
-			if !exists(found[1]) && !elsewhere(found[1]) {
+			if !exists(found[1]) && !exists(filepath.Join(filepath.Dir(page), found[1])) && !elsewhere(found[1]) {
 				t.Errorf("%s names %s, which is not there", page, found[1])
 			}
 		}
 	}
+}
+
+// broken says what is wrong with a link of the page, if it leads to ours.
+func broken(t *testing.T, page, target, section string) string {
+	t.Helper()
+	if strings.Contains(target, ":") {
+		return ""
+	}
+	path := page
+	if target != "" {
+		path = filepath.Join(filepath.Dir(page), target)
+	}
+	switch {
+	case !exists(path):
+		return path + ", which is not there"
+	case section != "" && !slices.Contains(sections(read(t, path)), section):
+		return path + "#" + section + ", which has no such heading"
+	}
+	return ""
+}
+
+var (
+	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unsaid   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// sections are the names that headings have in links.
+func sections(page string) (names []string) {
+	for _, found := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		names = append(names, strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
+	}
+	return names
 }
 
 // exists takes a path from the root, or a pattern.
@@ -56,7 +90,7 @@ func exists(path string) bool {
 
 // elsewhere are names that look like files of ours and are none.
 func elsewhere(name string) bool {
-	return slices.Contains([]string{"database/sql", "go/parser", "pgx/v5/stdlib", "doorward-dev/", "short-name.md"}, name)
+	return slices.Contains([]string{"database/sql", "net/http", "x/crypto/argon2", "go/parser", "pgx/v5/stdlib", "doorward-dev/", "short-name.md"}, name)
 }
 
 // TestAGENTSCommandsTest: each "go test" in AGENTS.md runs some test.
@@ -108,4 +142,31 @@ func tests(t *testing.T, pkg string, pattern *regexp.Regexp) bool {
 		}
 	}
 	return false
+}
+
+// TestDocsAreListed: a page that the table of contents lacks is read by nobody.
+func TestDocsAreListed(t *testing.T) {
+	contents := read(t, "docs/README.md")
+	for _, page := range documents(t) {
+		name, isOurs := strings.CutPrefix(page, "docs/")
+		if isOurs && !strings.Contains(name, "/") && name != "README.md" && !strings.Contains(contents, "]("+name+")") {
+			t.Errorf("docs/README.md doesn't list %s", page)
+		}
+	}
+}
+
+// Planted: links that lead nowhere.
+func TestBrokenLinksAreNoticed(t *testing.T) {
+	for _, l := range []struct{ target, section, fault string }{
+		{"lease.md", "", ""},
+		{"../README.md", "try-it", ""},
+		{"", "exit-codes", "docs/commands.md#exit-codes, which has no such heading"},
+		{"nowhere.md", "", "docs/nowhere.md, which is not there"},
+		{"../README.md", "nowhere", "README.md#nowhere, which has no such heading"},
+		{"https://example.com/nowhere", "", ""},
+	} {
+		if got := broken(t, "docs/commands.md", l.target, l.section); got != l.fault {
+			t.Errorf("%s#%s: %q, want %q", l.target, l.section, got, l.fault)
+		}
+	}
 }

@@ -368,6 +368,8 @@ var halves = map[string]string{
 	"memberships without an accepted invitation": `SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
 		WHERE (m.tenant_id, u.email) NOT IN (SELECT tenant_id, email FROM invitations WHERE state = 'ACCEPTED')`,
 	"invitations without a mail": `SELECT count(*) FROM invitations WHERE id NOT IN (SELECT subject_id FROM mails)`,
+	"notices of what has no record": `SELECT count(*) FROM mails WHERE kind NOT IN ('invitation', 'reset')
+		AND subject_id NOT IN (SELECT id FROM events)`,
 	"accepted invitations without a record": `SELECT count(*) FROM invitations WHERE state = 'ACCEPTED'
 		AND id NOT IN (SELECT target_id FROM events WHERE action = 'invitation.accept' AND outcome = 'done')`,
 	"sessions without a record": `SELECT count(*) FROM sessions

@@ -124,6 +124,25 @@ func settingsOfSessions(w *world) {
 	same(w, []string{elsewhere.ID, young.ID, other.ID})(w.live(old, elsewhere, young, other), nil)
 	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOtherSessions(ctx, acme.ID, other.ID)) })
 	same(w, []string{elsewhere.ID, other.ID})(w.live(elsewhere, young, other), nil)
+
+	overdue := func(u doorward.User, lag time.Duration) {
+		w.write(func(tx *store.Tx) {
+			ok(w, tx.DeleteOverdueUserSessions(ctx, u.ID, noon.Add(-day), noon.Add(-day), lag))
+		})
+	}
+	w.clock.move(time.Minute)
+	overdue(ann, time.Microsecond) // perhaps it was used a microsecond ago
+	overdue(zoe, 0)
+	same(w, []string{elsewhere.ID, other.ID})(w.live(elsewhere, other), nil)
+	overdue(ann, 0)
+	same(w, []string{elsewhere.ID})(w.live(elsewhere, other), nil)
+	zeta.Settings = doorward.TenantSettings{SessionAbsolute: time.Minute + 2*time.Microsecond}
+	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, zeta)) })
+	overdue(zoe, 0)
+	same(w, []string{elsewhere.ID})(w.live(elsewhere), nil)
+	w.clock.move(time.Microsecond)
+	overdue(zoe, day)
+	same(w, []string(nil))(w.live(elsewhere), nil)
 }
 
 func limitsOfSessions(w *world) {
@@ -156,11 +175,11 @@ func limitsOfSessions(w *world) {
 	// Overdue is what was made or last seen at the instant or before it.
 	w.use(all[3], noon.Add(time.Hour))
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(-1), noon.Add(time.Minute)))
+		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(-1), noon.Add(time.Minute), 0))
 	})
 	same(w, ids(2, 3, 4, 5))(w.live(all...), nil)
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(time.Minute), noon))
+		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(time.Minute), noon, 0))
 	})
 	same(w, ids(2, 4, 5))(w.live(all...), nil)
 	w.write(func(tx *store.Tx) {

@@ -13,7 +13,7 @@ type inviteInput struct {
 	Role          string     `json:"role" enum:"OWNER,ADMIN,USER,VIEWER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
 	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"When absent 7, or fewer where the tenant says so"`
-	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`
+	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mails to this person (BCP 47): English or German; English for any other"`
 }
 
 type invitationView struct {

@@ -42,9 +42,9 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("GET /api/v2/users", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.users), docUsers),
 		front.On("GET /api/v2/users/{id}", front.Allowed(doorward.UserRead), front.JSON(http.StatusOK, h.user), docUser),
-		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser), docEditUser),
-		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser), docRemoveUser),
-		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.signOutUser), docSignOutUser),
+		front.On("PATCH /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.editUser).EndsSession(), docEditUser),
+		front.On("DELETE /api/v2/users/{id}", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.removeUser).EndsSession(), docRemoveUser),
+		front.On("DELETE /api/v2/users/{id}/sessions", front.Allowed(doorward.UserManage), front.JSON(http.StatusOK, h.signOutUser).EndsSession(), docSignOutUser),
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),

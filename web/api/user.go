@@ -101,7 +101,7 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412.",
+	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
@@ -131,7 +131,7 @@ type endOnly struct {
 
 var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
-	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants.",
+	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. Removing oneself clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
 }
 
@@ -141,7 +141,7 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 
 var docSignOutUser = front.Doc{
 	ID: "signOutUser", Tag: "People", Summary: "Sign a person out of the tenant",
-	Description: "Ends the sessions in this tenant, on every node before the answer.",
+	Description: "Ends the sessions in this tenant, on every node before the answer. Signing oneself out clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeNotFound},
 }
 

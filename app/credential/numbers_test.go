@@ -1,0 +1,56 @@
+package credential
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/goldentest"
+)
+
+// freeFailures is the default of --limit-login-account.
+const freeFailures = 5
+
+// TestGoldenNumbers: what docs/limits.md says of attempts, written anew by
+//
+//	go test -run Golden ./app/credential -update
+func TestGoldenNumbers(t *testing.T) {
+	var slowest time.Duration // until closedAfter failures, always as soon as possible
+	for failures := freeFailures; failures < closedAfter; failures++ {
+		slowest += delay(failures - freeFailures)
+	}
+	var out strings.Builder
+	out.WriteString("| What | Value |\n|---|---|\n")
+	for _, row := range [][2]any{
+		{"first wait", delay(0)},
+		{"longest wait", delay(closedAfter)},
+		{"failures until strange browsers are refused", closedAfter},
+		{"time that these take at least", slowest},
+		{"fewer are forgotten after", accountMemory},
+		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, plain(deviceWindow))},
+		{"a browser is known for", doorward.DeviceLife},
+		{"failures of a client address are counted for", ipWindow},
+	} {
+		if d, ok := row[1].(time.Duration); ok {
+			row[1] = plain(d)
+		}
+		fmt.Fprintf(&out, "| %s | %v |\n", row[0], row[1])
+	}
+	goldentest.Section(t, "../../docs/limits.md", "numbers", out.String())
+}
+
+// plain writes days as days, and no zeros behind the last unit.
+func plain(d time.Duration) string {
+	if day := 24 * time.Hour; d%day == 0 {
+		return fmt.Sprintf("%d days", d/day)
+	}
+	text := d.String()
+	for _, zeros := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zeros) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}

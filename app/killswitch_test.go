@@ -1,0 +1,286 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// The kill switch: for each path on which somebody's status or membership
+// changes, and each thing that lets somebody in, whether it is dead afterwards or
+// lives. One that is dead is dead on two nodes when the call returns.
+
+// cast is somebody, an ADMIN, with everything that can be held.
+type cast struct {
+	owner, ann, other person // other is another member's session
+	there             *person
+	sent, received    offered // invitations by the person, by the OWNER
+	reset             string
+	device            []byte
+}
+
+type offered struct{ id, token string }
+
+// offers invites somebody new.
+func (w *world) offers(by person, who string) offered {
+	w.Helper()
+	inv, token := w.invite(by, fmt.Sprintf("%s%d@example.com", who, w.made), doorward.RoleUser)
+	return offered{inv.ID, token}
+}
+
+// cast makes it; elsewhere says whether the person is in another tenant, too.
+func (w *world) cast(elsewhere bool) cast {
+	w.Helper()
+	var c cast
+	_, c.owner = w.tenant()
+	c.ann, c.other = w.join(c.owner, doorward.RoleAdmin), w.join(c.owner, doorward.RoleUser)
+	if elsewhere {
+		_, boss := w.tenant()
+		_, token := w.invite(boss, c.ann.User.Email, doorward.RoleUser)
+		joined, err := w.on(0).Invitations.Accept(w.Context(), c.ann.Caller, token, "")
+		w.ok(err)
+		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), c.ann.User.Email, first, joined.TenantID)
+		w.ok(err)
+		by := stranger(0).As(r.User)
+		by.Session = r.Session
+		c.there = &person{by, r.Token}
+	}
+	c.sent, c.received = w.offers(c.ann, "sent"), w.offers(c.owner, "received")
+	c.reset, c.device = w.reset(c.ann), []byte(c.ann.User.Email)
+	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error { return tx.InsertDevice(w.Context(), c.device, c.ann.User.ID) })
+	w.ok(err)
+	return c
+}
+
+// fate tells what each thing is worth now: "lives", or why not. The columns are
+// those of the table below.
+func (w *world) fate(c cast) string {
+	w.Helper()
+	var fates []string
+	for i := range w.nodes {
+		fates = append(fates, strings.Join([]string{
+			w.fateOfSession(i, &c.ann), w.fateOfSession(i, c.there), w.fateOfSession(i, &c.other),
+			w.fateOfInvitation(i, c.sent), w.fateOfInvitation(i, c.received), w.fateOfReset(i, c.reset), w.fateOfDevice(c),
+		}, " "))
+		if fates[i] != fates[0] {
+			w.Errorf("node %d says %q, another %q", i, fates[i], fates[0])
+		}
+	}
+	return fates[0]
+}
+
+func (w *world) fateOfSession(i int, p *person) string {
+	if p == nil {
+		return "-"
+	}
+	id, err := w.on(i).Sessions.Check(w.Context(), p.token)
+	if err == nil && id.Role != p.User.Role {
+		return "lives:" + string(id.Role)
+	}
+	return fate(err)
+}
+
+// A password that is too short shows what a token is worth, and leaves it so.
+
+// fateOfInvitation tells one that is revoked, for good, from one whose sender may
+// not invite for now.
+func (w *world) fateOfInvitation(i int, o offered) string {
+	w.Helper()
+	now, err := w.db.Read().Invitation(w.Context(), o.id)
+	w.ok(err)
+	if now.State != doorward.InvitationPending {
+		return string(now.State)
+	}
+	_, err = w.on(i).Invitations.Complete(w.Context(), stranger(i), o.token, "short", "short")
+	return fate(err)
+}
+
+func (w *world) fateOfReset(i int, token string) string {
+	return fate(w.on(i).Passwords.Reset(w.Context(), stranger(i), token, "short", "short"))
+}
+
+func (w *world) fateOfDevice(c cast) string {
+	w.Helper()
+	known, err := w.db.Read().DeviceKnown(w.Context(), c.device, c.ann.User.Email, time.Time{})
+	w.ok(err)
+	return map[bool]string{true: "lives", false: "unknown"}[known]
+}
+
+func fate(err error) string {
+	if err == nil || code(err) == doorward.CodeValidationFailed {
+		return "lives"
+	}
+	return string(code(err))
+}
+
+// operatorByKey is one who calls the API; the other operator is at the terminal.
+var operatorByKey = doorward.Caller{Kind: doorward.Operator, KeyID: "key_1"}
+
+func edited(by func(cast) doorward.Caller, e func() user.Edit) func(*world, cast) error {
+	return func(w *world, c cast) error {
+		_, _, err := w.on(0).Users.Edit(w.Context(), by(c), c.ann.User, e())
+		return err
+	}
+}
+
+func byOwner(c cast) doorward.Caller  { return c.owner.Caller }
+func atTerminal(cast) doorward.Caller { return operator }
+
+func suspended() user.Edit {
+	to := doorward.UserSuspended
+	return user.Edit{Status: &to}
+}
+
+func demoted() user.Edit {
+	to := doorward.RoleViewer
+	return user.Edit{Role: &to}
+}
+
+func resumed() user.Edit {
+	to := doorward.UserActive
+	return user.Edit{Status: &to}
+}
+
+func promoted() user.Edit {
+	to := doorward.RoleAdmin
+	return user.Edit{Role: &to}
+}
+
+// rejoined makes the person a member anew.
+func rejoined(w *world, c cast) error {
+	_, token := w.invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
+	_, err := w.on(0).Invitations.Accept(w.Context(), stranger(0), token, first)
+	return err
+}
+
+func thawed(w *world, c cast) error {
+	return w.on(0).Tenants.Thaw(w.Context(), operator, c.ann.User.TenantID)
+}
+
+func restored(w *world, c cast) error {
+	_, err := w.on(0).Tenants.Restore(w.Context(), w.signIn(c.owner.User.Email, first).Caller)
+	return err
+}
+
+func frozen(by doorward.Caller) func(*world, cast) error {
+	return func(w *world, c cast) error {
+		_, err := w.on(0).Tenants.Freeze(w.Context(), by, c.ann.User.TenantID)
+		return err
+	}
+}
+
+// The fates of, in this order: the person's session in the tenant; the one in
+// another tenant, "-" for whoever is in one tenant only; another member's
+// session; an invitation that the person sent; one that the OWNER sent; the
+// person's reset link; the browser that is known.
+const (
+	isOut      = "unauthenticated"
+	isRevoked  = "REVOKED"
+	isIdle     = "invitation_revoked" // its sender may not invite now
+	isExpired  = "reset_expired"
+	membership = isOut + " %s lives " + isRevoked + " lives %s lives"
+)
+
+var killSwitch = []struct {
+	path             string
+	do               func(*world, cast) error
+	alone, elsewhere string
+	undo             func(*world, cast) error // nil: nothing to take back
+}{
+	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(byOwner, resumed)},
+	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(atTerminal, resumed)},
+	{"removed", func(w *world, c cast) error {
+		_, err := w.on(0).Users.Remove(w.Context(), c.owner.Caller, c.ann.User)
+		return err
+	}, fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), rejoined},
+	{"left", func(w *world, c cast) error {
+		_, err := w.on(0).Users.Leave(w.Context(), c.ann.Caller, c.ann.User.TenantID)
+		return err
+	}, fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), rejoined},
+
+	// Its invitations wait for the tenant.
+	{
+		"frozen by key", frozen(operatorByKey),
+		isOut + " - " + isOut + " tenant_frozen tenant_frozen " + isExpired + " lives",
+		isOut + " lives " + isOut + " tenant_frozen tenant_frozen lives lives", thawed,
+	},
+	{
+		"frozen at the terminal", frozen(operator),
+		isOut + " - " + isOut + " tenant_frozen tenant_frozen " + isExpired + " lives",
+		isOut + " lives " + isOut + " tenant_frozen tenant_frozen lives lives", thawed,
+	},
+	{
+		"closed", func(w *world, c cast) error {
+			_, _, err := w.on(0).Tenants.Close(w.Context(), c.owner.Caller, c.owner.User.TenantName)
+			return err
+		},
+		isOut + " - " + isOut + " tenant_closing tenant_closing " + isExpired + " lives",
+		isOut + " lives " + isOut + " tenant_closing tenant_closing lives lives", restored,
+	},
+
+	// No session ends; what was offered with the lost authority is no offer.
+	{"demoted by an OWNER", edited(byOwner, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(byOwner, promoted)},
+	{"demoted at the terminal", edited(atTerminal, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(atTerminal, promoted)},
+
+	// Only sessions end.
+	{"signed out by an OWNER", func(w *world, c cast) error {
+		_, err := w.on(0).Users.SignOut(w.Context(), c.owner.Caller, c.ann.User)
+		return err
+	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
+	{"signed out", func(w *world, c cast) error {
+		return w.on(0).Sessions.End(w.Context(), stranger(0), []secret.Token{c.ann.token})
+	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
+	{"under tighter rules", func(w *world, c cast) error {
+		days, domains := int64(1), []string{"example.com"} // the addresses that are invited
+		_, err := w.on(0).Tenants.Edit(w.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
+		return err
+	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
+
+	// The password: the person's sessions and links, in every tenant.
+	{"a new password", func(w *world, c cast) error {
+		return w.on(0).Passwords.Change(w.Context(), c.ann.Caller, first, password(1), password(1))
+	}, "lives - lives lives lives " + isExpired + " lives", "lives " + isOut + " lives lives lives " + isExpired + " lives", nil},
+	{"a reset", func(w *world, c cast) error {
+		return w.on(0).Passwords.Reset(w.Context(), stranger(0), c.reset, password(1), password(1))
+	}, isOut + " - lives lives lives reset_used lives", isOut + " " + isOut + " lives lives lives reset_used lives", nil},
+}
+
+// afterwards is what each fate becomes when the act is taken back: what has ended
+// has ended.
+var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", isIdle, "lives", "lives:VIEWER", "lives")
+
+func TestKillSwitch(t *testing.T) {
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			e.nodes = 2
+			w := newWorld(t, e, noLimits, time.Now)
+			for _, k := range killSwitch {
+				for elsewhere, want := range map[bool]string{false: k.alone, true: k.elsewhere} {
+					c := w.cast(elsewhere)
+					if got := w.fate(c); strings.Count(got, "lives") < 6 {
+						t.Fatalf("%s: before it the fates are %q", k.path, got)
+					}
+					w.ok(k.do(w, c))
+					if got := w.fate(c); got != want {
+						t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, want)
+					}
+					if k.undo == nil {
+						continue
+					}
+					w.ok(k.undo(w, c))
+					if got := w.fate(c); got != afterwards.Replace(want) {
+						t.Errorf("%s, and that taken back, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, afterwards.Replace(want))
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doorward/doorward/internal/goldentest"
+)
+
+// The tables in docs about the command line, written anew by
+//
+//	go test -run Golden ./cmd/doorward -update
+
+// TestGoldenConfiguration: each setting, in the order and the groups of
+// settings.go.
+func TestGoldenConfiguration(t *testing.T) {
+	s, all := &settings{}, ""
+	for name, register := range map[string]func(*pflag.FlagSet){
+		"everywhere": s.base, "mail": s.mail, "server": s.server, "policy": s.policy,
+	} {
+		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(register))
+		all += settingTable(register)
+	}
+	for _, name := range seen() {
+		if !strings.Contains(all, "`--"+name+"`") && name != "migrate" {
+			t.Errorf("--%s is in no table of docs/configuration.md: its group is missing in this test", name)
+		}
+	}
+}
+
+// seen are the settings that people see.
+func seen() (names []string) {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(settings).register(f)
+	f.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+func settingTable(register func(*pflag.FlagSet)) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.SortFlags = false
+	register(f)
+	var out strings.Builder
+	out.WriteString("| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n")
+	f.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			_, usage := pflag.UnquoteUsage(f)
+			fmt.Fprintf(&out, "| `--%s` | %s | %s | %s |\n", f.Name, variables(f.Name), byDefault(f), cell(usage))
+		}
+	})
+	return out.String()
+}
+
+// cell keeps a text from ending its cell.
+func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
+
+func variables(name string) string {
+	text := "`" + variable(name) + "`"
+	if slices.Contains(secrets, name) {
+		text += ", `" + variable(name) + "_FILE`"
+	}
+	return text
+}
+
+func byDefault(f *pflag.Flag) string {
+	if value := strings.Trim(f.DefValue, "[]"); value != "" {
+		return "`" + value + "`"
+	}
+	return ""
+}
+
+// TestGoldenCommands: each command that people see, with the flags that are its
+// own.
+func TestGoldenCommands(t *testing.T) {
+	var out strings.Builder
+	walk(command(), func(cmd *cobra.Command) {
+		if ours(cmd) {
+			describeCommand(&out, cmd)
+		}
+	})
+	goldentest.Section(t, "../../docs/commands.md", "commands", out.String())
+}
+
+// ours tells commands that do something from groups and from those that cobra
+// brings.
+func ours(cmd *cobra.Command) bool {
+	path := cmd.CommandPath()
+	return !cmd.HasSubCommands() && !strings.HasPrefix(path, "doorward completion") && !strings.HasPrefix(path, "doorward help")
+}
+
+func describeCommand(out *strings.Builder, cmd *cobra.Command) {
+	fmt.Fprintf(out, "\n## %s\n\n%s.\n", cmd.CommandPath(), cmd.Short)
+	if cmd.Long != "" {
+		fmt.Fprintf(out, "\n```text\n%s\n```\n", cmd.Long)
+	}
+	fmt.Fprintf(out, "\n```console\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(cmd.Example), "\n  ", "\n"))
+	var taken []string
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Hidden || f.Name == "help":
+		case slices.Contains(settingNames(), f.Name):
+			taken = append(taken, f.Name)
+		default:
+			_, usage := pflag.UnquoteUsage(f)
+			fmt.Fprintf(out, "- `--%s`: %s\n", f.Name, usage)
+		}
+	})
+	switch {
+	case len(taken) == len(seen()):
+		out.WriteString("- settings: all\n")
+	case len(taken) > 0:
+		fmt.Fprintf(out, "- settings: `--%s`\n", strings.Join(taken, "`, `--"))
+	}
+}

@@ -1,0 +1,249 @@
+package doorward_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/goldentest"
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/edge"
+	"github.com/doorward/doorward/web/front"
+)
+
+// The tables in docs that say what the code says. They are written anew by
+//
+//	go test -run Golden . -update
+
+const (
+	permissionsPage = "docs/permissions.md"
+	errorsPage      = "docs/errors.md"
+	endpointsPage   = "docs/endpoints.md"
+)
+
+// table writes a Markdown table from its rows, the first of which is the head.
+func table(rows ...[]string) string {
+	var out strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&out, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			out.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	return out.String()
+}
+
+func code[T ~string](word T) string { return "`" + string(word) + "`" }
+
+// codes lists words, or says with a dash that there are none.
+func codes[T ~string](words []T) string {
+	if len(words) == 0 {
+		return "–"
+	}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = code(w)
+	}
+	return strings.Join(all, " ")
+}
+
+func mark(yes bool) string {
+	if yes {
+		return "✔"
+	}
+	return "–"
+}
+
+// rolesDown are the roles, the highest first.
+func rolesDown() []doorward.Role {
+	down := slices.Clone(doorward.Roles)
+	slices.Reverse(down)
+	return down
+}
+
+func TestGoldenPermissions(t *testing.T) {
+	goldentest.Section(t, permissionsPage, "permissions", permissionTable())
+	goldentest.Section(t, permissionsPage, "acts", actTable())
+	goldentest.Section(t, permissionsPage, "proofs", proofTable(t))
+	goldentest.Section(t, permissionsPage, "operator", operatorTable(t))
+	goldentest.Section(t, permissionsPage, "held", whomTable("Acts on someone who is", func(r doorward.Role) (doorward.Action, doorward.Object) {
+		return doorward.UserSuspend, doorward.Object{TenantID: "tnt_own", Held: r}
+	}))
+	goldentest.Section(t, permissionsPage, "granted", whomTable("Invites as, or makes", func(r doorward.Role) (doorward.Action, doorward.Object) {
+		return doorward.UserInvite, doorward.Object{TenantID: "tnt_own", Granted: r}
+	}))
+}
+
+func permissionTable() string {
+	rows := [][]string{{"Permission"}}
+	for _, role := range rolesDown() {
+		rows[0] = append(rows[0], string(role))
+	}
+	for _, verb := range doorward.Verbs() {
+		if !verb.Action.IsPermission() {
+			continue
+		}
+		row := []string{code(verb.Action)}
+		for _, role := range rolesDown() {
+			row = append(row, mark(role.May(verb.Action)))
+		}
+		rows = append(rows, row)
+	}
+	return table(rows...)
+}
+
+// actTable lists the permissions that something in Doorward itself asks for.
+func actTable() string {
+	rows := [][]string{{"Permission", "allows the acts", "and is asked for by"}}
+	for _, verb := range doorward.Verbs() {
+		if !verb.Action.IsPermission() {
+			continue
+		}
+		acts, asking := actsThrough(verb.Action), routesOf(string(verb.Action))
+		if len(acts)+len(asking) > 0 {
+			rows = append(rows, []string{code(verb.Action), codes(acts), strings.ReplaceAll(codes(asking), "` `", "`<br>`")})
+		}
+	}
+	return table(rows...)
+}
+
+func actsThrough(permission doorward.Action) (acts []doorward.Action) {
+	for _, verb := range doorward.Verbs() {
+		if verb.Through == permission && verb.Action != permission {
+			acts = append(acts, verb.Action)
+		}
+	}
+	return acts
+}
+
+func routesOf(guard string) (patterns []string) {
+	for _, r := range documented() {
+		if r.Guard.Name() == guard {
+			patterns = append(patterns, pattern(r))
+		}
+	}
+	return patterns
+}
+
+// proofs say what allows the acts that no role grants. A new one needs a line.
+var proofs = map[doorward.Action]string{
+	doorward.SessionOpen:      "the password of the account; for another tenant of one's own, the session",
+	doorward.SessionRefuse:    "nothing: it is the record of a password that was wrong",
+	doorward.SessionEnd:       "the session that ends, or another one of the same person",
+	doorward.InvitationAccept: "the token of the invitation's mail; for an account that exists, its session or password too",
+	doorward.UserLeave:        "a session of the person who leaves",
+	doorward.PasswordChange:   "a session, and the password that is replaced",
+	doorward.PasswordReset:    "the token of the reset's mail",
+	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",
+	doorward.RequestRefuse:    "nothing: it is the record of a request that was turned away at the door",
+}
+
+func proofTable(t *testing.T) string {
+	t.Helper()
+	rows := [][]string{{"Act", "Allowed by"}}
+	for _, verb := range doorward.Verbs() {
+		if verb.By != doorward.ByProof {
+			continue
+		}
+		if proofs[verb.Action] == "" {
+			t.Errorf("%s: say in proofs in docs_test.go what allows it", verb.Action)
+		}
+		rows = append(rows, []string{code(verb.Action), proofs[verb.Action]})
+	}
+	return table(rows...)
+}
+
+// operatorTable are the acts of the operator, with those who are refused.
+func operatorTable(t *testing.T) string {
+	t.Helper()
+	rows := [][]string{{"Act", "Operator", "OWNER of the tenant"}}
+	for _, verb := range doorward.Verbs() {
+		if verb.By == doorward.ByOperator {
+			on := doorward.Object{TenantID: "tnt_own"}
+			rows = append(rows, []string{
+				code(verb.Action), verdict(t, doorward.OperatorAtTerminal(), verb.Action, on),
+				verdict(t, member(doorward.RoleOwner, doorward.UserActive), verb.Action, on),
+			})
+		}
+	}
+	return table(rows...)
+}
+
+// whomTable has who acts in its rows and the other person's role in its columns.
+func whomTable(title string, act func(doorward.Role) (doorward.Action, doorward.Object)) string {
+	rows := [][]string{{title}}
+	for _, other := range rolesDown() {
+		rows[0] = append(rows[0], string(other))
+	}
+	for _, own := range rolesDown() {
+		row := []string{string(own)}
+		for _, other := range rolesDown() {
+			action, on := act(other)
+			row = append(row, mark(access.Decide(member(own, doorward.UserActive), action, on) == nil))
+		}
+		rows = append(rows, row)
+	}
+	return table(rows...)
+}
+
+func TestGoldenErrors(t *testing.T) {
+	rows := [][]string{{"Code", "Status", "Title", "What it means and what to do"}}
+	for _, p := range doorward.Problems() {
+		rows = append(rows, []string{code(p.Code), fmt.Sprint(front.Status(p.Code)), p.Title, strings.ReplaceAll(p.Help, "|", `\|`)})
+	}
+	goldentest.Section(t, errorsPage, "codes", table(rows...))
+}
+
+func TestGoldenEndpoints(t *testing.T) {
+	var out strings.Builder
+	for _, tag := range tags() {
+		fmt.Fprintf(&out, "\n### %s\n\n", tag)
+		rows := [][]string{{"Endpoint", "Who", "Answers", "Does"}}
+		for _, r := range documented() {
+			if r.Doc.Tag == tag {
+				rows = append(rows, []string{code(pattern(r)), who(r.Guard), fmt.Sprint(r.Endpoint.Status), r.Doc.Summary})
+			}
+		}
+		out.WriteString(table(rows...))
+	}
+	goldentest.Section(t, endpointsPage, "endpoints", out.String())
+}
+
+// documented are the routes that the OpenAPI document has.
+func documented() []front.Route {
+	all := append(api.Routes(nil), edge.Routes(nil)...)
+	return slices.DeleteFunc(all, func(r front.Route) bool { return r.Doc.ID == "" })
+}
+
+func tags() (all []string) {
+	for _, r := range documented() {
+		if !slices.Contains(all, r.Doc.Tag) {
+			all = append(all, r.Doc.Tag)
+		}
+	}
+	return all
+}
+
+// who says whom a guard lets in.
+func who(g front.Guard) string {
+	switch g.Name() {
+	case front.Public().Name():
+		return "anyone"
+	case front.Optional().Name():
+		return "anyone, a session counts"
+	case front.SignedIn().Name():
+		return "a session"
+	case front.OperatorOnly().Name():
+		return "an operator key"
+	}
+	var may []string
+	for _, role := range rolesDown() {
+		if role.May(doorward.Action(g.Name())) {
+			may = append(may, string(role))
+		}
+	}
+	return code(g.Name()) + ": " + strings.Join(may, ", ")
+}

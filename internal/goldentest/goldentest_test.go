@@ -1,0 +1,55 @@
+package goldentest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// told is a test that notes what it is told instead of failing.
+type told struct {
+	testing.TB
+	failed bool
+}
+
+func (t *told) Helper()               {}
+func (t *told) Errorf(string, ...any) { t.failed = true }
+
+const page = "# Codes\n\nProse.\n\n<!-- made by a test: codes -->\n\n| old |\n\n<!-- end: codes -->\n\nMore prose.\n"
+
+func TestDriftIsNoticedAndMended(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	drifted := func(text string) bool {
+		seen := &told{TB: t}
+		Section(seen, file, "codes", text)
+		return seen.failed
+	}
+	if drifted("| old |\n") {
+		t.Error("a page that says what the code says is complained of")
+	}
+	if !drifted("| new |\n") {
+		t.Error("a page that says something else is not complained of")
+	}
+	*update = true
+	defer func() { *update = false }()
+	if drifted("| new |\n") {
+		t.Error("with -update the page is complained of")
+	}
+	*update = false
+	if drifted("| new |\n") {
+		t.Error("-update has not written what the code says")
+	}
+}
+
+func TestSectionsThatAreNotThere(t *testing.T) {
+	for name, text := range map[string]string{
+		"none": "# Codes\n", "no end": "<!-- made by a test: codes -->\n", "two": page + page,
+	} {
+		if _, err := replace(text, "codes", "| new |"); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

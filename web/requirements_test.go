@@ -1,0 +1,57 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// What docs/asvs.md promises and no other test shows.
+
+func TestNobodyIsThereFromTheStart(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		people, err := d.Node.App.Users.All(t.Context(), "")
+		if err != nil || len(people) > 0 {
+			t.Errorf("a new installation has %v, %v", people, err)
+		}
+		for _, name := range []string{"root", "admin", "owner@acme.example"} {
+			d.login(t, name, "open sesame 9042").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+	})
+}
+
+func TestPasswordsDontExpire(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		d.Advance(10 * 365 * 24 * time.Hour)
+		d.login(t, owner.Email, password).ok(http.StatusOK)
+	})
+}
+
+// Whoever is suspended, removed or signed out by an administrator is out of that
+// tenant when the answer comes, with every session there, and in no other one.
+func TestAdministratorsEndSessions(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		for name, end := range map[string]func(id string) answer{
+			"signed-out": func(id string) answer {
+				return d.send(t, "DELETE /api/v2/users/"+id+"/sessions", nil, as(acme.Owner.Token()))
+			},
+			"suspended": func(id string) answer {
+				return d.send(t, "PATCH /api/v2/users/"+id, m{"status": "suspended"}, as(acme.Owner.Token()))
+			},
+			"removed": func(id string) answer {
+				return d.send(t, "DELETE /api/v2/users/"+id, nil, as(acme.Owner.Token()))
+			},
+		} {
+			person := acme.Join(name+"@acme.example", "USER")
+			d.enrol(t, globex, person, "USER")
+			there := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
+			second := d.send(t, loginPath, m{"email": person.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
+			end(person.ID).ok(http.StatusOK).is("ended.sessions", 2.0)
+			for token, status := range map[string]int{person.Token(): 401, second: 401, there: 200} {
+				d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(status)
+			}
+		}
+	})
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
+	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/tenant"
@@ -55,6 +56,7 @@ type App struct {
 	Keys        *key.Keys
 	Mail        *mail.Mail
 	Audit       *audit.Trail
+	Overviews   *overview.Overviews
 	Watch       *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
@@ -84,6 +86,7 @@ func New(db *store.DB, s Settings) *App {
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
 		Audit:       audit.New(db),
+		Overviews:   overview.New(door, db),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}

@@ -56,6 +56,9 @@ type EventFilter struct {
 	Target string // id
 	From   time.Time
 	To     time.Time // exclusive
+
+	Outcome doorward.Outcome
+	Request string // id
 }
 
 // numbered is an event with its place in its chain.
@@ -69,7 +72,8 @@ func numberedColumns(n *numbered) []any { return append([]any{&n.seq}, eventColu
 const sqlEventPage = `SELECT seq, ` + columnsOfEvent + ` FROM events
 WHERE tenant_id = $1 AND seq < $2 AND at >= $3 AND at < $4
   AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
-ORDER BY seq DESC LIMIT $8`
+  AND ($8 = '' OR outcome = $8) AND ($9 = '' OR request_id = $9)
+ORDER BY seq DESC LIMIT $10`
 
 // EventPage returns events of the tenant, the newest first. Positions are
 // numbers in its chain, so pages stay whole while events come in.
@@ -84,7 +88,8 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if !f.To.IsZero() {
 		to = micros(f.To)
 	}
-	rows, err := list(ctx, r, numberedColumns, sqlEventPage, tenantID, before, from, to, string(f.Action), f.Actor, f.Target, w.Limit+1)
+	rows, err := list(ctx, r, numberedColumns, sqlEventPage, tenantID, before, from, to, string(f.Action), f.Actor, f.Target,
+		string(f.Outcome), f.Request, w.Limit+1)
 	some := page(rows, w, func(n numbered) doorward.Position { return doorward.Position{At: n.seq, ID: n.ID} })
 	all := doorward.Page[doorward.Event]{Next: some.Next}
 	for _, n := range some.Items {

@@ -33,6 +33,9 @@ type Filter struct {
 	Target string // id
 	From   string // RFC 3339
 	To     string // RFC 3339, exclusive
+
+	Outcome string
+	Request string // id
 }
 
 // List returns events of the caller's tenant, the newest first. Errors:
@@ -50,9 +53,12 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	fault := func(parameter, message string) {
 		faults = append(faults, doorward.FieldError{Parameter: parameter, Code: "invalid", Message: message})
 	}
-	chosen := store.EventFilter{Action: doorward.Action(f.Action), Actor: f.Actor, Target: f.Target}
+	chosen := store.EventFilter{Action: doorward.Action(f.Action), Actor: f.Actor, Target: f.Target, Outcome: doorward.Outcome(f.Outcome), Request: f.Request}
 	if _, known := doorward.Lookup(chosen.Action); f.Action != "" && !known {
 		fault("action", "There is no such action. They are those of the table of permissions and of docs/audit.md, such as user.invite.")
+	}
+	if o := chosen.Outcome; o != "" && o != doorward.Done && o != doorward.Refused {
+		fault("outcome", "An event is done or refused.")
 	}
 	if email, err := mailaddr.Parse(f.Actor); err == nil {
 		chosen.Actor = email

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -13,7 +14,23 @@ import (
 // Own returns the caller's sessions that are not over, in all tenants, the
 // newest first.
 func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Session, error) {
-	rows, err := s.db.Read().UserSessions(ctx, by.User.ID)
+	return s.live(ctx, by.User.ID)
+}
+
+// Of returns the sessions of a member of the caller's tenant that are not over,
+// the newest first: those in that tenant, for where else somebody signs in is
+// not its business. Errors: forbidden, not_found for a member of another tenant.
+func (s *Sessions) Of(ctx context.Context, by doorward.Caller, member doorward.User) ([]doorward.Session, error) {
+	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
+	if err := s.door.Require(ctx, by, doorward.UserManage, on); err != nil {
+		return nil, err
+	}
+	all, err := s.live(ctx, member.ID)
+	return slices.DeleteFunc(all, func(x doorward.Session) bool { return x.TenantID != by.User.TenantID }), err
+}
+
+func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session, error) {
+	rows, err := s.db.Read().UserSessions(ctx, userID)
 	var live []doorward.Session
 	for _, row := range rows {
 		row.Session.LastSeenAt = micros(max(s.lastUse(secret.Hash(row.Hash)), row.Session.LastSeenAt.UnixMicro()))

@@ -74,6 +74,8 @@ var cases = []struct {
 	{"mails", mails},
 	{"tries of a mail", triesOfAMail},
 	{"events", events},
+	{"counts of a tenant", countsOfATenant},
+	{"counts of events", countsOfEvents},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

@@ -1,0 +1,152 @@
+// Package overview counts what an administrator wants to know at a glance: how
+// a tenant is doing, and what an act of administration would end.
+//
+// Nothing here is kept. Each figure is one query over an index, as of now.
+package overview
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Overviews is the feature. Make it with New.
+type Overviews struct {
+	door *access.Door
+	db   *store.DB
+}
+
+// New returns the feature.
+func New(door *access.Door, db *store.DB) *Overviews { return &Overviews{door, db} }
+
+// Tenant is how a tenant is doing. What the caller's role doesn't let it know
+// stays empty.
+type Tenant struct {
+	Roles     []Role // the highest first, each of the four; user.read
+	People    int    // all of them, suspended or not
+	Suspended int
+	Pending   int       // invitations that can be accepted; user.invite
+	Failed    int       // those whose mail could not be delivered
+	SignIns   []Day     // Days of them, the oldest first; audit.read
+	Refusals  []Refusal // of the last day, the most frequent first; audit.read
+}
+
+// Role is how many members hold a role.
+type Role struct {
+	Role   doorward.Role
+	People int
+}
+
+// Day is how many sessions were opened in a day of UTC.
+type Day struct {
+	Day     time.Time // its midnight
+	SignIns int
+}
+
+// Refusal is how often an action was refused.
+type Refusal struct {
+	Action doorward.Action
+	Times  int
+}
+
+// Days is how many days of sign-ins an overview has, today included.
+const Days = 30
+
+// Of returns the overview of the caller's tenant.
+func (o *Overviews) Of(ctx context.Context, by doorward.Caller) (Tenant, error) {
+	var t Tenant
+	for _, part := range []struct {
+		needs doorward.Action
+		fill  func(context.Context, string, *Tenant) error
+	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns}, {doorward.AuditRead, o.refusals}} {
+		if !by.User.Role.May(part.needs) {
+			continue
+		}
+		if err := part.fill(ctx, by.User.TenantID, &t); err != nil {
+			return Tenant{}, err
+		}
+	}
+	return t, nil
+}
+
+func (o *Overviews) people(ctx context.Context, tenantID string, t *Tenant) error {
+	counts, err := o.db.Read().CountMembers(ctx, tenantID)
+	for _, role := range slices.Backward(doorward.Roles) {
+		own := Role{Role: role}
+		for _, c := range counts {
+			if c.Role == role {
+				own.People += int(c.People)
+			}
+			if c.Role == role && c.Status == doorward.UserSuspended {
+				t.Suspended += int(c.People)
+			}
+		}
+		t.Roles = append(t.Roles, own)
+		t.People += own.People
+	}
+	return err
+}
+
+func (o *Overviews) invitations(ctx context.Context, tenantID string, t *Tenant) error {
+	w, err := o.db.Read().WaitingInvitations(ctx, tenantID, o.db.Now())
+	t.Pending, t.Failed = int(w.Pending), int(w.Failed)
+	return err
+}
+
+func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) error {
+	const day = 24 * time.Hour
+	first := o.db.Now().UTC().Truncate(day).Add(-(Days - 1) * day)
+	counts, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
+	for n := range Days {
+		own := Day{Day: first.Add(time.Duration(n) * day)}
+		for _, c := range counts {
+			if c.Day == own.Day.Unix()/int64(day/time.Second) {
+				own.SignIns = int(c.Times)
+			}
+		}
+		t.SignIns = append(t.SignIns, own)
+	}
+	return err
+}
+
+func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
+	counts, err := o.db.Read().CountRefusals(ctx, tenantID, o.db.Now().Add(-24*time.Hour))
+	for _, c := range counts {
+		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})
+	}
+	slices.SortFunc(t.Refusals, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Action, b.Action))
+	})
+	return err
+}
+
+// AtStake counts what would end if the member were suspended or removed now.
+// Errors: forbidden, not_found for a member of another tenant.
+func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member doorward.User) (doorward.Ended, error) {
+	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
+	if err := o.door.Require(ctx, by, doorward.UserManage, on); err != nil {
+		return doorward.Ended{}, err
+	}
+	sessions, err := o.db.Read().CountMemberSessions(ctx, member.TenantID, member.ID)
+	if err != nil {
+		return doorward.Ended{}, err
+	}
+	invitations, err := o.db.Read().CountInvitationsBy(ctx, member.TenantID, member.ID, o.db.Now())
+	return doorward.Ended{Sessions: sessions, Invitations: invitations}, err
+}
+
+// AllAtStake counts what would end if the caller's tenant were closed now.
+// Errors: forbidden.
+func (o *Overviews) AllAtStake(ctx context.Context, by doorward.Caller) (doorward.Ended, error) {
+	on := doorward.Object{Type: "tenant", ID: by.User.TenantID, TenantID: by.User.TenantID}
+	if err := o.door.Require(ctx, by, doorward.TenantClose, on); err != nil {
+		return doorward.Ended{}, err
+	}
+	sessions, err := o.db.Read().CountTenantSessions(ctx, by.User.TenantID)
+	return doorward.Ended{Sessions: sessions}, err
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// MemberCount is how many members of a tenant have a role and a status.
+type MemberCount struct {
+	Role   doorward.Role
+	Status doorward.UserStatus
+	People int64
+}
+
+const sqlCountMembers = `SELECT role, status, count(*) FROM memberships WHERE tenant_id = $1 GROUP BY role, status`
+
+// CountMembers counts the members of the tenant, in no order.
+func (r Reader) CountMembers(ctx context.Context, tenantID string) ([]MemberCount, error) {
+	columns := func(c *MemberCount) []any { return []any{&c.Role, &c.Status, &c.People} }
+	return list(ctx, r, columns, sqlCountMembers, tenantID)
+}
+
+// Waiting counts invitations that can be accepted.
+type Waiting struct {
+	Pending int64
+	Failed  int64 // those of them whose newest mail could not be delivered
+}
+
+const sqlWaiting = `SELECT count(*), coalesce(sum(CASE WHEN 'failed' =
+  (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1) THEN 1 ELSE 0 END), 0)
+FROM invitations i WHERE i.tenant_id = $1 AND i.state = 'PENDING' AND i.expires_at > $2`
+
+// WaitingInvitations counts the tenant's invitations that are pending at the
+// instant.
+func (r Reader) WaitingInvitations(ctx context.Context, tenantID string, now time.Time) (Waiting, error) {
+	columns := func(w *Waiting) []any { return []any{&w.Pending, &w.Failed} }
+	return one(ctx, r, columns, sqlWaiting, tenantID, micros(now))
+}
+
+const sqlCountInvitationsBy = `SELECT count(*) FROM invitations
+WHERE tenant_id = $1 AND invited_by = $2 AND state = 'PENDING' AND expires_at > $3`
+
+// CountInvitationsBy counts what RevokeInvitationsBy would revoke at the instant.
+func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string, now time.Time) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountInvitationsBy, tenantID, userID, micros(now))
+	return int64(n), err
+}
+
+const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE user_id = $1 AND tenant_id = $2`
+
+// CountMemberSessions counts what DeleteMemberSessions would end.
+func (r Reader) CountMemberSessions(ctx context.Context, tenantID, userID string) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, userID, tenantID)
+	return int64(n), err
+}
+
+const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $1`
+
+// CountTenantSessions counts what DeleteTenantSessions would end.
+func (r Reader) CountTenantSessions(ctx context.Context, tenantID string) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, tenantID)
+	return int64(n), err
+}
+
+// DayCount is how often something happened in a day of UTC.
+type DayCount struct {
+	Day   int64 // days since 1970-01-01
+	Times int64
+}
+
+const sqlCountByDay = `SELECT at / 86400000000, count(*) FROM events
+WHERE tenant_id = $1 AND outcome = 'done' AND at >= $2 AND action = $3 GROUP BY at / 86400000000`
+
+// CountByDay counts how often the action was done in the tenant since the
+// instant, in no order. Days without any are left out.
+func (r Reader) CountByDay(ctx context.Context, tenantID string, act doorward.Action, since time.Time) ([]DayCount, error) {
+	columns := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
+	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), act)
+}
+
+// ActionCount is how often an action was refused.
+type ActionCount struct {
+	Action doorward.Action
+	Times  int64
+}
+
+const sqlCountRefusals = `SELECT action, count(*) FROM events
+WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 GROUP BY action`
+
+// CountRefusals counts what was refused in the tenant since the instant, in no
+// order.
+func (r Reader) CountRefusals(ctx context.Context, tenantID string, since time.Time) ([]ActionCount, error) {
+	columns := func(c *ActionCount) []any { return []any{&c.Action, &c.Times} }
+	return list(ctx, r, columns, sqlCountRefusals, tenantID, micros(since))
+}

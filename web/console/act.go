@@ -1,0 +1,131 @@
+package console
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// deed is something that is done to a member, after it was asked about.
+type deed struct {
+	ends   bool // sessions, or more
+	danger bool
+	gone   bool // the member isn't there afterwards
+	do     func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
+}
+
+// deeds by the last part of their path.
+var deeds = map[string]deed{
+	"role": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		role := doorward.Role(c.Value("role"))
+		return edit(ctx, h, c, u, user.Edit{Role: &role})
+	}},
+	"suspend": {ends: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		status := doorward.UserSuspended
+		return edit(ctx, h, c, u, user.Edit{Status: &status})
+	}},
+	"resume": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		status := doorward.UserActive
+		return edit(ctx, h, c, u, user.Edit{Status: &status})
+	}},
+	"sign-out": {ends: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		return h.app.Users.SignOut(ctx, c.Caller, u)
+	}},
+	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
+		if seen := version(c); seen != nil && seen[0] != u.Version() {
+			return doorward.Ended{}, doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
+		return h.app.Users.Remove(ctx, c.Caller, u)
+	}},
+}
+
+func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.Edit) (doorward.Ended, error) {
+	e.Versions = version(c)
+	_, ended, err := h.app.Users.Edit(ctx, c.Caller, u, e)
+	return ended, err
+}
+
+// question is the page that asks before something is done.
+type question struct {
+	person
+	Act    string
+	Danger bool
+	Ends   bool
+	Stake  ended // what will end
+	// Of a change of role:
+	To           doorward.Role
+	Gains, Loses []doorward.Action
+}
+
+func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
+	d, ok := deeds[c.R.PathValue("act")]
+	if !ok {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	p, err := h.loadPerson(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	q := question{person: p, Act: c.R.PathValue("act"), Danger: d.danger, Ends: d.ends}
+	stake, err := h.app.Overviews.AtStake(ctx, c.Caller, p.User)
+	if err != nil {
+		return ui.View{}, err
+	}
+	q.Stake = view(stake)
+	if q.Act == "sign-out" {
+		q.Stake.Invitations = 0
+	}
+	if q.Act == "role" {
+		if q.To = asked(c); !q.To.Valid() || q.To == p.User.Role {
+			return c.To("/console/people/" + p.User.ID), nil
+		}
+		q.Gains, q.Loses = beyond(q.To, p.User.Role), beyond(p.User.Role, q.To)
+	}
+	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Body: q}, nil
+}
+
+// asked is the role that the form names, or the link to it.
+func asked(c *ui.Call) doorward.Role {
+	if role := c.Value("role"); role != "" {
+		return doorward.Role(role)
+	}
+	return doorward.Role(c.R.URL.Query().Get("role"))
+}
+
+// beyond is what a role grants that another one doesn't.
+func beyond(role, other doorward.Role) []doorward.Action {
+	return slices.DeleteFunc(role.Permissions(), func(a doorward.Action) bool { return other.May(a) || !messages()["can."+string(a)] })
+}
+
+func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
+	name := c.R.PathValue("act")
+	d, ok := deeds[name]
+	if !ok {
+		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	id, err := c.ID("id", doorward.PrefixUser)
+	if err != nil {
+		return ui.View{}, err
+	}
+	u, err := h.app.Users.Get(ctx, c.Caller, id)
+	if err != nil {
+		return ui.View{}, err
+	}
+	counts, err := d.do(ctx, h, c, u)
+	if err != nil {
+		return ui.View{}, err
+	}
+	var told *ended
+	if d.ends {
+		has := view(counts)
+		told = &has
+	}
+	path := "/console/people/" + id
+	if d.gone {
+		path = "/console/people"
+	}
+	return done(c, path, name, told), nil
+}

@@ -1,0 +1,158 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// auditFilters are the filters of the trail: those of the API, days in place of
+// instants, and two more.
+var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
+
+// trail is a part of the audit trail.
+type trail struct {
+	sheet
+	roll
+	Actions []doorward.Action
+	Items   []entry
+	Export  string // link to the file
+	Narrow  bool   // there are filters that the file doesn't know
+}
+
+// Rest reports whether there are filters besides the two that are always shown.
+func (t trail) Rest() bool {
+	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
+}
+
+// entry is an event as it is shown.
+type entry struct {
+	doorward.Event
+	Told   bool   // the action has a message
+	Actor  string // name, address or id; empty when nobody is known
+	Target string // likewise
+	Member bool   // the target is a person who is in the tenant
+}
+
+func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, auditFilters)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := trail{sheet: s, roll: r, Export: export(c, r.Filter), Narrow: r.Filter.Get("outcome")+r.Filter.Get("request") != ""}
+	for _, v := range doorward.Verbs() {
+		if told(v.Action) && happens(v) {
+			body.Actions = append(body.Actions, v.Action)
+		}
+	}
+	found, err := h.app.Audit.List(ctx, c.Caller, auditFilter(r.Filter), w)
+	if err == nil {
+		body.Items, err = h.entries(ctx, c, found.Items)
+	}
+	if err == nil {
+		err = body.ending(ctx, c, found.Next)
+	}
+	return unfit(ui.View{Page: "audit", Body: body, Wide: true}, err)
+}
+
+// happens reports whether the action can be in a tenant's trail: permissions to
+// read and send are asked for elsewhere.
+func happens(v doorward.Verb) bool {
+	return !v.Action.IsPermission() || v.Action == doorward.UserInvite || v.Action == doorward.TenantDestroy
+}
+
+func auditFilter(f filters) audit.Filter {
+	return audit.Filter{
+		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"),
+		From: instant(f.Get("from"), 0), To: instant(f.Get("to"), 1),
+	}
+}
+
+// instant is the midnight, in UTC, so many days after the one that begins the
+// day typed. What is no day stays what it is, to be refused.
+func instant(day string, after int) string {
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	return t.AddDate(0, 0, after).Format(time.RFC3339)
+}
+
+// export is the same part of the trail from the API, as a file.
+func export(c *ui.Call, f filters) string {
+	a := auditFilter(f)
+	q := url.Values{"format": {"csv"}}
+	for name, value := range map[string]string{"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return c.Site().BasePath() + "/api/v2/audit-events?" + q.Encode()
+}
+
+// entries says who did what to whom, by name where there is one.
+func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Event) ([]entry, error) {
+	names := map[string]string{}
+	for _, e := range events {
+		if e.ActorEmail != "" {
+			names[e.ActorID] = e.ActorEmail
+		}
+	}
+	members := map[string]bool{}
+	for _, e := range events {
+		id := e.Target.ID
+		if _, looked := members[id]; looked || e.Target.Type != "user" || id == "" {
+			continue
+		}
+		u, err := h.app.Users.Get(ctx, c.Caller, id)
+		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
+			return nil, err
+		}
+		if members[id] = err == nil; err == nil {
+			names[id] = who(u)
+		}
+	}
+	var all []entry
+	for _, e := range events {
+		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Member: members[e.Target.ID]}
+		if name := names[e.ActorID]; name != "" {
+			one.Actor = name
+		}
+		if name := names[e.Target.ID]; name != "" {
+			one.Target = name
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// told reports whether the action has a message: one that is new, or of a newer
+// version, is shown by its own name.
+func told(a doorward.Action) bool { return messages()["did."+string(a)] }
+
+// messages are the keys that there are.
+var messages = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	f, err := files.Open("text/" + ui.Languages[0].Tag + ".txt")
+	if err != nil {
+		return all // the pages say so themselves
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, _, _ := strings.Cut(lines.Text(), " = ")
+		all[key] = true
+	}
+	return all
+})

@@ -1,0 +1,146 @@
+// Package console is the pages under /console, on which people look after their
+// tenant: who is in it, who is invited, what has happened, and by which rules.
+//
+// Everybody in the tenant may open it and sees what the role lets them see; a
+// form that somebody may not send isn't shown. The pages call the features that
+// the API calls and decide as little: what a page doesn't show is refused by the
+// feature all the same.
+//
+// What ends something is asked about first on a page of its own, with what will
+// end, and told afterwards with what has ended. A form carries the version of
+// what it was made on, so a change on an old page is told and overwrites nothing.
+//
+//	overview.go     how the tenant is doing; the chart of sign-ins
+//	people.go       the list of people, one person with sessions
+//	act.go          role, suspension, sign-out, removal: asked, then done
+//	invitations.go  the list of invitations, one invitation
+//	invite.go       inviting one or many
+//	audit.go        the audit trail
+//	settings.go     settings; closing the tenant
+//	list.go         filters and pages of lists
+//	live.go         what lets the overview keep itself up to date
+package console
+
+import (
+	"context"
+	"embed"
+	"net/url"
+	"strconv"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+//go:embed html text
+var files embed.FS
+
+//go:embed assets
+var assets embed.FS
+
+var set = ui.NewSet(files)
+
+// console has the handlers.
+type console struct{ app *app.App }
+
+// Routes returns the routes of the pages over the features of a.
+func Routes(a *app.App) []front.Route {
+	h := &console{a}
+	get := func(path string, g front.Guard, show page, filters ...string) front.Route {
+		return front.On("GET "+path, g, set.Show(show), front.Doc{Query: known(filters)})
+	}
+	post := func(path, at string, g front.Guard, take, again page) front.Route {
+		return front.On("POST "+path, g, set.Take(at, take, again), front.Doc{})
+	}
+	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
+	destroys := front.Allowed(doorward.TenantDestroy)
+	return []front.Route{
+		get("/console", ui.SignedIn(), h.overview),
+
+		get("/console/people", reads, h.people, peopleFilters...),
+		get("/console/people/{id}", reads, h.person),
+		post("/console/people/{id}/name", "/console/people", manages, h.rename, h.person),
+		get("/console/people/{id}/{act}", manages, h.ask),
+		post("/console/people/{id}/{act}", "/console/people", manages, h.act, h.ask),
+
+		get("/console/invitations", invites, h.invitations, invitationFilters...),
+		get("/console/invitations/new", invites, h.newInvitation),
+		post("/console/invitations/new", "/console/invitations/new", invites, h.invite, h.newInvitation),
+		get("/console/invitations/{id}", invites, h.invitation),
+		post("/console/invitations/{id}/resend", "/console/invitations", invites, h.resend, h.invitation),
+		post("/console/invitations/{id}/revoke", "/console/invitations", invites, h.revoke, h.invitation),
+
+		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
+
+		get("/console/settings", front.Allowed(doorward.TenantRead), h.settings),
+		post("/console/settings", "/console/settings", front.Allowed(doorward.SettingsManage), h.setSettings, h.settings),
+		get("/console/close", destroys, h.askClosing),
+		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
+
+		ui.Asset("/assets/console.css", "text/css; charset=utf-8", assets, "assets/console.css"),
+		ui.Asset("/assets/console.js", "text/javascript; charset=utf-8", assets, "assets/console.js"),
+	}
+}
+
+// page is what shows a page, or takes a form of one.
+type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
+
+// sheet is what every page shows: whose console it is, and what the act that
+// led here has ended.
+type sheet struct {
+	Tenant doorward.Tenant
+	Ended  *ended
+	Count  int // of what was done, where there can be several
+}
+
+// ended is what has ended, or will.
+type ended struct{ Sessions, Invitations int }
+
+func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitations)} }
+
+func (h *console) sheet(ctx context.Context, c *ui.Call) (sheet, error) {
+	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	s := sheet{Tenant: t, Count: number(c, "count")}
+	if c.R.URL.Query().Has("sessions") {
+		s.Ended = &ended{number(c, "sessions"), number(c, "invitations")}
+	}
+	return s, err
+}
+
+// number is what the query says under the name. Whoever makes a link up can have
+// it say any number, and nothing else.
+func number(c *ui.Call, name string) int {
+	n, err := strconv.Atoi(c.R.URL.Query().Get(name))
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// done leads to the path and has the page there say what was done, and what that
+// has ended.
+func done(c *ui.Call, path, what string, told *ended) ui.View {
+	q := url.Values{"done": {what}}
+	if told != nil {
+		q.Set("sessions", strconv.Itoa(told.Sessions))
+		q.Set("invitations", strconv.Itoa(told.Invitations))
+	}
+	return c.To(path + "?" + q.Encode())
+}
+
+// who is how people speak of a member.
+func who(u doorward.User) string {
+	if u.Name != "" {
+		return u.Name
+	}
+	return u.Email
+}
+
+// version is what the form was made on, for an edit.
+func version(c *ui.Call) []string {
+	if v := c.Value("version"); v != "" {
+		return []string{v}
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package console_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// browser is somebody with a console open: cookies, forms, no script.
+type browser struct {
+	*testing.T
+	server *doorwardtest.Server
+	token  string
+}
+
+func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser {
+	return &browser{t, s, p.Token()}
+}
+
+// ask sends a request and returns the answer, without following it.
+func (b *browser) ask(method, path string, form url.Values, header ...string) (*http.Response, string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, b.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	req.Header.Set("Accept", "text/html")
+	req.Header.Set("Cookie", "JSESSIONID="+b.token)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := b.server.Client().Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// get wants a page with the status and each of the texts.
+func (b *browser) get(path string, status int, want ...string) string {
+	b.Helper()
+	res, body := b.ask("GET", path, nil)
+	b.shows("GET "+path, res, body, status, want)
+	return body
+}
+
+// post wants the form to be answered with a page of the status and the texts.
+func (b *browser) post(path string, form url.Values, status int, want ...string) string {
+	b.Helper()
+	res, body := b.ask("POST", path, form)
+	b.shows("POST "+path, res, body, status, want)
+	return body
+}
+
+func (b *browser) shows(what string, res *http.Response, body string, status int, want []string) {
+	b.Helper()
+	if res.StatusCode != status {
+		b.Fatalf("%s: %d to %q, want %d\n%s", what, res.StatusCode, res.Header.Get("Location"), status, body)
+	}
+	for _, text := range want {
+		if !strings.Contains(body, text) {
+			b.Errorf("%s doesn't show %q:\n%s", what, text, body)
+		}
+	}
+}
+
+// do sends a form that must lead on, and returns the page it leads to.
+func (b *browser) do(path string, form url.Values, want ...string) string {
+	b.Helper()
+	res, body := b.ask("POST", path, form)
+	if res.StatusCode != http.StatusSeeOther {
+		b.Fatalf("POST %s: %d, want 303\n%s", path, res.StatusCode, body)
+	}
+	return b.get(res.Header.Get("Location"), http.StatusOK, want...)
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="version" value="([^"]+)">`)
+
+// version is what the form on the page carries.
+func (b *browser) version(page string) string {
+	b.Helper()
+	m := hidden.FindStringSubmatch(page)
+	if m == nil {
+		b.Fatalf("no version on\n%s", page)
+	}
+	return m[1]
+}
+
+func lacks(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(page, text) {
+			t.Errorf("there is %q on\n%s", text, page)
+		}
+	}
+}
+
+// house is a tenant with somebody in each role, and one of another tenant.
+type house struct {
+	*doorwardtest.Server
+	tenant *doorwardtest.Tenant
+	people map[string]*doorwardtest.Person
+	other  *doorwardtest.Person
+}
+
+func build(t *testing.T, options ...doorwardtest.Option) house {
+	s := doorwardtest.Start(t, options...)
+	acme := s.Tenant("Acme")
+	h := house{s, acme, map[string]*doorwardtest.Person{"OWNER": acme.Owner}, s.Tenant("Zeta").Owner}
+	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
+		h.people[role] = acme.Join(strings.ToLower(role)+"@acme.example", role)
+	}
+	return h
+}
+
+func (h house) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
+
+// What each role sees: the status of each page, and whether there is a form.
+func TestPagesByRole(t *testing.T) {
+	h := build(t)
+	inv := invitationOf(t, h)
+	person := "/console/people/" + h.people["USER"].ID
+	for _, c := range []struct {
+		path                       string
+		owner, admin, user, viewer int
+	}{
+		{"/console", 200, 200, 200, 200},
+		{"/console/people", 200, 200, 200, 200},
+		{person, 200, 200, 200, 200},
+		{person + "/suspend", 200, 200, 403, 403},
+		{person + "/role?role=VIEWER", 200, 200, 403, 403},
+		{person + "/remove", 200, 200, 403, 403},
+		{person + "/sign-out", 200, 200, 403, 403},
+		{person + "/resume", 200, 200, 403, 403},
+		{"/console/people/" + h.people["ADMIN"].ID + "/suspend", 200, 403, 403, 403},
+		{person + "/dance", 404, 404, 403, 403},
+		{"/console/people/usr_absent", 404, 404, 404, 404},
+		{"/console/people/" + h.other.ID, 404, 404, 404, 404},
+		{"/console/people/" + h.other.ID + "/remove", 404, 404, 403, 403},
+		{"/console/people/%3Cb%3E", 404, 404, 404, 404},
+		{"/console/invitations", 200, 200, 403, 403},
+		{"/console/invitations/new", 200, 200, 403, 403},
+		{"/console/invitations/" + inv, 200, 200, 403, 403},
+		{"/console/invitations/inv_absent", 404, 404, 403, 403},
+		{"/console/audit", 200, 200, 403, 403},
+		{"/console/settings", 200, 200, 200, 200},
+		{"/console/close", 200, 403, 403, 403},
+	} {
+		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
+			page := h.as(t, role).get(c.path, want)
+			if role == "USER" || role == "VIEWER" {
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/audit", "/console/close")
+			}
+		}
+	}
+	foreigner := open(t, h.Server, h.other)
+	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
+	foreigner.get(person, http.StatusNotFound)
+	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
+	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
+	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), `method="post" action="/console`, "/suspend", "/role")
+}
+
+// What a role isn't shown it can't send either.
+func TestFormsByRole(t *testing.T) {
+	h := build(t)
+	inv := invitationOf(t, h)
+	person := "/console/people/" + h.people["USER"].ID
+	for _, path := range []string{
+		person + "/name", person + "/role", person + "/suspend", person + "/resume", person + "/sign-out", person + "/remove",
+		"/console/invitations/new", "/console/invitations/" + inv + "/resend", "/console/invitations/" + inv + "/revoke",
+		"/console/settings", "/console/close",
+	} {
+		form := url.Values{"name": {"x"}, "role": {"OWNER"}, "people": {"x@acme.example"}, "confirm": {"Acme"}, "expiresInDays": {"1"}}
+		for _, role := range []string{"USER", "VIEWER"} {
+			h.as(t, role).post(path, form, http.StatusForbidden, "You may not do this")
+		}
+		if strings.HasPrefix(path, person) || strings.Contains(path, inv) {
+			open(t, h.Server, h.other).post(path, form, http.StatusNotFound)
+		}
+		res, _ := h.as(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")
+		if res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s from another site: %d", path, res.StatusCode)
+		}
+		nobody := &browser{t, h.Server, ""}
+		if res, _ := nobody.ask("POST", path, form); res.StatusCode != http.StatusSeeOther || !strings.HasPrefix(res.Header.Get("Location"), "/login?return=%2Fconsole") {
+			t.Errorf("%s without a session: %d to %s", path, res.StatusCode, res.Header.Get("Location"))
+		}
+	}
+	admin := h.as(t, "ADMIN")
+	admin.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusForbidden)
+	admin.post(person+"/role", url.Values{"role": {"OWNER"}}, http.StatusForbidden)
+	for _, deed := range []string{"name", "role", "suspend", "sign-out", "remove"} {
+		admin.post("/console/people/"+h.people["OWNER"].ID+"/"+deed, url.Values{"name": {"x"}, "role": {"USER"}}, http.StatusForbidden)
+	}
+	if status, body := h.tenant.Owner.Get("/api/v2/users"); status != http.StatusOK || strings.Count(string(body), `"id"`) != 4 || strings.Contains(string(body), `"name":"x"`) {
+		t.Errorf("after all that the people are %s", body)
+	}
+}
+
+func invitationOf(t *testing.T, h house) string {
+	t.Helper()
+	_, body := h.tenant.Owner.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"})
+	id := regexp.MustCompile(`inv_[a-z0-9]+`).FindString(string(body))
+	if id == "" {
+		t.Fatalf("no invitation: %s", body)
+	}
+	return id
+}

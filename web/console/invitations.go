@@ -1,0 +1,105 @@
+package console
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// invitationFilters are the filters of the list: those of the API.
+var invitationFilters = []string{"status"}
+
+// invitationStates in the order in which people look for them.
+var invitationStates = []doorward.InvitationState{
+	doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationExpired, doorward.InvitationRevoked,
+}
+
+// offer is an invitation as it stands now.
+type offer struct {
+	doorward.Invitation
+	State   doorward.InvitationState
+	Managed bool // the caller may send it again and revoke it
+}
+
+func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
+	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
+	return offer{inv, inv.StateAt(c.Now()), access.Decide(c.Caller, doorward.InvitationRevoke, on) == nil}
+}
+
+// invitations is the list of them.
+type invitations struct {
+	sheet
+	roll
+	States []doorward.InvitationState
+	Items  []offer
+}
+
+func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, invitationFilters)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := invitations{sheet: s, roll: r, States: invitationStates}
+	found, err := h.app.Invitations.List(ctx, c.Caller, r.Filter.Get("status"), w)
+	for _, inv := range found.Items {
+		body.Items = append(body.Items, h.offer(c, inv))
+	}
+	if err == nil {
+		err = body.ending(ctx, c, found.Next)
+	}
+	return unfit(ui.View{Page: "invitations", Body: body, Wide: true}, err)
+}
+
+// invitation is one of them, with who has sent it.
+type invitation struct {
+	sheet
+	Offer   offer
+	Inviter string // empty: the operator of the installation, or somebody who has left
+	Left    bool   // the inviter isn't in the tenant any more
+}
+
+func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err != nil {
+		return ui.View{}, err
+	}
+	inv, err := h.app.Invitations.Get(ctx, c.Caller, id)
+	if err != nil {
+		return ui.View{}, err
+	}
+	body := invitation{sheet: s, Offer: h.offer(c, inv)}
+	if inv.InvitedBy != "" {
+		by, err := h.app.Users.Get(ctx, c.Caller, inv.InvitedBy)
+		if body.Left = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.Left {
+			return ui.View{}, err
+		}
+		body.Inviter = who(by)
+	}
+	return ui.View{Page: "invitation", Body: body}, nil
+}
+
+func (h *console) resend(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err == nil {
+		_, err = h.app.Invitations.Resend(ctx, c.Caller, id)
+	}
+	return done(c, "/console/invitations/"+id, "resent", nil), err
+}
+
+func (h *console) revoke(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err == nil {
+		err = h.app.Invitations.Revoke(ctx, c.Caller, id)
+	}
+	return done(c, "/console/invitations/"+id, "revoked", nil), err
+}

@@ -1,0 +1,176 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// maxInvited is how many people can be invited at once, as by the API: all of
+// them fit into the time that a request may take.
+const maxInvited = 100
+
+// newInvitation is the form, perhaps with the lines that came to nothing.
+type newInvitation struct {
+	sheet
+	Roles   []doorward.Role
+	Locales []ui.Language
+	MaxDays int
+	Days    int
+	Sent    int
+	Left    []leftOver
+}
+
+// leftOver is a line of the form that came to nothing.
+type leftOver struct {
+	Line string
+	Why  string // key of the message
+}
+
+func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	most := s.Tenant.Settings.MaxInvitationDays()
+	body := newInvitation{sheet: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
+	for _, role := range doorward.Roles {
+		if !role.Outranks(c.Caller.User.Role) {
+			body.Roles = append(body.Roles, role)
+		}
+	}
+	if c.Value("locale") == "" {
+		c.Preset("locale", c.Language.Tag)
+	}
+	if c.Value("role") == "" {
+		c.Preset("role", string(doorward.RoleUser))
+	}
+	return ui.View{Page: "invite", Body: body, Wide: true}, nil
+}
+
+// invite sends the invitations one by one, so that one that can't be sent keeps
+// no other from being sent, and shows the form again with the lines left over.
+func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
+	lines := splitLines(c.Value("people"))
+	days, err := checkInvite(c, lines)
+	if err != nil {
+		return ui.View{}, err
+	}
+	var left []leftOver
+	sent := 0
+	for _, line := range lines {
+		o := invite.Offer{Role: c.Value("role"), Days: &days, Locale: c.Value("locale")}
+		o.Name, o.Email = splitLine(line)
+		_, err := h.app.Invitations.Send(ctx, c.Caller, o)
+		if err != nil && (sent == 0 && ofNoLine(err) || doorward.HasCode(err, doorward.CodeForbidden)) {
+			return ui.View{}, err
+		}
+		if err != nil {
+			left = append(left, leftOver{line, whyNot(err)})
+			continue
+		}
+		sent++
+	}
+	if len(left) == 0 {
+		return c.To("/console/invitations?status=PENDING&done=invited&count=" + strconv.Itoa(sent)), nil
+	}
+	return h.inviteAgain(ctx, c, sent, left)
+}
+
+// checkInvite returns what is the same for all lines, or what is wrong with it.
+func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
+	var faults []doorward.FieldError
+	switch {
+	case len(lines) == 0:
+		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Say whom to invite."})
+	case len(lines) > maxInvited:
+		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "out_of_range", Message: "Invite 100 people at once at most."})
+	}
+	if !doorward.Role(c.Value("role")).Valid() {
+		faults = append(faults, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "Choose a role."})
+	}
+	days, err = strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
+	if err != nil || days < 1 || days > doorward.InvitationDaysMax {
+		faults = append(faults, doorward.FieldError{Pointer: "/expiresInDays", Code: "out_of_range", Message: "An invitation is valid for 1 to 30 days."})
+	}
+	if len(faults) > 0 {
+		return 0, doorward.InvalidFields(faults...)
+	}
+	return days, nil
+}
+
+func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []leftOver) (ui.View, error) {
+	var again []string
+	for _, l := range left {
+		again = append(again, l.Line)
+	}
+	c.Preset("people", strings.Join(again, "\n"))
+	v, err := h.newInvitation(ctx, c)
+	if body, ok := v.Body.(newInvitation); ok {
+		body.Sent, body.Left = sent, left
+		v.Body = body
+	}
+	v.Status = http.StatusUnprocessableEntity
+	return v, err
+}
+
+// splitLines are the people in what was pasted: one a line, or separated as mail
+// programs do it, each once.
+func splitLines(text string) []string {
+	var all []string
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' || r == ';' }) {
+		parts := []string{part}
+		if !strings.Contains(part, "<") { // a name may have a comma
+			parts = strings.Split(part, ",")
+		}
+		for _, p := range parts {
+			if p = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(p), ",")); p != "" && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// splitLine reads "Ann Lee <ann@acme.example>", or an address alone.
+func splitLine(line string) (name, email string) {
+	before, rest, named := strings.Cut(line, "<")
+	if !named {
+		return "", line
+	}
+	return strings.Trim(before, ` "'`), strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), ">"))
+}
+
+// ofNoLine reports whether the error has nothing to do with what was asked for.
+func ofNoLine(err error) bool {
+	var e *doorward.Error
+	return !errors.As(err, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindUnauthenticated || e.Kind() == doorward.KindInternal
+}
+
+// whyNot is the message for a line that came to nothing.
+func whyNot(err error) string {
+	var e *doorward.Error
+	if !errors.As(err, &e) {
+		return "left.later"
+	}
+	what := string(e.Code)
+	if len(e.Fields) > 0 {
+		what = strings.TrimPrefix(e.Fields[0].Pointer, "/") + "." + e.Fields[0].Code
+	}
+	for _, known := range []string{"already_member", "invitation_pending", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
+		if what == known {
+			return "left." + known
+		}
+	}
+	if strings.HasPrefix(what, "name.") {
+		return "left.name"
+	}
+	return "left.later"
+}

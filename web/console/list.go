@@ -1,0 +1,113 @@
+package console
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// known are the filters as a route declares them: a cursor is good for the list
+// as it was filtered.
+func known(filters []string) []front.Parameter {
+	var all []front.Parameter
+	for _, name := range filters {
+		all = append(all, front.Parameter{Name: name})
+	}
+	return all
+}
+
+// filters are those of a list, as asked for.
+type filters url.Values
+
+func filtersOf(c *ui.Call, names []string) (filters, error) {
+	all := url.Values{}
+	for _, name := range names {
+		value, err := c.Filter(name)
+		if err != nil {
+			return nil, err
+		}
+		if value != "" {
+			all.Set(name, value)
+		}
+	}
+	return filters(all), nil
+}
+
+// Get is the filter of the name.
+func (f filters) Get(name string) string { return url.Values(f).Get(name) }
+
+// Any reports whether there is one.
+func (f filters) Any() bool { return len(f) > 0 }
+
+// with is a link to the list with one parameter more.
+func (f filters) with(name, value string) string {
+	q := url.Values{}
+	for k, v := range f {
+		q[k] = v
+	}
+	if value != "" {
+		q.Set(name, value)
+	}
+	return "?" + q.Encode()
+}
+
+// With is the link to the list with another filter, from its beginning.
+func (f filters) With(name, value string) string {
+	q := url.Values{}
+	for k, v := range f {
+		if k != name {
+			q[k] = v
+		}
+	}
+	return filters(q).with(name, value)
+}
+
+// roll is a list that is shown in pages.
+type roll struct {
+	Filter filters
+	First  string // link to the beginning; empty when this is it
+	Next   string // link to what follows; empty at the end
+}
+
+// window is the part of the list that is asked for, and the roll so far. A
+// cursor that is none of this list leads to its beginning, as the link says.
+func window(ctx context.Context, c *ui.Call, names []string) (roll, doorward.Window, error) {
+	f, err := filtersOf(c, names)
+	if err != nil {
+		return roll{}, doorward.Window{}, err
+	}
+	r := roll{Filter: f}
+	w, err := c.Window(ctx)
+	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
+		return r, doorward.Window{Limit: rows}, nil
+	}
+	if c.R.URL.Query().Get("cursor") != "" {
+		r.First = f.with("", "")
+	}
+	return r, w, err
+}
+
+// rows is how many rows a page has unless it is asked for others.
+const rows = 50
+
+// ending says where the list goes on.
+func (r *roll) ending(ctx context.Context, c *ui.Call, next *doorward.Position) error {
+	cursor, err := c.Cursor(ctx, next)
+	if cursor != "" {
+		r.Next = r.Filter.with("cursor", cursor)
+	}
+	return err
+}
+
+// unfit is the page of a list whose filters choose nothing because they are
+// none: it says so and shows the form again.
+func unfit(v ui.View, err error) (ui.View, error) {
+	if err == nil || !doorward.HasCode(err, doorward.CodeValidationFailed) {
+		return v, err
+	}
+	v.Note, v.Status = "filter.wrong", front.Status(doorward.CodeValidationFailed)
+	return v, nil
+}

@@ -1,0 +1,83 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/overview"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// home is the overview as it is shown.
+type home struct {
+	sheet
+	Figures overview.Tenant
+	Chart   Chart
+	Since   string // the day on which the refusals begin, for a link to the trail
+	Refused int    // of all kinds
+}
+
+// Told reports whether there is a message for the action.
+func (home) Told(a doorward.Action) bool { return told(a) }
+
+func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	t, err := h.app.Overviews.Of(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	letAsk(c)
+	body := home{sheet: s, Figures: t, Chart: chart(t.SignIns), Since: c.Now().Add(-24 * time.Hour).UTC().Format(time.DateOnly)}
+	for _, r := range t.Refusals {
+		body.Refused += r.Times
+	}
+	return ui.View{Page: "overview", Body: body, Wide: true, Scripts: []string{"console.js"}}, nil
+}
+
+// Grouped writes a number with a narrow space between thousands, as ISO 80000-1
+// has it for all languages.
+func (home) Grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "\u202f" + text[at:]
+	}
+	return text
+}
+
+// Chart is the bars of sign-ins by day, in units of its view box.
+type Chart struct {
+	Bars  []Bar
+	Most  int // sign-ins of the busiest day
+	Total int
+}
+
+// Bar is one day.
+type Bar struct {
+	overview.Day
+	X, Y, Height int
+	Today        bool
+}
+
+// The height of the view box; a day is ten units wide.
+const chartHeight, dayWidth = 100, 10
+
+func chart(days []overview.Day) Chart {
+	var c Chart
+	for _, d := range days {
+		c.Most, c.Total = max(c.Most, d.SignIns), c.Total+d.SignIns
+	}
+	for n, d := range days {
+		b := Bar{Day: d, X: n * dayWidth, Today: n == len(days)-1}
+		if d.SignIns > 0 { // never less than can be seen
+			b.Height = max(2, d.SignIns*chartHeight/c.Most)
+		}
+		b.Y = chartHeight - b.Height
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}

@@ -1,0 +1,106 @@
+package console
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// peopleFilters are the filters of the list: those of the API.
+var peopleFilters = []string{"q", "role", "status"}
+
+// people is the list of them.
+type people struct {
+	sheet
+	roll
+	Roles []doorward.Role
+	Items []doorward.User
+}
+
+func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	r, w, err := window(ctx, c, peopleFilters)
+	if err != nil {
+		return ui.View{}, err
+	}
+	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status")}
+	found, err := h.app.Users.List(ctx, c.Caller, f, w)
+	if err == nil {
+		err = r.ending(ctx, c, found.Next)
+	}
+	return unfit(ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}, err)
+}
+
+func highestFirst() []doorward.Role {
+	all := slices.Clone(doorward.Roles)
+	slices.Reverse(all)
+	return all
+}
+
+// person is a member with what the caller may know.
+type person struct {
+	sheet
+	User     doorward.User
+	Who      string
+	Self     bool
+	Managed  bool // the caller may change this one
+	Roles    []roleChoice
+	Sessions []doorward.Session
+	Current  string // id of the caller's session
+}
+
+// roleChoice is a role that could be given.
+type roleChoice struct {
+	Role    doorward.Role
+	Current bool
+}
+
+func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
+	p, err := h.loadPerson(ctx, c)
+	if err == nil && p.Managed {
+		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
+	}
+	return ui.View{Page: "person", Body: p, Wide: true}, err
+}
+
+// loadPerson returns the member whom the path names, without the sessions.
+func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return person{}, err
+	}
+	id, err := c.ID("id", doorward.PrefixUser)
+	if err != nil {
+		return person{}, err
+	}
+	u, err := h.app.Users.Get(ctx, c.Caller, id)
+	if err != nil {
+		return person{}, err
+	}
+	p := person{sheet: s, User: u, Who: who(u), Self: u.ID == c.Caller.User.ID, Current: c.Caller.Session.ID}
+	p.Managed = access.Decide(c.Caller, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}) == nil
+	for _, role := range highestFirst() {
+		if !role.Outranks(c.Caller.User.Role) {
+			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})
+		}
+	}
+	return p, nil
+}
+
+func (h *console) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixUser)
+	if err != nil {
+		return ui.View{}, err
+	}
+	name := c.Value("name")
+	target := doorward.User{ID: id, TenantID: c.Caller.User.TenantID}
+	_, _, err = h.app.Users.Edit(ctx, c.Caller, target, user.Edit{Name: &name, Versions: version(c)})
+	return done(c, "/console/people/"+id, "renamed", nil), err
+}

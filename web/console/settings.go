@@ -1,0 +1,130 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// settings are those in force, and how far they could be loosened.
+type settings struct {
+	sheet
+	Idle, Absolute       int64 // minutes
+	MostIdle, MostLength int64
+	Days, MostDays       int
+	Domains              string // one a line
+}
+
+func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
+	return ui.View{Page: "settings", Wide: true, Body: settings{
+		sheet: s,
+		Idle:  tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
+		MostIdle: tenant.Minutes(most.Idle), MostLength: tenant.Minutes(most.Absolute),
+		Days: s.Tenant.Settings.MaxInvitationDays(), MostDays: doorward.InvitationDaysMax,
+		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"),
+	}}, nil
+}
+
+func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
+	shown, err := h.settings(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	now, _ := shown.Body.(settings)
+	name := c.Value("name")
+	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
+	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, Versions: version(c)}
+	var faults []doorward.FieldError
+	for _, field := range []struct {
+		name string
+		now  int64
+		to   **int64
+	}{
+		{"sessionIdleMinutes", now.Idle, &e.SessionIdleMinutes},
+		{"sessionAbsoluteMinutes", now.Absolute, &e.SessionAbsoluteMinutes},
+		{"invitationDays", int64(now.Days), &e.InvitationDays},
+	} {
+		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.name)), 10, 64)
+		switch {
+		case err != nil:
+			faults = append(faults, doorward.FieldError{Pointer: "/" + field.name, Code: "out_of_range", Message: "Give a whole number."})
+		case n != field.now: // what stays may be the installation's, and stays that
+			*field.to = &n
+		}
+	}
+	if len(faults) > 0 {
+		return ui.View{}, doorward.InvalidFields(faults...)
+	}
+	_, err = h.app.Tenants.Edit(ctx, c.Caller, e)
+	return done(c, "/console/settings", "saved", nil), onFields(err)
+}
+
+// onFields has the fault of one domain in the list be one of the list.
+func onFields(err error) error {
+	const list = "/settings/allowedEmailDomains"
+	var e *doorward.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	own := *e
+	own.Fields = slices.Clone(e.Fields)
+	for i, f := range own.Fields {
+		if strings.HasPrefix(f.Pointer, list) {
+			own.Fields[i].Pointer = list
+		}
+	}
+	return &own
+}
+
+// closing is the end of the tenant: what will end, or has.
+type closing struct {
+	sheet
+	People      int
+	Stake       ended
+	DestroyedAt time.Time
+	HoldDays    int
+}
+
+func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	figures, err := h.app.Overviews.Of(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	stake, err := h.app.Overviews.AllAtStake(ctx, c.Caller)
+	now := c.Now()
+	if s.Tenant.ClosedAt == nil {
+		s.Tenant.ClosedAt = &now
+	}
+	at := h.app.Tenants.DestroyedAt(s.Tenant)
+	return ui.View{Page: "close", Body: closing{
+		sheet: s, People: figures.People, Stake: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
+	}}, err
+}
+
+// closeTenant ends the caller's own session too, so the page that says what has
+// ended is the answer itself.
+func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
+	closed, counts, err := h.app.Tenants.Close(ctx, c.Caller, c.Value("confirm"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.ClearSession()
+	at := h.app.Tenants.DestroyedAt(closed)
+	return ui.View{Page: "closed", Body: closing{sheet: sheet{Tenant: closed}, Stake: view(counts), DestroyedAt: at}}, nil
+}

@@ -1,0 +1,301 @@
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+func TestOverview(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
+	for range 2 {
+		owner.post("/login", wrong, http.StatusUnauthorized)
+	}
+	invitationOf(t, h)
+	owner.get("/console", http.StatusOK,
+		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitations</span>",
+		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4", `<rect class="bar today"`,
+		`>Sign-in</a> <strong>2</strong>`, `role="img"`)
+	h.Advance(31 * 24 * time.Hour)
+	h.people["OWNER"].Login()
+	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-ins in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+}
+
+// A reader is shown what a role may know, and nothing of the rest.
+func TestOverviewOfAReader(t *testing.T) {
+	h := build(t)
+	page := h.as(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
+	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
+}
+
+// The overview alone may ask for itself: its script does.
+func TestPolicy(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	for path, want := range map[string]bool{"/console": true, "/console/people": false, "/console/nowhere": false} {
+		res, page := owner.ask("GET", path, nil)
+		policy := res.Header.Values("Content-Security-Policy")
+		if len(policy) != 1 || strings.HasSuffix(policy[0], "; connect-src 'self'") != want || !strings.HasPrefix(policy[0], "default-src 'none'; ") {
+			t.Errorf("%s: %q", path, policy)
+		}
+		lacks(t, page, "style=", "onclick", "javascript:")
+	}
+}
+
+func TestFindingPeople(t *testing.T) {
+	h := build(t)
+	for i := range 5 {
+		h.tenant.Join(fmt.Sprintf("p%d@other.example", i), "USER")
+	}
+	owner := h.as(t, "OWNER")
+	found := regexp.MustCompile(`/console/people/usr_`)
+	for query, want := range map[string]int{
+		"": 9, "?q=OTHER.example": 5, "?role=ADMIN": 1, "?role=USER&q=p1": 1, "?status=suspended": 0, "?status=active": 9, "?q=%25": 0,
+	} {
+		if got := len(found.FindAllString(owner.get("/console/people"+query, http.StatusOK), -1)); got != want {
+			t.Errorf("%q finds %d people, want %d", query, got, want)
+		}
+	}
+	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters is none", `name="q"`)
+	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody fits.")
+
+	page := owner.get("/console/people?q=example&limit=4", http.StatusOK)
+	next := regexp.MustCompile(`href="(\?[^"]*)" rel="next"`).FindStringSubmatch(page)
+	if next == nil {
+		t.Fatalf("no next page on\n%s", page)
+	}
+	second := "/console/people" + strings.ReplaceAll(next[1], "&amp;", "&")
+	page = owner.get(second+"&limit=4", http.StatusOK, "To the beginning", "?q=example")
+	if got := len(found.FindAllString(page, -1)); got != 4 {
+		t.Errorf("the second page has %d people", got)
+	}
+	owner.get("/console/people?cursor=x", http.StatusOK, "owner@acme.example")
+}
+
+func TestPersonIsChanged(t *testing.T) {
+	h := build(t)
+	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	path := "/console/people/" + user.ID
+	page := owner.get(path, http.StatusOK, "user@acme.example", "Unknown device", "Sign out everywhere …")
+
+	old := owner.version(page)
+	owner.do(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
+	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Ulf"`)
+	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
+
+	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
+	owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
+	owner.do(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
+	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: manage API keys, read the audit trail")
+	if res, _ := owner.ask("GET", path+"/role?role=KING", nil); res.Header.Get("Location") != path {
+		t.Errorf("a role that is none leads to %q", res.Header.Get("Location"))
+	}
+
+	user.Login()
+	owner.get(path+"/sign-out", http.StatusOK, "2 sessions end at once.")
+	owner.do(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
+	if status, _ := user.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
+		t.Errorf("signed out everywhere, the session is still %d", status)
+	}
+}
+
+func TestPersonIsSuspendedAndRemoved(t *testing.T) {
+	h := build(t)
+	owner, admin := h.as(t, "OWNER"), h.people["ADMIN"]
+	path := "/console/people/" + admin.ID
+	if status, body := admin.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"}); status != http.StatusCreated {
+		t.Fatal(status, string(body))
+	}
+	page := owner.get(path+"/suspend", http.StatusOK, "1 session ends at once.", "1 invitation that this person has sent is revoked.")
+	version := owner.version(page)
+	owner.do(path+"/suspend", url.Values{"version": {version}},
+		"The person is suspended. 1 session has ended. 1 invitation was revoked.", `<span class="tag alarm">Suspended</span>`, "Lift the suspension …")
+	owner.post(path+"/remove", url.Values{"version": {version}}, http.StatusPreconditionFailed, "Somebody else has changed this")
+	owner.do(path+"/resume", url.Values{}, "The suspension is lifted.")
+	owner.get(path+"/remove", http.StatusOK, "No session is open now.", "can’t be undone")
+	owner.do(path+"/remove", url.Values{}, "The person is removed. No session was open.")
+	owner.get(path, http.StatusNotFound)
+	owner.post(path+"/suspend", url.Values{}, http.StatusNotFound)
+
+	self := "/console/people/" + h.people["OWNER"].ID
+	owner.get(self+"/remove", http.StatusOK, "This is you.")
+	owner.post(self+"/remove", url.Values{}, http.StatusConflict, "the last active owner")
+	owner.post(self+"/suspend", url.Values{}, http.StatusConflict, "the last active owner")
+}
+
+func TestInviting(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	form := func(people, days string) url.Values {
+		return url.Values{"people": {people}, "role": {"USER"}, "expiresInDays": {days}, "locale": {"de"}}
+	}
+	owner.get("/console/invitations/new", http.StatusOK, `value="USER" checked`, `value="OWNER"`)
+	lacks(t, h.as(t, "ADMIN").get("/console/invitations/new", http.StatusOK), `value="OWNER"`)
+
+	owner.do("/console/invitations/new", form("one@acme.example", "7"), "1 invitation is on its way.", "one@acme.example")
+	owner.do("/console/invitations/new", form("\"Lee, Ann\" <two@acme.example>; three@acme.example, four@acme.example\r\n\r\nthree@acme.example\n", "7"),
+		"3 invitations are on their way.", "<bdi class=\"soft\">Lee, Ann</bdi>", "four@acme.example")
+	page := owner.post("/console/invitations/new", form("five@acme.example\nnonsense\nuser@acme.example\none@acme.example\nX <>", "7"),
+		http.StatusUnprocessableEntity, "1 invitation is on its way.", "<bdi>nonsense</bdi>: is not an e-mail address",
+		"<bdi>user@acme.example</bdi>: is in the organisation already", "<bdi>one@acme.example</bdi>: has an open invitation already",
+		"X &lt;&gt;</bdi>: has no address")
+	if text := regexp.MustCompile(`(?s)<textarea[^>]*>(.*?)</textarea>`).FindStringSubmatch(page)[1]; strings.Contains(text, "five") || !strings.Contains(text, "nonsense\nuser@") {
+		t.Errorf("what is left to correct is %q", text)
+	}
+	h.Code("two@acme.example")
+	if mail := h.Mails("two@acme.example")[0]; !strings.Contains(mail.Subject+mail.Text, "Einladung") {
+		t.Errorf("the mail isn't in German: %s\n%s", mail.Subject, mail.Text)
+	}
+
+	owner.post("/console/invitations/new", form("", "7"), http.StatusUnprocessableEntity, "Enter at least one address.")
+	owner.post("/console/invitations/new", form("six@acme.example", "31"), http.StatusUnprocessableEntity, "Enter a number of days", "six@acme.example</textarea>")
+	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(many(101), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 100 people at once.")
+	above := form("six@acme.example", "7")
+	above.Set("role", "OWNER")
+	h.as(t, "ADMIN").post("/console/invitations/new", above, http.StatusForbidden, "Your role does not allow it.")
+	above.Set("role", "KING")
+	owner.post("/console/invitations/new", above, http.StatusUnprocessableEntity, "Choose a role.")
+}
+
+func many(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("p%d@acme.example", i))
+	}
+	return all
+}
+
+func TestInvitations(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	path := "/console/invitations/" + invitationOf(t, h)
+	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
+	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
+	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none.")
+	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is none")
+	h.Code("new@acme.example")
+	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
+	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
+	h.Advance(time.Minute)
+	owner.do(path+"/resend", url.Values{}, "A new mail is on its way.")
+	owner.do(path+"/revoke", url.Values{}, "The invitation is revoked.", ">Revoked</span>")
+	owner.post(path+"/revoke", url.Values{}, http.StatusConflict, "not open any more")
+	owner.post(path+"/resend", url.Values{}, http.StatusConflict, "not open any more")
+}
+
+func TestTrail(t *testing.T) {
+	h := build(t)
+	owner, user := h.as(t, "OWNER"), h.people["USER"]
+	_, _ = owner.ask("POST", "/console/people/"+user.ID+"/role", url.Values{"role": {"VIEWER"}}, "X-Request-Id", "req_mine")
+	owner.post("/console/people/usr_absent/role", url.Values{"role": {"USER"}}, http.StatusNotFound)
+	entries := func(query string) int {
+		return strings.Count(owner.get("/console/audit"+query, http.StatusOK), `<p class="what">`)
+	}
+	day := time.Now().UTC().Format(time.DateOnly)
+	for query, want := range map[string]int{
+		"?action=user.role": 1, "?request=req_mine": 1, "?actor=owner@acme.example&action=user.role": 1,
+		"?actor=" + user.ID + "&action=user.role": 0, "?target=" + user.ID: 1, "?outcome=refused": 0,
+		"?action=user.role&from=" + day + "&to=" + day: 1, "?to=2020-01-01": 0, "?from=2999-01-01": 0,
+	} {
+		if got := entries(query); got != want {
+			t.Errorf("%s shows %d events, want %d", query, got, want)
+		}
+	}
+	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<bdi>USER</bdi> → <bdi>VIEWER</bdi>", "/console/people/"+user.ID, "The file has all outcomes")
+	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is none")
+	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is none")
+
+	page := owner.get("/console/audit?action=user.role&to="+day, http.StatusOK)
+	link := regexp.MustCompile(`href="(/api/v2/audit-events[^"]*)"`).FindStringSubmatch(page)[1]
+	res, file := owner.ask("GET", strings.ReplaceAll(link, "&amp;", "&"), nil)
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") || strings.Count(file, "user.role") != 1 {
+		t.Errorf("the file is %d %s\n%s", res.StatusCode, res.Header.Get("Content-Type"), file)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	h := build(t)
+	admin := h.as(t, "ADMIN")
+	page := admin.get("/console/settings", http.StatusOK, `value="60"`, `value="1440"`, "1 to 60")
+	form := func(change ...string) url.Values {
+		f := url.Values{"version": {admin.version(page)}, "name": {"Acme"}, "sessionIdleMinutes": {"60"}, "sessionAbsoluteMinutes": {"1440"}, "invitationDays": {"30"}, "allowedEmailDomains": {""}}
+		for i := 0; i+1 < len(change); i += 2 {
+			f.Set(change[i], change[i+1])
+		}
+		return f
+	}
+	// What stays the installation's isn't made the tenant's own.
+	admin.do("/console/settings", form(), "The settings are saved.")
+	if _, events := h.tenant.Owner.Get("/api/v2/audit-events?action=tenant.update"); strings.Contains(string(events), "evt_") {
+		t.Errorf("saved unchanged, it is an act: %s", events)
+	}
+	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
+		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
+	admin.post("/console/settings", form("name", "Acme 2"), http.StatusPreconditionFailed, "Somebody else has changed this")
+	page = admin.get("/console/settings", http.StatusOK)
+	for _, c := range [][3]string{
+		{"sessionIdleMinutes", "61", "within the limits above"},
+		{"sessionIdleMinutes", "soon", "within the limits above"},
+		{"sessionAbsoluteMinutes", "0", "within the limits above"},
+		{"invitationDays", "31", "Enter whole days"},
+		{"allowedEmailDomains", "acme.example no!domain", "At least one of these is no domain"},
+		{"name", " ", "Enter a name."},
+	} {
+		admin.post("/console/settings", form(c[0], c[1]), http.StatusUnprocessableEntity, c[2], `aria-invalid="true"`)
+	}
+	admin.post("/console/invitations/new", url.Values{"people": {"x@evil.example"}, "role": {"USER"}, "expiresInDays": {"7"}},
+		http.StatusUnprocessableEntity, "the settings don’t allow this domain")
+	h.as(t, "VIEWER").get("/console/settings", http.StatusOK, "<dd>30</dd>", "Acme &amp; Co")
+}
+
+func TestClosing(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
+	owner.post("/console/close", url.Values{"confirm": {"acme"}}, http.StatusUnprocessableEntity, "not the name, letter for letter", `value="acme"`)
+	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
+	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
+	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "4 sessions have ended."})
+	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
+		t.Error("the cookie of the session is kept")
+	}
+	if res, _ := owner.ask("GET", "/console", nil); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("the console of a closed tenant is %d", res.StatusCode)
+	}
+	h.people["OWNER"].Login()
+	if res, _ := h.as(t, "OWNER").ask("GET", "/console", nil); res.Header.Get("Location") != "/closing" {
+		t.Errorf("its owner is led to %q", res.Header.Get("Location"))
+	}
+}
+
+// Names are written by strangers.
+func TestHostileNames(t *testing.T) {
+	h := doorwardtest.Start(t)
+	const evil = `"><script>alert(1)</script><b a='{{.}}`
+	tenant := h.Tenant("Acme")
+	name, err := json.Marshal(map[string]string{"name": evil})
+	if status, body := tenant.Owner.Do("PATCH", "/api/v2/tenant", name); err != nil || status != http.StatusOK {
+		t.Fatal(err, status, string(body))
+	}
+	user := tenant.Join("user@acme.example", "USER")
+	owner := open(t, h, tenant.Owner)
+	path := "/console/people/" + user.ID
+	owner.do(path+"/name", url.Values{"name": {evil}}, "The name is saved.")
+	owner.do("/console/invitations/new", url.Values{"people": {`"` + strings.ReplaceAll(evil, "<", "") + `" <x@acme.example>`}, "role": {"USER"}, "expiresInDays": {"7"}})
+	for _, page := range []string{
+		"/console", "/console/people", "/console/people?q=" + url.QueryEscape(evil), path, path + "/remove", path + "/role?role=ADMIN",
+		"/console/invitations", "/console/audit", "/console/audit?actor=" + url.QueryEscape(evil), "/console/settings", "/console/close",
+	} {
+		lacks(t, owner.get(page, http.StatusOK), "<script>alert", "<b a=", "ZgotmplZ")
+	}
+	owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK, "The settings are saved.")
+}

@@ -1,0 +1,139 @@
+package console
+
+import (
+	"bufio"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/overview"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// catalogue is what a language says, and with which blanks.
+func catalogue(t *testing.T, tag string) map[string][]string {
+	t.Helper()
+	f, err := files.Open("text/" + tag + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := map[string][]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, message, ok := strings.Cut(lines.Text(), " = "); ok {
+			blanks := regexp.MustCompile(`\{[a-z]+\}`).FindAllString(message, -1)
+			slices.Sort(blanks)
+			all[key] = slices.Compact(blanks)
+		}
+	}
+	return all
+}
+
+func TestLanguagesSayTheSame(t *testing.T) {
+	if err := set.Check(); err != nil {
+		t.Fatal(err)
+	}
+	first := catalogue(t, ui.Languages[0].Tag)
+	for _, l := range ui.Languages[1:] {
+		if diff := cmp.Diff(first, catalogue(t, l.Tag)); diff != "" {
+			t.Errorf("%s and %s say different things:\n%s", ui.Languages[0].Tag, l.Tag, diff)
+		}
+	}
+}
+
+// Each message that a page makes the key of is there.
+func TestMessagesOfDeedsAndActions(t *testing.T) {
+	var keys []string
+	for name, d := range deeds {
+		for _, part := range []string{"title", "text", "button"} {
+			keys = append(keys, "act."+name+"."+part)
+		}
+		if name != "role" {
+			keys = append(keys, "act."+name+".then")
+		}
+		keys = append(keys, "done."+name)
+		if d.danger && !d.ends {
+			t.Errorf("%s is dangerous and ends nothing", name)
+		}
+	}
+	for _, v := range doorward.Verbs() {
+		keys = append(keys, "did."+string(v.Action))
+		if v.Action.IsPermission() {
+			keys = append(keys, "can."+string(v.Action))
+		}
+	}
+	for _, role := range doorward.Roles {
+		keys = append(keys, "means."+string(role))
+	}
+	for _, s := range invitationStates {
+		keys = append(keys, "state."+string(s))
+	}
+	have := catalogue(t, ui.Languages[0].Tag)
+	slices.Sort(keys)
+	for _, key := range keys {
+		if _, ok := have[key]; !ok {
+			t.Errorf("no message %q (there are %d)", key, len(slices.Collect(maps.Keys(have))))
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                              nil,
+		" \r\n;,":                       nil,
+		"a@x\r\nb@x\n\nc@x":             {"a@x", "b@x", "c@x"},
+		"a@x, b@x;c@x,":                 {"a@x", "b@x", "c@x"},
+		"\"Lee, Ann\" <a@x>;B <b@x>,\n": {"\"Lee, Ann\" <a@x>", "B <b@x>"},
+		"a@x\na@x":                      {"a@x"},
+	} {
+		if diff := cmp.Diff(want, splitLines(text)); diff != "" {
+			t.Errorf("%q:\n%s", text, diff)
+		}
+	}
+	for line, want := range map[string][2]string{
+		"a@x":                {"", "a@x"},
+		"Ann Lee <a@x>":      {"Ann Lee", "a@x"},
+		"\"Lee, Ann\" < a@x": {"Lee, Ann", "a@x"},
+		"<>":                 {"", ""},
+	} {
+		if name, email := splitLine(line); [2]string{name, email} != want {
+			t.Errorf("%q is %q, %q", line, name, email)
+		}
+	}
+}
+
+// The tallest bar fills the chart, a single sign-in can be seen, none isn't.
+func TestChart(t *testing.T) {
+	if c := chart(nil); c.Total != 0 || c.Bars != nil {
+		t.Errorf("no days are %+v", c)
+	}
+	days := testDays(0, 1, 1000, 500)
+	c := chart(days)
+	var heights []int
+	for _, b := range c.Bars {
+		heights = append(heights, b.Height)
+	}
+	if diff := cmp.Diff([]int{0, 2, 100, 50}, heights); diff != "" || c.Most != 1000 || c.Total != 1501 || !c.Bars[3].Today || c.Bars[3].X != 30 {
+		t.Errorf("%s%+v", diff, c)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567"} {
+		if got := (home{}).Grouped(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func testDays(signIns ...int) (all []overview.Day) {
+	for _, n := range signIns {
+		all = append(all, overview.Day{SignIns: n})
+	}
+	return all
+}

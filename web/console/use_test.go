@@ -299,3 +299,22 @@ func TestHostileNames(t *testing.T) {
 	}
 	owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK, "The settings are saved.")
 }
+
+// Where else somebody signs in is not the tenant's business, nor is it ended.
+func TestSessionsOfOneTenant(t *testing.T) {
+	h := build(t)
+	owner, other := h.as(t, "OWNER"), h.other
+	if status, body := h.tenant.Owner.Post("/api/v2/auth/invite", map[string]any{"email": other.Email, "role": "USER"}); status != http.StatusCreated {
+		t.Fatal(status, string(body))
+	}
+	if status, body := other.Post("/api/v2/auth/accept-invitation", map[string]any{"token": h.Code(other.Email)}); status != http.StatusOK {
+		t.Fatal(status, string(body))
+	}
+	path := "/console/people/" + other.ID
+	owner.get(path, http.StatusOK, "Not signed in anywhere.")
+	owner.get(path+"/remove", http.StatusOK, "No session is open now.")
+	owner.do(path+"/sign-out", url.Values{}, "No session was open.")
+	if status, _ := other.Get("/api/v2/auth/session"); status != http.StatusOK {
+		t.Errorf("the session in the other tenant is %d", status)
+	}
+}

@@ -4,10 +4,10 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench microbench lint fmt generate verify vuln build
+.PHONY: help run test test-fast race model fuzz bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
@@ -33,6 +33,12 @@ bench: ## servers under load, as ratios within one run (some ten minutes)
 microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
+pages: ## every page with canned data in artifacts/pages, for design work: open index.html
+	go test -count=1 ./web/hosted -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+
+e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
+	scripts/e2e.sh
+
 lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI document
 	scripts/lint.sh
 
@@ -51,3 +57,13 @@ vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the 
 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
+
+lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, scripts (needs shellcheck and systemd)
+	scripts/lint-deploy.sh
+	go -C tools/release test ./...
+
+release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
+	scripts/release.sh $(VERSION)
+
+reproducible: ## prove that a release has the same bytes made elsewhere and from nothing (some minutes)
+	scripts/reproducible.sh

@@ -39,6 +39,7 @@ const (
 	UserResume       Action = "user.resume"
 	UserRemove       Action = "user.remove"
 	UserLeave        Action = "user.leave"
+	UserProfile      Action = "user.profile"
 	UserRename       Action = "user.rename"
 	UserSignOut      Action = "user.signout"
 	InvitationRevoke Action = "invitation.revoke"
@@ -117,6 +118,7 @@ var verbs = []Verb{
 	{Action: SessionEnd, By: ByProof},
 	{Action: InvitationAccept, By: ByProof},
 	{Action: UserLeave, By: ByProof},
+	{Action: UserProfile, By: ByProof},
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},

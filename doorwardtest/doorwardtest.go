@@ -151,6 +151,9 @@ func (s *Server) run(cfg node.Config) {
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
 	s.Node, s.URL = n, "http://"+n.Address()
+	if cfg.TLS != nil {
+		s.URL = "https://" + n.Address()
+	}
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {

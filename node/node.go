@@ -21,6 +21,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web"
 	"github.com/doorward/doorward/web/front"
@@ -37,7 +38,8 @@ type Config struct {
 	AdminListen string   // likewise; empty: health is on the main address
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
-	Brand       front.Brand // of the pages; without a name, ours
+	Brand       front.Brand    // of the pages; without a name, ours
+	TLS         tlscert.Source // of the main address, loaded; nil: plain HTTP
 
 	Transport smtp.Transport
 	Sessions  doorward.SessionLimits
@@ -64,19 +66,29 @@ type Config struct {
 	Extra []front.Route
 }
 
-// PublicURL is the address as seen from outside: BaseURL, or else http:// and
-// Listen. Nobody can open the address that stands for all of this machine's, so
+// PublicURL is the address as seen from outside: BaseURL, or else http:// (with
+// TLS, https://) and Listen. Nobody can open the address that stands for all of this machine's, so
 // there it is localhost.
 func (c Config) PublicURL() *url.URL {
 	if c.BaseURL != nil {
 		return c.BaseURL
 	}
-	host, port, err := net.SplitHostPort(c.Listen)
+	scheme := "http"
+	if c.TLS != nil {
+		scheme = "https"
+	}
+	return &url.URL{Scheme: scheme, Host: Dialable(c.Listen)}
+}
+
+// Dialable is the address HOST:PORT at which a program on this machine reaches
+// what listens on listen.
+func Dialable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
 	ip, notIP := netip.ParseAddr(host)
 	if err == nil && (host == "" || notIP == nil && ip.IsUnspecified()) {
-		return &url.URL{Scheme: "http", Host: net.JoinHostPort("localhost", port)}
+		return net.JoinHostPort("localhost", port)
 	}
-	return &url.URL{Scheme: "http", Host: c.Listen}
+	return listen
 }
 
 // Node is one running Doorward.
@@ -147,6 +159,16 @@ func (n *Node) measure() {
 	m.Counter("doorward_password_hashes_total", "Password hashes begun.", func() float64 { return float64(n.App.Hashing().Hashes) })
 	m.Counter("doorward_password_hashes_refused_total", "Callers turned away because too many hashes were waiting.",
 		func() float64 { return float64(n.App.Hashing().Refused) })
+	if n.cfg.TLS != nil {
+		m.Gauge("doorward_tls_certificate_expiry_seconds", "When the TLS certificate ends, in Unix time; 0 while there is none.", n.certificateEnd)
+	}
+}
+
+func (n *Node) certificateEnd() float64 {
+	if end := n.cfg.TLS.Expires(); !end.IsZero() {
+		return float64(end.Unix())
+	}
+	return 0
 }
 
 // Close gives the database back. After Run it has been done.

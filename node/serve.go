@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -47,8 +48,11 @@ func (n *Node) Run(ctx context.Context) error {
 	work.Go(func() { n.App.Run(upkeep) })
 	servers := n.servers()
 	failed := make(chan error, len(servers))
+	if n.cfg.TLS != nil {
+		go n.cfg.TLS.Run(upkeep) // not waited for: an order for a certificate takes minutes
+	}
 	for _, s := range servers {
-		go func() { failed <- s.http.Serve(s.on) }()
+		go func() { failed <- s.serve() }()
 	}
 	var err error
 	select {
@@ -69,17 +73,31 @@ type server struct {
 }
 
 func (n *Node) servers() []server {
-	all := []server{serverOn(n.main)}
-	if n.admin != nil {
-		all = append(all, serverOn(n.admin))
+	main := n.serverOn(n.main)
+	if n.cfg.TLS != nil {
+		main.http.TLSConfig = n.cfg.TLS.Config()
 	}
-	return all
+	if n.admin == nil {
+		return []server{main}
+	}
+	return []server{main, n.serverOn(n.admin)}
 }
 
-func serverOn(l *listener) server {
+func (n *Node) serverOn(l *listener) server {
 	s := server{http: newServer(l.handler), on: l, queue: &queue{waiting: map[net.Conn]time.Time{}}}
 	s.http.ConnState = s.queue.note
+	// What net/http says is about clients, failed handshakes above all: whoever
+	// scans the network would fill the log.
+	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
 	return s
+}
+
+// serve answers with HTTP/2, too, where there is TLS.
+func (s server) serve() error {
+	if s.http.TLSConfig == nil {
+		return s.http.Serve(s.on)
+	}
+	return s.http.ServeTLS(s.on, "", "")
 }
 
 // newServer bounds what a slow or hostile client can hold. The times for body

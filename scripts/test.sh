@@ -7,15 +7,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Debian packages, each with a command that shows that it is there. The race
-# detector needs a C compiler, and so does spin. chromium (the pages) joins the
-# list with those tests.
+# detector needs a C compiler, and so does spin.
 needs=(
 	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
+	"chromium:chromium"
 	"gcc:gcc"
 	"curl:curl"
 	"haproxy:haproxy /usr/sbin/haproxy"
 	"libc6-dev:/usr/include/stdio.h"
 	"nginx:nginx /usr/sbin/nginx"
+	"nodejs:node"
+	"npm:npm"
 	"spin:spin"
 )
 
@@ -78,6 +80,7 @@ step setup setup
 step Caddy tools/caddy/build.sh
 step lint scripts/lint.sh
 step tests tests
+step pages scripts/e2e.sh
 step model scripts/model.sh
 step fuzzing scripts/fuzz.sh "${FUZZTIME:-5s}"
 

@@ -240,6 +240,14 @@ func (h *historian) withAcceptances() []step {
 			`Acme: anonymous refused session.refuse user bob, reason "" "tenant_frozen"`,
 			`Acme: operator done tenant.thaw tenant Acme, status "frozen" "active"`,
 		}},
+		{"named by oneself", func() {
+			by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{ID: h.ann.ID, Email: h.ann.Email, TenantID: h.acme.ID})
+			if err := h.Node.App.Users.NameOneself(h.t.Context(), by, "Ann"); err != nil {
+				h.t.Fatal(err)
+			}
+		}, []string{
+			`Acme: ann done user.profile user ann, name "" "Ann"`,
+		}},
 		{"imported", func() {
 			list, err := roster.Read(strings.NewReader("email,role\ndan@acme.example,VIEWER\n"), roster.CSV)
 			if err == nil {

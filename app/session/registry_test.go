@@ -106,8 +106,13 @@ func TestRule5(t *testing.T) {
 // race is one.
 func TestRule5Raced(t *testing.T) {
 	late := func(r *registry, read func() bool) (uint64, bool) {
-		alive := read()
-		runtime.Gosched() // the answer takes its time
+		before, alive := r.mark(), read()
+		for range 1000 { // the answer takes its time
+			if r.mark() != before {
+				break
+			}
+			runtime.Gosched()
+		}
 		return r.mark(), alive
 	}
 	right := func(r *registry, read func() bool) (uint64, bool) { mark := r.mark(); return mark, read() }
@@ -126,9 +131,11 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 	for n := range rounds {
 		h, c := sample(n)
 		var ended atomic.Bool // the database
-		var others sync.WaitGroup
+		var others, reading sync.WaitGroup
+		reading.Add(3)
 		for range 3 {
 			others.Go(func() {
+				reading.Done()
 				for range 20 {
 					if mark, alive := load(r, func() bool { return !ended.Load() }); alive {
 						r.put(h, newEntry(c, daily, mark))
@@ -137,6 +144,7 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 			})
 		}
 		others.Go(func() { r.each(func(secret.Hash, *entry) bool { return true }) })
+		reading.Wait()
 		ended.Store(true) // committed
 		r.forget(store.Change{Kind: store.ChangeUser, Subject: c.User.ID})
 		wrong := r.get(h) != nil

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,10 @@ Delete the folder to begin anew.`,
 }
 
 // chosen are the settings that dev chooses itself.
-var chosen = []string{"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies"}
+var chosen = []string{
+	"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies",
+	"tls-cert", "tls-key", "acme-dir", "acme-url", "acme-email",
+}
 
 func runDev(cmd *cobra.Command, s *settings) error {
 	cfg, err := s.devConfig(cmd)
@@ -53,7 +57,7 @@ func runDev(cmd *cobra.Command, s *settings) error {
 		return err
 	}
 	mailbox := &dev.Mailbox{}
-	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, mailbox.Routes(), 0
+	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, start(mailbox).Routes(), 0
 	if err := seed(cmd.Context(), cfg, mailbox); err != nil {
 		return err
 	}
@@ -82,7 +86,17 @@ func welcome(out io.Writer, n *node.Node) {
 	for _, role := range doorward.Roles {
 		fmt.Fprintf(out, "    %-7s %s\n", role, demoAddress(role))
 	}
-	fmt.Fprintf(out, "\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
+	fmt.Fprintf(out, "\n  Begin at  %[1]s\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
+}
+
+// start is the page at /. Everybody who reaches it can be anybody, so devConfig
+// has refused to listen on anything but loopback.
+func start(mailbox *dev.Mailbox) *dev.Start {
+	page := &dev.Start{Mailbox: mailbox, Tenant: "Acme", Password: devPassword}
+	for _, role := range slices.Backward(doorward.Roles) {
+		page.People = append(page.People, dev.Person{Role: role, Email: demoAddress(role)})
+	}
+	return page
 }
 
 func demoAddress(role doorward.Role) string {

@@ -23,7 +23,7 @@ func doctorCommand() *cobra.Command {
 		Long:    `Doctor checks everything a server needs and says what to do about what is wrong. It changes nothing.`,
 		Example: "  doorward doctor --config /etc/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := s.read(cmd)
+			cfg, err := s.readToServe(cmd)
 			if err != nil {
 				return err
 			}

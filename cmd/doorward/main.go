@@ -16,6 +16,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	// Authorities to trust where the machine names none, as in a container with
+	// nothing else in it; a machine's own always win.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 func main() { os.Exit(run()) }
@@ -53,7 +56,7 @@ unreachable or its schema not as needed.`,
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), auditCommand(),
-		migrateCommand(), doctorCommand(), configCommand(), openAPICommand(), versionCommand())
+		migrateCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root
 }

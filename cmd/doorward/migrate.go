@@ -29,7 +29,7 @@ func configCommand() *cobra.Command {
 		Use: "check", Short: "Check the settings without starting anything",
 		Example: "  doorward config check --config /etc/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := s.read(cmd); err != nil {
+			if _, err := s.readToServe(cmd); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "The configuration is valid.")
@@ -37,7 +37,7 @@ func configCommand() *cobra.Command {
 		},
 	}
 	s.register(check.Flags())
-	return group("config", "Work on the configuration", check)
+	return group("config", "Work on the configuration", check, configPrintCommand())
 }
 
 func openAPICommand() *cobra.Command {

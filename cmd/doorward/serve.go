@@ -22,7 +22,7 @@ stop (SIGTERM or Ctrl-C); then it answers what is under way and ends.`,
   DOORWARD_DATABASE_FILE=/run/secrets/database doorward serve`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := s.read(cmd)
+			cfg, err := s.readToServe(cmd)
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/front"
@@ -35,6 +36,9 @@ type settings struct {
 	brandName, brandAccent  string
 
 	listen, adminListen string
+	tlsCert, tlsKey     string
+	acmeDir, acmeEmail  string
+	acmeURL             string
 	proxies             []string
 	migrate             bool
 
@@ -62,9 +66,17 @@ func (s *settings) base(f *pflag.FlagSet) {
 
 func (s *settings) place(f *pflag.FlagSet) {
 	f.StringVar(&s.config, "config", "", "YAML `file` with settings")
-	f.StringVar(&s.baseURL, "base-url", "", "`URL` that people open, a path allowed (default http:// and --listen)")
+	f.StringVar(&s.baseURL, "base-url", "", "`URL` that people open, a path allowed (default http:// and --listen; https:// with --tls-cert)")
 	f.StringVar(&s.listen, "listen", "localhost:8080", "`address` HOST:PORT to serve on")
+	f.StringVar(&s.tlsCert, "tls-cert", "", "PEM `file` with the TLS certificate and its chain; a new one is taken over within seconds (default plain HTTP)")
+	f.StringVar(&s.tlsKey, "tls-key", "", "PEM `file` with its private key")
+	f.StringVar(&s.acmeDir, "acme-dir", "", "`folder` for a TLS certificate that is ordered from an ACME authority for the name in --base-url, whose terms you agree to")
+	f.StringVar(&s.acmeURL, "acme-url", tlscert.LetsEncrypt, "directory `URL` of the ACME authority")
+	f.StringVar(&s.acmeEmail, "acme-email", "", "`address` that the ACME authority may write to")
 }
+
+// addressed are the settings of place but for --config.
+var addressed = []string{"base-url", "listen", "tls-cert", "tls-key", "acme-dir", "acme-url", "acme-email"}
 
 func (s *settings) mail(f *pflag.FlagSet) {
 	f.StringVar(&s.smtp, "smtp", "log:", "`URL` of the mail server, smtp://user:pass@host:port or smtps://…; or file:DIR, or log:")
@@ -130,6 +142,16 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 	return s.nodeConfig()
 }
 
+// readToServe is read for those who serve, or check that it can be done: it
+// reads the TLS certificate, which other commands may have no right to.
+func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
+	cfg, err := s.read(cmd)
+	if err == nil && cfg.TLS != nil {
+		err = s.loadTLS(cfg.TLS)
+	}
+	return cfg, err
+}
+
 // nodeConfig checks the settings on the way.
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := node.Config{
@@ -143,7 +165,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Clock:    s.clock(), Version: version(),
 	}
 	for _, step := range []func(*node.Config) error{
-		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.checkClock, s.readProxies,
+		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies,
 		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand,
 	} {
 		if err := step(&cfg); err != nil {

@@ -18,7 +18,7 @@ import (
 // commands, but one set of flags fits them all.
 func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen")
+	show(cmd, false, addressed...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)
 		if err != nil {

@@ -173,7 +173,9 @@ func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 
 func hasRoute(mux *http.ServeMux, r *http.Request) bool {
 	_, pattern := mux.Handler(r)
-	return pattern != "" && !strings.Contains(r.URL.Path, "//") && !strings.Contains(r.URL.Path, "/.")
+	closed := r.URL.Path + "/"
+	unclean := strings.Contains(r.URL.Path, "//") || strings.Contains(closed, "/./") || strings.Contains(closed, "/../")
+	return pattern != "" && !unclean
 }
 
 // withoutBase returns the request with the base URL's path taken off, or r when

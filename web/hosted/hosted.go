@@ -21,7 +21,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-//go:embed html text
+//go:embed html text assets
 var files embed.FS
 
 var set = ui.NewSet(files)
@@ -40,6 +40,32 @@ func Routes(a *app.App) []front.Route {
 		page("POST /login", front.Public(), set.Take("/login", h.login, h.loginAgain)),
 		page("GET /login/tenant", ui.SignedIn().WhileClosing(), set.Show(h.showTenants)),
 		page("POST /login/tenant", ui.SignedIn().WhileClosing(), set.Take("/login/tenant", h.chooseTenant, h.showTenants)),
-		page("POST /logout", front.Public(), set.Take("/account", h.logout, h.showLogin)),
+		page("POST /logout", front.Public(), set.Take("/login", h.logout, h.loginAgain)),
+
+		page("GET /forgot", front.Public(), set.Show(h.showForgot)),
+		page("POST /forgot", front.Public(), set.Take("/forgot", h.forgot, h.showForgot)),
+		page("GET /forgot/sent", front.Public(), set.Show(h.showSent)),
+		page("GET /reset", front.Public(), set.Show(h.askResetCode)),
+		page("POST /reset", front.Public(), set.Take("/reset", h.openReset, h.refusedReset)),
+		page("POST /reset/password", front.Public(), set.Take("/reset", h.reset, h.openReset)),
+
+		page("GET /accept", front.Public(), set.Show(h.askInvitationCode)),
+		page("POST /accept", front.Optional(), set.Take("/accept", h.openInvitation, h.refusedInvitation)),
+		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
+		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
+
+		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
+		page("POST /account/name", ui.SignedIn(), set.Take(home, h.rename, h.showAccount)),
+		page("POST /account/password", ui.SignedIn(), set.Take(home, h.changePassword, h.showAccount)),
+		page("POST /account/sessions/end", ui.SignedIn(), set.Take(home, h.endSession, h.showAccount)),
+		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(home, h.endOthers, h.showAccount)),
+		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
+		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(home, h.leave, h.showLeave)),
+		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),
+
+		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),
+		page("POST /closing/restore", ui.SignedIn().WhileClosing(), set.Take("/closing", h.restore, h.showClosing)),
+
+		ui.Asset("/assets/code.js", "text/javascript; charset=utf-8", files, "assets/code.js"),
 	}
 }

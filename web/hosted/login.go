@@ -12,9 +12,10 @@ import (
 // home is where people land without having asked for a place.
 const home = "/account"
 
-// showLogin leads on whoever is signed in already.
+// showLogin leads on whoever is signed in already, unless the way here was
+// another account's.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
-	if c.Caller.Kind == doorward.ByUser {
+	if c.Caller.Kind == doorward.ByUser && c.R.URL.Query().Get("done") == "" {
 		return c.Back(home), nil
 	}
 	if email, ok := remembered(c); ok {

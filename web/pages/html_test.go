@@ -227,7 +227,7 @@ func headFaults(root *html.Node) (faults []string) {
 
 func TestAssetsNameNoOtherSite(t *testing.T) {
 	server := doorwardtest.Start(t)
-	for _, path := range append(scripts, "/assets/doorward.css") {
+	for _, path := range append(scripts, "/assets/doorward.css", "/assets/ui.css", "/assets/ui.js", "/assets/code.js") {
 		body := get(t, server.URL+path).body
 		for _, foreign := range []string{"//www", "http:", "https:", "url(", "@import", "innerHTML", "eval("} {
 			if strings.Contains(body, foreign) {

@@ -1,22 +1,20 @@
 // Package pages serves what people read: a landing page, the reference of the
-// API, the pages behind the types of errors, and the pages that mails link to.
+// API, and the pages behind the types of errors.
 //
-// All of them are made once, at start, from html/template, and none of them
-// holds anything of a request; what is personal on the pages of mails (the
-// token in the fragment of the link) never reaches the server. The reference
-// is made from the OpenAPI document, so that it can't say anything else.
+// All of them are made once, when they are first asked for, from html/template,
+// and none of them holds anything of a request. The reference is made from the
+// OpenAPI document, so that it can't say anything else.
 //
 //	pages.go     the routes, how a page is made and answered
 //	spec.go      reads the OpenAPI document
 //	reference.go GET /docs, made of it
 //	sample.go    examples: bodies, answers, curl commands
 //	problems.go  GET /problems and GET /problems/{code}
-//	forms.go     GET /accept and GET /reset
 //	html, assets templates, style sheet, scripts
 //
 // The pages need no build step and nothing from elsewhere: a style sheet and a
 // few ES modules of our own, under a Content-Security-Policy that allows no
-// other. All but the forms work without JavaScript.
+// other. All of them work without JavaScript.
 package pages
 
 import (
@@ -39,16 +37,13 @@ import (
 // want.
 func Routes(s *front.Site, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := press{base: s.BasePath(), shortest: s.App.PasswordRules.MinLength, reference: sync.OnceValues(func() (*reference, error) {
+	p := press{base: s.BasePath(), reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
 	routes := p.pages()
 	for _, r := range []struct{ path, mediaType, file string }{
 		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
 		{"/assets/copy.js", "text/javascript; charset=utf-8", "copy.js"},
-		{"/assets/form.js", "text/javascript; charset=utf-8", "form.js"},
-		{"/assets/mail.js", "text/javascript; charset=utf-8", "mail.js"},
-		{"/assets/password.js", "text/javascript; charset=utf-8", "password.js"},
 	} {
 		body := func() ([]byte, error) { return fs.ReadFile(assets, path.Join("assets", r.file)) }
 		routes = append(routes, get(r.path, asIs(r.mediaType, body)))
@@ -71,7 +66,6 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 // press makes pages.
 type press struct {
 	base      string // path of the base URL, in front of every link
-	shortest  int    // password, in code points
 	reference func() (*reference, error)
 }
 
@@ -84,8 +78,6 @@ func (p *press) pages() []front.Route {
 		get("/docs", p.page(func(ref *reference) view {
 			return view{File: "docs", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}
 		})),
-		get("/accept", p.page(func(*reference) view { return acceptPage(p.base, p.shortest) })),
-		get("/reset", p.page(func(*reference) view { return resetPage(p.base, p.shortest) })),
 	}
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
@@ -105,7 +97,6 @@ type view struct {
 	Title       string
 	Description string   // for search engines and previews
 	Scripts     []string // names of ES modules
-	Form        bool     // a page for one task, without the menu of the others
 	Body        any
 
 	Base, Version string // set by the press
@@ -149,14 +140,11 @@ func asIs(mediaType string, body func() ([]byte, error)) func() (content, error)
 }
 
 // policy lets a page load what it needs, all of it from here, and nothing
-// else. A page without scripts may run none, a page without a form send none.
+// else. A page without scripts may run none, and none may send a form.
 func (v view) policy() string {
 	policy := "default-src 'none'; style-src 'self'; img-src 'self'; "
 	if len(v.Scripts) > 0 {
 		policy += "script-src 'self'; "
-	}
-	if v.Form {
-		return policy + "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	}
 	return policy + "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 }

@@ -112,7 +112,7 @@ type Frame struct {
 	Base      string // path of the base URL, in front of every link
 	Brand     front.Brand
 	Language  Language
-	Languages []choice
+	Languages []Choice
 	Caller    doorward.Caller
 	Now       time.Time
 	Return    string // path to be led to afterwards, checked; may be empty
@@ -135,8 +135,8 @@ func (s *Set) Render(w io.Writer, f Frame) error {
 	return p.ExecuteTemplate(w, "layout.html", f)
 }
 
-// choice is a language with the link to it; empty for the one of the page.
-type choice struct {
+// Choice is a language with the link to it; empty for the one of the page.
+type Choice struct {
 	Language
 	Link string
 }
@@ -159,15 +159,15 @@ func (c *Call) frame(v View) (Frame, error) {
 
 // choices of a page that a form led to go to where that is shown: an address
 // that takes forms alone shows nothing.
-func (c *Call) choices() []choice {
-	var all []choice
+func (c *Call) choices() []Choice {
+	var all []Choice
 	for _, l := range Languages {
 		if c.R.Method != http.MethodGet && c.R.Method != http.MethodHead {
 			return nil
 		}
 		q := c.R.URL.Query()
 		q.Set(languageQuery, l.Tag)
-		one := choice{Language: l, Link: "?" + q.Encode()}
+		one := Choice{Language: l, Link: "?" + q.Encode()}
 		if l == c.Language {
 			one.Link = ""
 		}
@@ -193,7 +193,7 @@ func (f *Frame) blame(c *Call, words catalogue) error {
 	}
 	about := e.Code.Problem()
 	wait, err := words.wait(e.RetryAfter)
-	f.Fault = words.first(about.Title, []string{"notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait)
+	f.Fault = words.first(about.Title, []string{"notice." + f.Page + "." + string(e.Code), "notice." + string(e.Code), "error." + string(e.Code) + ".text"}, "wait", wait)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -65,22 +66,34 @@ func (c *Call) Returning() string {
 }
 
 // own reports whether the address is one below the base URL, and returns it as
-// a path. Browsers read a backslash as a slash, and drop control characters and
-// spaces at the ends, so an address with any of these is none.
+// a path.
 func (c *Call) own(address string) (string, bool) {
+	return ownPath(c.origin(), c.Site().BasePath(), address)
+}
+
+// ownPath returns the path of an address that is below base on the origin.
+// Browsers read a backslash as a slash, and drop control characters and spaces
+// at the ends, so an address with any of these is none; nor is one that means
+// another place once its dots are resolved.
+func ownPath(origin, base, address string) (string, bool) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "", false
 	}
-	path, absolute := strings.CutPrefix(address, c.origin())
-	if absolute && !strings.HasPrefix(path, "/") {
+	path := strings.TrimPrefix(address, origin)
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
 		return "", false
 	}
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
+	if err != nil || u.Scheme != "" || u.Host != "" {
 		return "", false
 	}
-	below := strings.HasPrefix(u.Path, c.Site().BasePath()+"/") && !strings.Contains(u.Path, "/../") && !strings.HasSuffix(u.Path, "/..")
-	return path, below && !strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/./") && !strings.Contains(u.Path, `\`)
+	closed := strings.TrimSuffix(u.Path, "/") + "/"
+	for _, part := range []string{"//", "/./", "/../", `\`} {
+		if strings.Contains(closed, part) {
+			return "", false
+		}
+	}
+	return path, strings.HasPrefix(u.Path, base+"/")
 }
 
 // origin is the base URL without its path.
@@ -102,3 +115,24 @@ func (c *Call) ToReturning(path string) View {
 
 // Sessions are the session tokens of the request: one, unless somebody tampers.
 func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }
+
+// Suggest is Preset unless something was sent under the name.
+func (c *Call) Suggest(name, value string) {
+	if !c.form.Has(name) {
+		c.Preset(name, value)
+	}
+}
+
+// Redirect leads to a whole path, one with the path of the base URL.
+func (c *Call) Redirect(path string) View { return View{to: path} }
+
+// Again reports whether the page is shown again because something was refused.
+func (c *Call) Again() bool { return c.fault != nil }
+
+// Refused is the code of what was refused; empty for none.
+func (c *Call) Refused() doorward.Code {
+	if c.fault == nil {
+		return ""
+	}
+	return front.AsError(c.fault).Code
+}

@@ -16,6 +16,7 @@ var pairs = []struct {
 	{"ink", "paper", 4.5},
 	{"ink", "wash", 4.5},
 	{"ink", "line", 4.5},
+	{"ink", "accent-wash", 4.5},
 	{"soft", "paper", 4.5},
 	{"soft", "wash", 4.5},
 	{"accent", "paper", 4.5},
@@ -29,7 +30,9 @@ var pairs = []struct {
 	{"bad", "bad-wash", 4.5},
 	{"warn", "paper", 4.5},
 	{"warn", "wash", 4.5},
+	{"bad", "wash", 4.5},
 	{"edge", "paper", 3},
+	{"edge", "wash", 3},
 }
 
 func TestColoursCanBeToldApart(t *testing.T) {

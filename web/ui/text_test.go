@@ -45,7 +45,7 @@ func sorted(all []string) []string {
 }
 
 func TestLanguagesSayTheSame(t *testing.T) {
-	for _, folder := range []string{".", "../hosted"} {
+	for _, folder := range []string{".", "../hosted", "../dev"} {
 		t.Run(folder, func(t *testing.T) { sameKeys(t, os.DirFS(folder)) })
 	}
 }

@@ -1,0 +1,47 @@
+package invite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// Shown is what the holder of a token may know before accepting.
+type Shown struct {
+	doorward.Invitation
+	TenantName string
+	Inviter    string // name or address; empty for the operator
+	HasAccount bool   // of the invited address, anywhere
+}
+
+// Show returns what a token invites to, if it can be accepted now. It uses
+// nothing up. Errors: invitation_not_found, invitation_expired,
+// invitation_revoked, invitation_used, tenant_frozen, tenant_closing.
+func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
+	inv, tenant, err := i.open(ctx, token)
+	if err != nil {
+		return Shown{}, err
+	}
+	s := Shown{Invitation: inv, TenantName: tenant.Name}
+	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
+		return Shown{}, err
+	}
+	err = i.noAccount(ctx, inv.Email)
+	if s.HasAccount = doorward.HasCode(err, doorward.CodeAccountExists); s.HasAccount {
+		err = nil
+	}
+	return s, err
+}
+
+func (i *Invitations) inviter(ctx context.Context, inv doorward.Invitation) (string, error) {
+	user, err := i.db.Read().User(ctx, inv.TenantID, inv.InvitedBy)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return "", nil
+	case err != nil || user.Name == "":
+		return user.Email, err
+	}
+	return user.Name, nil
+}

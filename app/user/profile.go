@@ -1,0 +1,32 @@
+package user
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// NameOneself gives the caller another name in the tenant of the session,
+// whatever the role. Errors: validation_failed, not_found.
+func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string) error {
+	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	on := object(by.User)
+	return u.door.Do(ctx, by, doorward.UserProfile, on, func(tx *access.Tx) error {
+		if err := tx.LockTenant(ctx, by.User.TenantID); err != nil {
+			return err
+		}
+		now, err := member(ctx, tx.Reader, by.User)
+		if err != nil {
+			return err
+		}
+		if now.Name == name {
+			tx.Nothing()
+			return nil
+		}
+		tx.Changed("name", now.Name, name)
+		return tx.RenameUser(ctx, now, name)
+	})
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/tlscert/certtest"
+)
+
+// authority is pebble, Let's Encrypt's own ACME server for tests, on loopback
+// with a DNS server that knows every name as 127.0.0.1.
+type authority struct {
+	url   string // of its directory
+	admin string // of its other API
+	trust string // file with the certificate that the directory is served with
+}
+
+// needPebble skips where nobody has built it; make test does.
+func needPebble(t *testing.T) (pebble, dns string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("no ACME under -short; make test runs everything")
+	}
+	if os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
+		if out, err := exec.Command("../../scripts/tool.sh", "pebble", "-version").CombinedOutput(); err != nil {
+			t.Fatalf("build pebble: %v\n%s", err, out)
+		}
+	}
+	pebble, dns = tool(t, "pebble"), tool(t, "pebble-challtestsrv")
+	return pebble, dns
+}
+
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs("../../bin/tools/" + name)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Skipf("no %s here; scripts/tool.sh builds it: %v", name, err)
+	}
+	return path
+}
+
+// startAuthority validates names at port of loopback.
+func startAuthority(t *testing.T, port string) authority {
+	t.Helper()
+	pebble, dns := needPebble(t)
+	folder, listen, admin, resolver := t.TempDir(), freeAddress(), freeAddress(), freeAddress()
+	cert, key := certtest.NewAuthority(t).Own(t, folder)
+	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
+		"httpPort": 1, "tlsPort": json.Number(port), "profiles": map[string]any{"default": map[string]any{"description": "for a day", "validityPeriod": 86400}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "pebble.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	background(t, exec.Command(dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
+		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeAddress()))
+	cmd := exec.Command(pebble, "-config", file, "-dnsserver", resolver)
+	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
+	background(t, cmd)
+	return authority{url: "https://" + listen + "/dir", admin: "https://" + admin, trust: cert}
+}
+
+// background ends the program with the test, and shows what it said if that
+// failed.
+func background(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(cmd.Path), out.String())
+		}
+	})
+}
+
+// roots is what those trust who trust this authority. It is another one at each
+// start.
+func (a authority) roots(t *testing.T) *x509.CertPool {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	pool := x509.NewCertPool()
+	within(t, "the authority's root", func() error {
+		res, err := client.Get(a.admin + "/roots/0")
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err == nil && !pool.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("no certificate: %s", text)
+		}
+		return err
+	})
+	return pool
+}
+
+// within tries again until it succeeds.
+func within(t *testing.T, what string, try func() error) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	err := try()
+	for end := time.Now().Add(patience); err != nil; err = try() {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v: %v", what, patience, err)
+		}
+		<-tick.C
+	}
+}
+
+// TestACME: a server that has nothing but a name gets a certificate for it,
+// answers with it, and still has it after a restart.
+func TestACME(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddress(), t.TempDir()
+	_, port, _ := net.SplitHostPort(addr)
+	ca := startAuthority(t, port)
+	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
+	serials := map[string]bool{}
+	for range 2 {
+		end := ca.serve(t, addr, dir)
+		within(t, "a handshake", func() error {
+			c, err := tls.Dial("tcp", addr, visitor)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			serials[c.ConnectionState().PeerCertificates[0].SerialNumber.String()] = true
+			if got := c.ConnectionState().NegotiatedProtocol; got != "h2" {
+				t.Errorf("the protocol is %q, want h2", got)
+			}
+			return nil
+		})
+		if out, err := exec.Command("doorward", "healthcheck", "--ready", "--listen", addr, "--base-url", "https://door.test.example", "--acme-dir", dir).CombinedOutput(); err != nil {
+			t.Errorf("healthcheck: %v\n%s", err, out)
+		}
+		if log := end(); !strings.Contains(log, "certificate from the ACME authority is in use") {
+			t.Errorf("the log says nothing of the certificate:\n%s", log)
+		}
+	}
+	if len(serials) != 1 {
+		t.Errorf("%d certificates were seen, want one for both starts", len(serials))
+	}
+}
+
+// serve starts a server; the function returned ends it and returns its log.
+func (a authority) serve(t *testing.T, addr, dir string) (end func() string) {
+	t.Helper()
+	var log bytes.Buffer
+	cmd := exec.Command("doorward", "serve", "--listen", addr, "--base-url", "https://door.test.example",
+		"--acme-dir", "certificates", "--acme-url", a.url, "--acme-email", "operator@test.example")
+	cmd.Dir, cmd.Stderr = dir, &log
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+a.trust)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return func() string {
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("serve: %v\n%s", err, log.String())
+		}
+		return log.String()
+	}
+}

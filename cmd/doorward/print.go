@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+func configPrintCommand() *cobra.Command {
+	s, effective := newSettings(), false
+	cmd := &cobra.Command{
+		Use: "print", Short: "Print the settings and where each comes from",
+		Long: `Print shows the settings that somebody made, as YAML for --config, and the place
+of each behind it; with --effective also those that nobody made, so that it is
+all that a server would go by. Passwords are masked. It checks nothing: see
+"doorward config check".`,
+		Example: "  doorward config print --effective --config /etc/doorward/doorward.yaml", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if s.from, err = resolve(cmd); err != nil {
+				return err
+			}
+			return s.print(cmd.OutOrStdout(), cmd.Flags(), effective)
+		},
+	}
+	s.register(cmd.Flags())
+	cmd.Flags().BoolVar(&effective, "effective", false, "the defaults, too")
+	return cmd
+}
+
+func (s *settings) print(out io.Writer, flags *pflag.FlagSet, effective bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, name := range settingNames() {
+		f := flags.Lookup(name)
+		if name == "config" || !f.Changed && (f.Hidden || !effective) {
+			continue
+		}
+		text, err := asYAML(f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s: %s\t# %s\n", name, text, s.origin(f))
+	}
+	return w.Flush()
+}
+
+func (s *settings) origin(f *pflag.Flag) string {
+	if !f.Changed {
+		return "default"
+	}
+	return s.from.of(f.Name)
+}
+
+// asYAML is the value on one line, as a file might give it.
+func asYAML(f *pflag.Flag) (string, error) {
+	value := f.Value.String()
+	switch f.Value.Type() {
+	case "bool", "int", "uint32":
+		return value, nil
+	case "stringSlice":
+		return flow(f.Value.(pflag.SliceValue).GetSlice())
+	case "duration":
+		d, err := time.ParseDuration(value)
+		return short(d), err
+	}
+	return onOneLine(scalarNode(mask(f.Name, value)))
+}
+
+func flow(list []string) (string, error) {
+	all := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, value := range list {
+		all.Content = append(all.Content, scalarNode(value))
+	}
+	return onOneLine(all)
+}
+
+func scalarNode(value string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(value)
+	if strings.Contains(value, "\n") {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+func onOneLine(n *yaml.Node) (string, error) {
+	text, err := yaml.Marshal(n)
+	return strings.TrimSpace(string(text)), err
+}
+
+// masked stands for a secret.
+const masked = "********"
+
+var (
+	// inAuthority is a password before the last @ of a URL's authority.
+	inAuthority = regexp.MustCompile(`^([A-Za-z]+://[^:@/?#]*):[^/?#]*@`)
+	// inQuery is the value of a parameter whose name speaks of a password, or is
+	// written so that it can't be told.
+	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
+)
+
+// mask hides the passwords in a secret setting, and all of one that can't be
+// read, since nobody can say where in it the password stands.
+func mask(name, value string) string {
+	switch name {
+	case "database":
+		if store.CheckDSN(value) != nil {
+			return masked
+		}
+	case "smtp":
+		if _, err := smtp.Open(value, "Doorward <no-reply@localhost>", slog.New(slog.DiscardHandler)); err != nil {
+			return masked
+		}
+	default:
+		return value
+	}
+	value = inAuthority.ReplaceAllString(value, "$1:"+masked+"@")
+	return inQuery.ReplaceAllString(value, "$1="+masked)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/doorward/doorward/internal/tlscert"
+	"github.com/doorward/doorward/node"
+)
+
+// openTLS reads no file yet, see readToServe.
+func (s *settings) openTLS(cfg *node.Config) error {
+	ours := s.tlsCert != "" || s.tlsKey != "" || s.acmeDir != ""
+	switch {
+	case !ours:
+		return nil
+	case s.acmeDir != "" && (s.tlsCert != "" || s.tlsKey != ""):
+		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.of("acme-dir"), s.from.of("tls-cert"))
+	case cfg.BaseURL != nil && cfg.BaseURL.Scheme != "https":
+		return s.quoted("base-url", s.baseURL, "with a TLS certificate it begins with https://.")
+	case s.acmeDir != "":
+		return s.openACME(cfg)
+	case s.tlsCert == "" || s.tlsKey == "":
+		return badConfig("a TLS certificate takes both --tls-cert and --tls-key.")
+	}
+	cfg.TLS = tlscert.NewFiles(s.tlsCert, s.tlsKey, cfg.Log)
+	return nil
+}
+
+func (s *settings) openACME(cfg *node.Config) error {
+	if cfg.BaseURL == nil || !orderable(cfg.BaseURL.Hostname()) {
+		return s.wrong("base-url", "with --acme-dir it says the name that the certificate is for, as in https://auth.example.com.")
+	}
+	directory, err := url.Parse(s.acmeURL)
+	if err != nil || directory.Scheme != "https" || directory.Host == "" {
+		return s.quoted("acme-url", s.acmeURL, "write the https:// address of the authority's directory.")
+	}
+	cfg.TLS = tlscert.NewACME(cfg.BaseURL.Hostname(), s.acmeDir, s.acmeURL, s.acmeEmail, cfg.Log)
+	return nil
+}
+
+// orderable reports whether an ACME authority knows hosts like this: names with
+// a dot.
+func orderable(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && strings.Contains(strings.Trim(host, "."), ".")
+}
+
+// loadTLS words for the operator what is wrong with the files.
+func (s *settings) loadTLS(source tlscert.Source) error {
+	err := source.Load()
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case s.acmeDir != "":
+		return s.quoted("acme-dir", s.acmeDir, "the folder can't be written to: %s.", plain(err))
+	case errors.As(err, &file) && file.Path == s.tlsKey:
+		return s.wrong("tls-key", "%s", unreadable(file.Path, err))
+	case errors.As(err, &file):
+		return s.wrong("tls-cert", "%s", unreadable(file.Path, err))
+	}
+	return badConfig("%s, %s: this is no pair of PEM certificate and key: %s.", s.from.of("tls-cert"), s.from.of("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
+}

@@ -1,0 +1,162 @@
+// Starts a real "doorward dev" and a real Chromium, and looks at pages: axe,
+// the console, the width, a screenshot.
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { chromium } from "playwright-core";
+
+const run = promisify(execFile);
+const program = process.env.DOORWARD ?? path.resolve(import.meta.dirname, "../bin/doorward");
+const shots = path.resolve(import.meta.dirname, "../artifacts/screenshots");
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export const password = "open sesame 9042"; // of the four people of dev
+export const chosen = "four quiet green llamas";
+
+/** The screens that every journey is walked on. 320 px is the narrowest that WCAG 2.2, 1.4.10, asks for. */
+export const screens = {
+	"phone-light-en": { viewport: { width: 320, height: 640 }, colorScheme: "light", locale: "en-GB", isMobile: true, hasTouch: true },
+	"phone-dark-de": { viewport: { width: 390, height: 844 }, colorScheme: "dark", locale: "de-DE", isMobile: true, hasTouch: true },
+	"desktop-light-de": { viewport: { width: 1280, height: 800 }, colorScheme: "light", locale: "de-DE" },
+	"desktop-dark-en": { viewport: { width: 1280, height: 800 }, colorScheme: "dark", locale: "en-GB" },
+};
+
+export const launch = () => chromium.launch({
+	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+	args: process.getuid() === 0 ? ["--no-sandbox"] : [],
+});
+
+/** Server is one "doorward dev" in a folder of its own. */
+export class Server {
+	static async start(...flags) {
+		const s = new Server();
+		s.folder = await mkdtemp(path.join(tmpdir(), "doorward-e2e-"));
+		s.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...flags], { cwd: s.folder });
+		s.log = "";
+		s.process.stderr.on("data", (text) => { s.log += text; });
+		s.url = await new Promise((resolve, reject) => {
+			let said = "";
+			s.process.stdout.on("data", (text) => {
+				said += text;
+				const found = said.match(/is ready at (\S+)/);
+				if (found) resolve(found[1]);
+			});
+			s.process.on("exit", (code) => reject(new Error(`doorward dev ended with ${code}: ${s.log}`)));
+		});
+		return s;
+	}
+
+	/** operate runs a command beside the server and returns what it prints. */
+	async operate(...args) {
+		const { stdout } = await run(program, [...args, "--database", "sqlite:doorward-dev/doorward.db", "--base-url", this.url], { cwd: this.folder });
+		return stdout;
+	}
+
+	/** code is that of the newest mail to the address; it leaves within 2 s. */
+	async code(to) {
+		for (let tries = 0; tries < 50; tries++) {
+			const page = await (await fetch(`${this.url}/dev/mail?to=${encodeURIComponent(to)}`)).text();
+			const found = page.match(/^[A-Za-z0-9_-]{43}$/m);
+			if (found) return found[0];
+			await new Promise((done) => setTimeout(done, 100));
+		}
+		throw new Error(`no mail to ${to}`);
+	}
+
+	/** api sends JSON as a program does. */
+	async api(method, where, body, session) {
+		const headers = { "Content-Type": "application/json", ...(session && { Cookie: `JSESSIONID=${session}` }) };
+		const response = await fetch(this.url + where, { method, headers, body: body && JSON.stringify(body) });
+		assert.ok(response.ok, `${method} ${where}: ${response.status}`);
+		return response.status === 204 ? null : response.json();
+	}
+
+	async stop() {
+		const ended = new Promise((done) => { this.process.removeAllListeners("exit").on("exit", done); });
+		this.process.kill("SIGTERM");
+		await ended;
+		await rm(this.folder, { recursive: true });
+	}
+}
+
+/** Person is a browser of somebody's own. */
+export class Person {
+	static async sit(browser, url, screen, options = {}) {
+		const p = new Person();
+		p.screen = screen;
+		p.url = url;
+		p.context = await browser.newContext({ baseURL: url, reducedMotion: "reduce", ...screens[screen], ...options });
+		p.context.setDefaultTimeout(10_000);
+		p.page = await p.context.newPage();
+		p.complaints = [];
+		p.page.on("console", (message) => {
+			// A page that is itself the answer to a refusal is loaded with its status.
+			const own = /status of (4|5)\d\d/.test(message.text()) && message.location().url.split("#")[0] === p.page.url().split("#")[0];
+			if (["error", "warning"].includes(message.type()) && !own) p.complaints.push(message.text());
+		});
+		p.page.on("pageerror", (error) => p.complaints.push(String(error)));
+		return p;
+	}
+
+	/** look holds the page to what every page owes, and keeps a picture of it. */
+	async look(name) {
+		const { page } = this;
+		await page.evaluate(axe);
+		const { violations } = await page.evaluate(() => window.axe.run(document, {
+			resultTypes: ["violations"],
+			runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+		}));
+		assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], `axe on ${name}`);
+		await this.fits(name);
+		await mkdir(path.join(shots, this.screen), { recursive: true });
+		await page.screenshot({ path: path.join(shots, this.screen, `${name}.png`), fullPage: true });
+		await page.evaluate(() => { document.documentElement.dir = "rtl"; });
+		await this.fits(`${name} from right to left`);
+		await page.evaluate(() => { document.documentElement.dir = "ltr"; });
+		this.quiet(name);
+	}
+
+	async fits(name) {
+		const over = await this.page.evaluate(() => {
+			const wide = document.documentElement.clientWidth;
+			return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
+				const box = e.getBoundingClientRect();
+				return box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .unseen, .skip");
+			}).map((e) => e.outerHTML.slice(0, 120));
+		});
+		assert.deepEqual(over, [], `${name} is wider than the screen`);
+	}
+
+	quiet(name) {
+		assert.deepEqual(this.complaints, [], `the console on ${name}`);
+	}
+
+	async go(where) { await this.page.goto(where); }
+
+	/** send fills the fields and presses the button of the form. */
+	async send(action, fields = {}) {
+		const form = this.page.locator(`form[action$="${action}"]`).first();
+		for (const [name, value] of Object.entries(fields)) await form.locator(`[name="${name}"]`).fill(value);
+		await form.locator("[type=submit]").first().click();
+		await this.page.waitForLoadState();
+	}
+
+	async signIn(email, secret) {
+		await this.go("/login");
+		await this.send("/login", { email, password: secret });
+	}
+
+	/** at waits until the browser is at the path. */
+	async at(where) {
+		await this.page.waitForURL((url) => url.pathname === where);
+	}
+
+	async says(selector, pattern) {
+		assert.match(await this.page.locator(selector).first().innerText(), pattern);
+	}
+}

@@ -1,0 +1,168 @@
+package tlscert_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/doorward/doorward/internal/tlscert"
+	"github.com/doorward/doorward/internal/tlscert/certtest"
+)
+
+// serial is the number of the certificate that a handshake would get.
+func serial(t *testing.T, s tlscert.Source) int64 {
+	t.Helper()
+	cert, err := s.Config().GetCertificate(&tls.ClientHelloInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf.SerialNumber.Int64()
+}
+
+func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
+
+// loaded is a source over a pair in a folder, with what it logs.
+func loaded(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	cert, key := p.Files(t, folder)
+	f := tlscert.NewFiles(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	if err := f.Load(); err != nil {
+		t.Fatal(err)
+	}
+	return f, &log
+}
+
+func TestNewFilesAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca, folder := certtest.NewAuthority(t), t.TempDir()
+		f, _ := loaded(t, ca.Pair(tomorrow()), folder)
+		go f.Run(t.Context())
+		next := ca.Pair(time.Now().Add(36 * time.Hour))
+		next.Files(t, folder)
+		<-time.After(6 * time.Second)
+		synctest.Wait()
+		if got := serial(t, f); got != next.Serial {
+			t.Errorf("certificate %d is in use, want the new one, %d", got, next.Serial)
+		}
+		if got, want := f.Expires(), time.Now().Add(30*time.Hour); got.Before(want) {
+			t.Errorf("it ends at %v, want the new one's end, after %v", got, want)
+		}
+	})
+}
+
+// Kubernetes changes where a symbolic link to a folder points.
+func TestFilesBehindALinkAreTaken(t *testing.T) {
+	ca, root := certtest.NewAuthority(t), t.TempDir()
+	for _, folder := range []string{"one", "two"} {
+		if err := os.Mkdir(filepath.Join(root, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to string) {
+		if err := errors.Join(os.Symlink(to, filepath.Join(root, "new")), os.Rename(filepath.Join(root, "new"), filepath.Join(root, "data"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("one")
+	f, _ := loaded(t, ca.Pair(tomorrow()), filepath.Join(root, "data"))
+	next := ca.Pair(tomorrow())
+	next.Files(t, filepath.Join(root, "two"))
+	link("two")
+	f.Look()
+	if got := serial(t, f); got != next.Serial {
+		t.Errorf("certificate %d is in use, want the new one, %d", got, next.Serial)
+	}
+}
+
+func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
+	for name, harm := range map[string]func(ca *certtest.Authority, cert, key string){
+		"no PEM":            func(_ *certtest.Authority, cert, _ string) { certtest.Replace(t, cert, []byte("nonsense")) },
+		"empty":             func(_ *certtest.Authority, _, key string) { certtest.Replace(t, key, nil) },
+		"another one's key": func(ca *certtest.Authority, _, key string) { certtest.Replace(t, key, ca.Pair(tomorrow()).Key) },
+		"gone":              func(_ *certtest.Authority, cert, _ string) { os.Remove(cert) },
+		"past": func(ca *certtest.Authority, cert, _ string) {
+			ca.Pair(time.Now().Add(-time.Hour)).Files(t, filepath.Dir(cert))
+		},
+		"certificate as key": func(ca *certtest.Authority, cert, key string) {
+			p := ca.Pair(tomorrow())
+			certtest.Replace(t, cert, p.Key)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ca, folder := certtest.NewAuthority(t), t.TempDir()
+			old := ca.Pair(tomorrow())
+			f, log := loaded(t, old, folder)
+			harm(ca, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
+			f.Look()
+			f.Look()
+			if got := serial(t, f); got != old.Serial {
+				t.Errorf("certificate %d is in use, want the old one, %d", got, old.Serial)
+			}
+			if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+				t.Errorf("two looks at it made %d errors in the log, want 1:\n%s", n, log)
+			}
+			if strings.Contains(log.String(), "PRIVATE KEY") {
+				t.Errorf("the key is in the log:\n%s", log)
+			}
+			next := ca.Pair(tomorrow())
+			next.Files(t, folder)
+			f.Look()
+			if got := serial(t, f); got != next.Serial {
+				t.Errorf("after it was mended certificate %d is in use, want the new one, %d", got, next.Serial)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	ca, folder := certtest.NewAuthority(t), t.TempDir()
+	if err := tlscert.NewFiles(filepath.Join(folder, "no"), filepath.Join(folder, "no"), slog.Default()).Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without files: %v, want that they are not there", err)
+	}
+	// Whoever starts with a certificate of yesterday still gets a server.
+	if _, log := loaded(t, ca.Pair(time.Now().Add(-time.Hour)), folder); !strings.Contains(log.String(), "browsers will refuse") {
+		t.Errorf("a certificate that has ended raises no warning: %s", log)
+	}
+	if _, err := tlscert.NewFiles("a", "b", slog.Default()).Config().GetCertificate(nil); err == nil {
+		t.Error("a handshake before Load succeeds")
+	}
+	if end := tlscert.NewFiles("a", "b", slog.Default()).Expires(); !end.IsZero() {
+		t.Errorf("a certificate that was never loaded ends at %v", end)
+	}
+}
+
+func TestACMEFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "made", "on", "the", "way")
+	source := tlscert.NewACME("door.test.example", folder, "https://localhost/dir", "", slog.Default())
+	if err := source.Load(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) > 0 {
+		t.Errorf("the folder has %v in it, %v, want nothing", left, err)
+	}
+	if _, err := source.Config().GetCertificate(&tls.ClientHelloInfo{ServerName: "door.test.example"}); err == nil {
+		t.Error("a visitor makes it order, or gets a certificate that is not there")
+	}
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tlscert.NewACME("door.test.example", file, "", "", slog.Default()).Load(); err == nil {
+		t.Error("a file is taken for a folder")
+	}
+}

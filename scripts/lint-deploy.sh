@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Checks what Doorward is deployed with, without deploying it: the chart, the
+# compose file, the Dockerfile, the scripts, the systemd unit, and that Doorward
+# itself accepts the settings that they bring. Every check runs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# What "systemd-analyze security" may say at most, in tenths. It is 1.2: the rest
+# is the network (0.5, and 0.2 for any address), being a service at all, and
+# /proc/sys, see the unit.
+exposure=12
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	"$@" || {
+		echo "lint: $name failed" >&2
+		failed=1
+	}
+}
+
+deploylint() { scripts/tool.sh deploylint "$@"; }
+
+# With the certificate's files left out, which are not here.
+accepts() { # FILE
+	env -i "$work/doorward" config check --config "$1" --tls-cert= --tls-key= >/dev/null
+}
+
+chart_settings() { # VALUES
+	deploylint settings deploy/helm "$1" >"$work/settings.yaml" && accepts "$work/settings.yaml"
+}
+
+unit() {
+	sed "s|/usr/bin/doorward|$work/doorward|; /^User=/d; /^Group=/d" deploy/deb/doorward.service >"$work/doorward.service"
+	systemd-analyze verify --man=no "$work/doorward.service" || return
+	systemd-analyze security --offline=true --no-pager --threshold="$exposure" deploy/deb/doorward.service >"$work/security" || {
+		cat "$work/security" >&2
+		return 1
+	}
+}
+
+CGO_ENABLED=0 go build -o "$work/doorward" ./cmd/doorward
+check chart deploylint chart deploy/helm deploy/helm/ci/*.yaml
+for values in deploy/helm/ci/*.yaml; do
+	check "settings of the chart with $values" chart_settings "$values"
+done
+check "compose file" deploylint compose deploy/compose/compose.yaml
+check Dockerfile deploylint dockerfile deploy/container/Dockerfile
+check "settings of the package" accepts deploy/deb/doorward.yaml
+check shellcheck shellcheck --severity=warning scripts/*.sh deploy/compose/*.sh deploy/deb/postinst deploy/deb/prerm deploy/deb/postrm .ci/run
+check "systemd unit" unit
+exit "$failed"

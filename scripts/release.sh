@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Makes a release in a folder (dist/), the same bytes from the same commit
+# and the same version of Go wherever and whenever it is made:
+#
+#   scripts/release.sh [VERSION [FOLDER]]
+#
+#   doorward_VERSION_OS_ARCH     static binaries
+#   doorward_VERSION_ARCH.deb    Debian packages
+#   doorward-VERSION.tgz         the Helm chart
+#   doorward_VERSION.cdx.json    what is in it: a CycloneDX bill of materials
+#   SHA256SUMS                   of all these
+#   container/                   the context of deploy/container/Dockerfile
+#
+# VERSION is the newest tag's unless given. scripts/reproducible.sh makes two
+# and compares them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=${1:-$(git describe --tags --always --dirty)}
+version=${version#v}
+dist=${2:-dist}
+name=doorward_$version
+
+# One time for every file: the commit's.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+mtime=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+export TZ=UTC LC_ALL=C
+umask 022
+
+rm -rf "$dist"
+mkdir -p "$dist/container/state"
+dist=$(cd "$dist" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# No path of this machine (-trimpath), nothing of its C compiler (CGO_ENABLED),
+# nothing of its git (-buildvcs). "go version -m FILE" tells the version of Go.
+build() { # OS ARCH
+	GOCACHE=${BUILD_CACHE:-$(go env GOCACHE)} CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOFLAGS='' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' \
+		go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.release=$version" \
+		-o "$dist/${name}_$1_$2" ./cmd/doorward
+}
+
+deb() { # ARCH
+	sed "s|\${BINARY}|$dist/${name}_linux_$1|; s|\${COMPLETIONS}|$work|; s|\${VERSION}|$(debian_version)|; s|\${ARCH}|$1|; s|\${MTIME}|$mtime|" \
+		deploy/deb/nfpm.yaml >"$work/nfpm.yaml"
+	scripts/tool.sh nfpm package --config "$work/nfpm.yaml" --packager deb --target "$dist/${name}_$1.deb"
+}
+
+# To Debian 1.0~rc1 comes before 1.0, and 1.0+3 after it; a digit stands first,
+# and a bare commit comes before every release.
+debian_version() {
+	case $version in
+	[0-9]*.*) sed -E 's/-(alpha|beta|rc)/~\1/; s/-/+/g' <<<"$version" ;;
+	*) echo "0~${version//-/+}" ;;
+	esac
+}
+
+# Helm wants three numbers.
+chart_version() {
+	case $version in
+	[0-9]*.[0-9]*.[0-9]*) echo "$version" ;;
+	*) echo "0.0.0-$version" ;;
+	esac
+}
+
+chart() {
+	local folder=$work/chart
+	mkdir -p "$folder"
+	cp -R deploy/helm "$folder/doorward"
+	rm -r "$folder/doorward/ci"
+	sed -i "s/^version: .*/version: $(chart_version)/; s/^appVersion: .*/appVersion: \"$version\"/" "$folder/doorward/Chart.yaml"
+	tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+		--mode=u=rwX,go=rX --format=ustar doorward | gzip --no-name -9 >"$dist/doorward-$version.tgz"
+}
+
+# The modules that are in the binary, by its own record, with the licenses found
+# in their files, which the build has left here.
+sbom() {
+	scripts/tool.sh cyclonedx-gomod version >/dev/null
+	GOPROXY=off bin/tools/cyclonedx-gomod bin -json -std -licenses -noserial -notimestamp -version "$version" \
+		-output "$dist/$name.cdx.json" "$dist/${name}_linux_amd64"
+}
+
+for os in linux darwin; do
+	for arch in amd64 arm64; do
+		build "$os" "$arch"
+	done
+done
+go run -trimpath ./cmd/doorward completion bash >"$work/doorward.bash"
+for arch in amd64 arm64; do
+	deb "$arch"
+	cp "$dist/${name}_linux_$arch" "$dist/container/doorward-linux-$arch"
+done
+chart
+sbom
+(cd "$dist" && sha256sum doorward* >SHA256SUMS)
+echo "$dist:" && ls -l "$dist"

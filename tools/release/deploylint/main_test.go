@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const deploy = "../../../deploy"
+
+func TestWhatIsDeployedHasNoFault(t *testing.T) {
+	for _, args := range [][]string{
+		{"chart", deploy + "/helm", deploy + "/helm/ci/sqlite.yaml", deploy + "/helm/ci/postgres.yaml"},
+		{"compose", deploy + "/compose/compose.yaml"},
+		{"dockerfile", deploy + "/container/Dockerfile"},
+	} {
+		if findings, err := run(args); err != nil || len(findings) > 0 {
+			t.Errorf("%s: %v, %v", args[0], findings, err)
+		}
+	}
+}
+
+// Each fault is planted once in what has none.
+func TestFaultsAreFound(t *testing.T) {
+	const chart, workload = "helm", "helm/templates/workload.yaml"
+	for name, c := range map[string]struct {
+		kind, path, file, old, new, want string
+	}{
+		"a misspelt field":            {"chart", chart, workload, "terminationGracePeriodSeconds", "terminationGraceSeconds", "unknown field"},
+		"a wrong type":                {"chart", chart, workload, "automountServiceAccountToken: false", "automountServiceAccountToken: 7", "cannot unmarshal"},
+		"a template that breaks off":  {"chart", chart, workload, "{{- end }}", "{{- if }}", "missing value"},
+		"a value that is not there":   {"chart", chart, workload, ".Values.image.pullPolicy", ".Values.image.pull.policy", "nil pointer"},
+		"SQLite with several nodes":   {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
+		"a setting of the chart's":    {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
+		"a value outside the schema":  {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
+		"an unknown key of Compose":   {"compose", "compose/compose.yaml", "compose/compose.yaml", "read_only: true", "readonly: true", "readonly"},
+		"a service that is not there": {"compose", "compose/compose.yaml", "compose/compose.yaml", "node1: {condition", "node4: {condition", "node4"},
+		"an unknown instruction":      {"dockerfile", "container/Dockerfile", "container/Dockerfile", "STOPSIGNAL", "STOPSIG", "unknown instruction"},
+		"an instruction's other form": {"dockerfile", "container/Dockerfile", "container/Dockerfile", "HEALTHCHECK --interval=5s", "HEALTHCHECK --every=5s", "unknown flag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.CopyFS(folder, os.DirFS(deploy)); err != nil {
+				t.Fatal(err)
+			}
+			plant(t, filepath.Join(folder, c.file), c.old, c.new)
+			args := []string{c.kind, filepath.Join(folder, c.path)}
+			if c.kind == "chart" {
+				args = append(args, filepath.Join(folder, "helm/ci/sqlite.yaml"))
+			}
+			findings, err := run(args)
+			if all := strings.Join(findings, "\n"); err != nil || !strings.Contains(all, c.want) {
+				t.Errorf("found %q, %v, want something about %q", all, err, c.want)
+			}
+		})
+	}
+}
+
+func plant(t *testing.T, path, old, changed string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("%s has no %q to replace", path, old)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, changed, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,72 @@
+package dev
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// Start is the page that "doorward dev" opens with. It lets anybody in as any of
+// its people, so it must never be served where others can reach it.
+type Start struct {
+	Mailbox  *Mailbox
+	Tenant   string
+	Password string // of all people
+	People   []Person
+}
+
+// Person is one of the demo people.
+type Person struct {
+	Role  doorward.Role
+	Email string
+}
+
+// Routes returns the page at / and the forms on it, besides the mailbox.
+func (s *Start) Routes() []front.Route {
+	return append(s.Mailbox.Routes(),
+		front.On("GET /{$}", front.Optional(), set.Show(s.show), front.Doc{}),
+		front.On("POST /dev/sign-in", front.Public(), set.Take("/", s.signIn, s.show), front.Doc{}),
+		front.On("POST /dev/invite", front.Allowed(doorward.UserInvite), set.Take("/", s.invite, s.show), front.Doc{}),
+	)
+}
+
+// start is what the page shows.
+type start struct {
+	*Start
+	Me      string // address of who is signed in
+	Inviter bool   // and that one may invite
+	Letters []letter
+}
+
+// shown is how many mails the page shows.
+const shown = 5
+
+func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
+	me := c.Caller.User
+	c.Suggest("email", "ann@acme.example")
+	return ui.View{Page: "start", Wide: true, Body: start{
+		Start: s, Me: me.Email, Inviter: me.Role.May(doorward.UserInvite), Letters: s.Mailbox.letters(c, "", shown),
+	}}, nil
+}
+
+func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
+	res, err := c.Site().App.Login.WithPassword(ctx, c.Caller, c.Value("as"), s.Password, "")
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.SetSession(res.Token)
+	return c.To("/?done=signed-in"), nil
+}
+
+// invite returns when the mail has come.
+func (s *Start) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
+	features := c.Site().App
+	offer := invite.Offer{Email: c.Value("email"), Role: string(doorward.RoleUser), Locale: c.Language.Tag}
+	if _, err := features.Invitations.Send(ctx, c.Caller, offer); err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/?done=invited"), features.Mail.Deliver(ctx)
+}

@@ -1,0 +1,93 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/web/ui"
+)
+
+func (h *hosted) askInvitationCode(context.Context, *ui.Call) (ui.View, error) {
+	return askCode("accept"), nil
+}
+
+// invited is an invitation to somebody new, to somebody who has an account, or
+// to the very person who is signed in.
+type invited struct {
+	invite.Shown
+	Token    string
+	Self     bool   // the session is of the invited address
+	Other    string // address of whoever else is signed in
+	Shortest int
+	Words    string
+}
+
+// openInvitation shows what the code invites to, or why it is of no use.
+func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if c.Refused() == doorward.CodeAlreadyMember {
+		return h.refusedInvitation(ctx, c)
+	}
+	if err := required(c, "token"); err != nil {
+		return askCode("accept"), err
+	}
+	token := codeIn(c.Value("token"))
+	shown, err := h.app.Invitations.Show(ctx, token)
+	if err != nil {
+		return h.refusedOr(c, err, h.refusedInvitation)
+	}
+	i := invited{
+		Shown: shown, Token: token, Shortest: h.app.PasswordRules.MinLength,
+		Words: identity(shown.Email, shown.Name, shown.TenantName),
+	}
+	if c.Caller.Kind == doorward.ByUser {
+		i.Self = c.Caller.User.Email == shown.Email
+		i.Other = c.Caller.User.Email
+	}
+	return ui.View{Page: "accept", Body: i}, nil
+}
+
+func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {
+	switch code := c.Refused(); code {
+	case doorward.CodeInvitationUsed, doorward.CodeAlreadyMember:
+		return ended(code, "/login"), nil
+	case doorward.CodeInvitationExpired, doorward.CodeInvitationRevoked, doorward.CodeTenantFrozen, doorward.CodeTenantClosing:
+		return ended(code, ""), nil
+	}
+	return askCode("accept"), nil
+}
+
+// register makes the account. The order is invite, complete, login: the next
+// page is the login, with the address filled in.
+func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
+	user, err := h.app.Invitations.Complete(ctx, c.Caller, codeIn(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	remember(c, user.Email)
+	return c.To("/login?done=registered"), nil
+}
+
+// join takes the session of the invited address as proof, or the password of
+// its account. Somebody else's session proves nothing.
+func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
+	token := codeIn(c.Value("token"))
+	shown, err := h.app.Invitations.Show(ctx, token)
+	if err != nil {
+		return ui.View{}, err
+	}
+	self := c.Caller.Kind == doorward.ByUser && c.Caller.User.Email == shown.Email
+	if !self {
+		if err := required(c, "password"); err != nil {
+			return ui.View{}, err
+		}
+	}
+	if _, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password")); err != nil {
+		return ui.View{}, err
+	}
+	if self {
+		return c.To("/account?done=joined"), nil
+	}
+	remember(c, shown.Email)
+	return c.To("/login?done=joined"), nil
+}

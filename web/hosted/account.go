@@ -1,0 +1,147 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// account is what the page of it shows.
+type account struct {
+	User     doorward.User
+	Shortest int
+	Words    string
+	Sessions []sessionRow
+	Tenants  []tenantRow
+}
+
+type sessionRow struct {
+	doorward.Session
+	Tenant  string
+	Current bool
+}
+
+type tenantRow struct {
+	doorward.User
+	Current, Usable bool
+}
+
+func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	sessions, err := h.app.Sessions.Own(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
+	a := newAccount(c.Caller, memberships, sessions)
+	a.Shortest = h.app.PasswordRules.MinLength
+	return ui.View{Page: "account", Wide: true, Body: a}, nil
+}
+
+func newAccount(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) account {
+	a := account{User: by.User}
+	tenantNames := map[string]string{}
+	var words []string
+	for _, m := range memberships {
+		tenantNames[m.TenantID] = m.TenantName
+		words = append(words, m.Name, m.TenantName)
+		current := m.TenantID == by.User.TenantID
+		if current {
+			a.User = m
+		}
+		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usable([]doorward.User{m})) == 1})
+	}
+	for _, s := range sessions {
+		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.Session.ID}
+		if row.Current {
+			a.Sessions = append([]sessionRow{row}, a.Sessions...)
+			continue
+		}
+		a.Sessions = append(a.Sessions, row)
+	}
+	a.Words = identity(by.User.Email, words...)
+	return a
+}
+
+func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Users.NameOneself(ctx, c.Caller, c.Value("name")); err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/account?done=name"), nil
+}
+
+func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error) {
+	err := h.app.Passwords.Change(ctx, c.Caller, c.Value("currentPassword"), c.Value("password"), c.Value("confirmPassword"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/account?done=password"), nil
+}
+
+// endSession: one that is over already is what was asked for.
+func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id := c.Value("id")
+	err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
+	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
+		return ui.View{}, err
+	}
+	if id == c.Caller.Session.ID {
+		c.ClearSession()
+		return c.To("/login?done=signed-out"), nil
+	}
+	return c.To("/account?done=session"), nil
+}
+
+func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Sessions.EndOthers(ctx, c.Caller); err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/account?done=sessions"), nil
+}
+
+// showLeave asks once more: there is no way back without an invitation.
+func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
+	m, err := h.membership(ctx, c)
+	return ui.View{Page: "leave", Body: m}, err
+}
+
+// membership is the caller's in the tenant of the path.
+func (h *hosted) membership(ctx context.Context, c *ui.Call) (doorward.User, error) {
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	if err != nil {
+		return doorward.User{}, err
+	}
+	for _, m := range memberships {
+		if m.TenantID == c.R.PathValue("tenantId") {
+			return m, nil
+		}
+	}
+	return doorward.User{}, doorward.Fail(doorward.CodeNotFound, "")
+}
+
+func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("tenantId", doorward.PrefixTenant)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if _, err := h.app.Users.Leave(ctx, c.Caller, id); err != nil {
+		return ui.View{}, err
+	}
+	if id == c.Caller.User.TenantID {
+		c.ClearSession()
+		return c.To("/login?done=left"), nil
+	}
+	return c.To("/account?done=left"), nil
+}
+
+// toPassword leads to where the password is changed (W3C, A Well-Known URL for
+// Changing Passwords).
+func (h *hosted) toPassword(_ context.Context, c *ui.Call) (ui.View, error) {
+	if c.Caller.Kind != doorward.ByUser {
+		return c.Redirect(c.SignIn("/account#password")), nil
+	}
+	return c.To("/account#password"), nil
+}

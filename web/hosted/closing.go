@@ -1,0 +1,36 @@
+package hosted
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// closing is a tenant between its closing and its destruction.
+type closing struct {
+	Tenant    doorward.Tenant
+	Until     time.Time
+	Elsewhere bool // the person is in other tenants, too
+}
+
+// showClosing is for the OWNER: nobody else has a session there.
+func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
+	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if t.Status != doorward.TenantClosing {
+		return c.To(home), nil
+	}
+	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
+	return ui.View{Page: "closing", Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usable(memberships)) > 1}}, err
+}
+
+func (h *hosted) restore(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if _, err := h.app.Tenants.Restore(ctx, c.Caller); err != nil {
+		return ui.View{}, err
+	}
+	return c.To("/account?done=restored"), nil
+}

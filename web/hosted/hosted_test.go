@@ -1,0 +1,311 @@
+package hosted_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// browser is a client that keeps cookies and follows no redirect.
+type browser struct {
+	*testing.T
+	*http.Client
+	url string
+}
+
+func open(t *testing.T, s *doorwardtest.Server) browser { return browser{t, s.Client(), s.URL} }
+
+type answer struct {
+	status   int
+	to, body string
+	header   http.Header
+}
+
+func (b browser) get(path string) answer { return b.ask("GET", path, nil) }
+
+// send sends a form, of names and values in turn.
+func (b browser) send(path string, pairs ...string) answer {
+	form := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return b.ask("POST", path, form)
+}
+
+func (b browser) ask(method, path string, form url.Values) answer {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, b.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	res, err := b.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer{status: res.StatusCode, to: res.Header.Get("Location"), body: string(body), header: res.Header}
+}
+
+// is holds the answer to a status, a place and words of its page.
+func (a answer) is(t *testing.T, status int, to string, words ...string) {
+	t.Helper()
+	if a.status != status || a.to != to {
+		t.Errorf("answered %d to %q, want %d to %q", a.status, a.to, status, to)
+	}
+	for _, w := range words {
+		if !strings.Contains(a.body, w) {
+			t.Errorf("no %q on the page:\n%s", w, a.body)
+		}
+	}
+}
+
+const (
+	ann    = "ann@acme.example"
+	secret = doorwardtest.Password
+	fresh  = "three old paper boats"
+	absent = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+)
+
+// private are the pages that need somebody to be signed in.
+var private = []string{"/account", "/account/leave/tnt_x", "/login/tenant", "/closing"}
+
+// acts are the forms on them.
+var acts = map[string]string{
+	"/login/tenant": "/login/tenant", "/account/name": "/account", "/account/password": "/account", "/account/sessions/end": "/account",
+	"/account/sessions/end-others": "/account", "/account/leave/tnt_x": "/account", "/closing/restore": "/closing",
+}
+
+func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {
+	s := doorwardtest.Start(t)
+	b := open(t, s)
+	for _, path := range private {
+		b.get(path).is(t, 303, "/login?return="+url.QueryEscape(path))
+	}
+	for act, page := range acts {
+		b.send(act).is(t, 303, "/login?return="+url.QueryEscape(page))
+	}
+	b.get("/account?a=b").is(t, 303, "/login?return=%2Faccount%3Fa%3Db")
+}
+
+// A database that doesn't answer says nothing about the session: whoever has
+// one is not sent to sign in, and keeps the cookie.
+func TestAFaultIsNoLogout(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	if err := s.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]answer{"login": b.send("/login", "email", ann, "password", secret), "logout": b.send("/logout")}
+	for _, path := range private {
+		answers[path] = b.get(path)
+	}
+	for act := range acts {
+		answers[act] = b.send(act)
+	}
+	for name, a := range answers {
+		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || len(a.header.Values("Set-Cookie")) > 0 {
+			t.Errorf("%s: %d, Retry-After %q, cookies %q", name, a.status, a.header.Get("Retry-After"), a.header.Values("Set-Cookie"))
+		}
+		if !strings.Contains(a.body, "if you were signed in, you still are") || !strings.Contains(a.body, a.header.Get("X-Request-Id")) {
+			t.Errorf("%s says %s", name, a.body)
+		}
+	}
+}
+
+// What an answer tells is the same for every cause, but for what was sent and
+// the id of the request.
+func TestLoginPageTellsNothing(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	var first string
+	for _, email := range []string{ann, "nobody@acme.example", "no address", strings.Repeat("x", 300) + "@acme.example"} {
+		a := open(t, s).send("/login", "email", email, "password", "wrong")
+		a.is(t, 401, "", "Address and password don’t match")
+		said := strings.ReplaceAll(a.body, email, "")
+		if first == "" {
+			first = said
+		}
+		if said != first {
+			t.Errorf("for %.30s the page differs:\n%s\n%s", email, said, first)
+		}
+		if cookies := a.header.Values("Set-Cookie"); len(cookies) > 0 {
+			t.Errorf("%.30s: cookies %q", email, cookies)
+		}
+	}
+}
+
+func TestPasswordsNeverComeBack(t *testing.T) {
+	s := doorwardtest.Start(t)
+	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
+	b := open(t, s)
+	const typed = "sesame-typed-here"
+	for _, a := range []answer{
+		b.send("/login", "email", ann, "password", typed),
+		b.send("/accept/register", "token", code, "password", typed, "confirmPassword", typed+"x"),
+		b.send("/reset/password", "token", absent, "password", typed, "confirmPassword", typed),
+	} {
+		if a.status < 400 || strings.Contains(a.body, typed) {
+			t.Errorf("answered %d with the password: %s", a.status, a.body)
+		}
+	}
+	b.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	if a := b.send("/account/password", "currentPassword", typed, "password", typed, "confirmPassword", "x"); strings.Contains(a.body, typed) {
+		t.Errorf("answered %d with the password", a.status)
+	}
+}
+
+// invite has an owner invite somebody, and returns the code of the mail.
+func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, email string) string {
+	t.Helper()
+	if status, body := owner.Post("/api/v2/auth/invite", map[string]string{"email": email, "role": "USER"}); status != http.StatusCreated {
+		t.Fatalf("inviting %s: %d %s", email, status, body)
+	}
+	return s.Code(email)
+}
+
+func TestAcceptAsSomebodyNew(t *testing.T) {
+	s := doorwardtest.Start(t)
+	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
+	b := open(t, s)
+	b.send("/accept").is(t, 422, "", "Enter the code from the mail.")
+	b.send("/accept", "token", absent).is(t, 404, "", "This code is not known.")
+	b.send("/accept", "token", s.URL+"/accept#token="+code[:20]+"\r\n "+code[20:]).is(t, 200, "", "Join Acme", "ben@acme.example", "Users send messages")
+	b.send("/accept/register", "token", code, "password", "ben@acme.example", "confirmPassword", "x").
+		is(t, 422, "", "contains your address", "not the same as above", `value="`+code+`"`)
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
+	b.get("/login?done=registered").is(t, 200, "", "Your account is ready", `value="ben@acme.example"`)
+	b.send("/accept", "token", code).is(t, 410, "", "accepted before")
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 410, "", "accepted before")
+	b.send("/login", "email", "ben@acme.example", "password", fresh).is(t, 303, "/account")
+}
+
+func TestAcceptWithAnAccount(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
+	globex.Join("ben@globex.example", "USER")
+	code := invite(t, s, acme.Join(ann, "OWNER"), "ben@globex.example")
+
+	other := open(t, s) // signed in as somebody else: that proves nothing
+	other.send("/login", "email", ann, "password", secret)
+	other.send("/accept", "token", code).is(t, 200, "", "You are signed in as", ann, "Enter its password")
+	other.send("/accept/join", "token", code).is(t, 422, "", "Enter a password.")
+	other.send("/accept/join", "token", code, "password", "wrong").is(t, 401, "", "not the password of the invited account")
+	other.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 409, "", "There is an account")
+
+	self := open(t, s)
+	self.send("/login", "email", "ben@globex.example", "password", secret)
+	self.send("/accept/join", "token", code).is(t, 303, "/account?done=joined")
+	self.get("/account").is(t, 200, "", "Acme", "Globex")
+
+	again := open(t, s)
+	again.send("/login", "email", "ben@globex.example", "password", secret, "return", "/docs").is(t, 303, "/login/tenant?return=%2Fdocs")
+	again.send("/login/tenant", "tenantId", acme.ID, "return", "/docs").is(t, 303, "/docs")
+	again.get("/account").is(t, 200, "", "How people in <strong><bdi>Acme</bdi></strong> see you.")
+	again.send("/login/tenant", "tenantId", "tnt_absent").is(t, 404, "")
+}
+
+func TestReset(t *testing.T) {
+	s := doorwardtest.Start(t)
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	b.send("/forgot", "email", "nonsense").is(t, 422, "", "This is not an e-mail address.")
+	b.send("/forgot", "email", "nobody@acme.example").is(t, 303, "/forgot/sent")
+	b.send("/forgot", "email", ann).is(t, 303, "/forgot/sent")
+	code := s.Code(ann)
+	b.send("/reset", "token", code).is(t, 200, "", ann, "Set a new password")
+	b.send("/reset/password", "token", code, "password", "short", "confirmPassword", "short").is(t, 422, "", "at least 12 characters")
+	b.send("/reset/password", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=reset")
+	b.send("/reset", "token", code).is(t, 410, "", "used before")
+	b.send("/login", "email", ann, "password", fresh).is(t, 303, "/account")
+	b.send("/forgot", "email", ann)
+	code = s.Code(ann)
+	s.Advance(31 * time.Minute)
+	b.send("/reset", "token", code).is(t, 410, "", "has expired")
+}
+
+func TestAccount(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join("ben@acme.example", "VIEWER")
+	b, elsewhere := open(t, s), open(t, s)
+	for _, one := range []browser{b, elsewhere} {
+		one.send("/login", "email", "ben@acme.example", "password", secret).is(t, 303, "/account")
+	}
+	b.send("/account/name", "name", "Ben <b>").is(t, 303, "/account?done=name")
+	b.get("/account?done=name").is(t, 200, "", "Your name is saved.", "Ben &lt;b&gt;")
+	b.send("/account/name", "name", strings.Repeat("x", 101)).is(t, 422, "", "100 characters at most")
+	b.send("/account/name", "name", "\u202eneB").is(t, 422, "", "control characters")
+	b.send("/account/password", "currentPassword", "wrong", "password", fresh, "confirmPassword", fresh).is(t, 422, "", "not the password you have now")
+	b.send("/account/password", "currentPassword", secret, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account?done=password")
+	elsewhere.get("/account").is(t, 303, "/login?return=%2Faccount")
+	b.send("/account/sessions/end", "id", "ses_absent").is(t, 303, "/account?done=session")
+	b.send("/account/sessions/end-others").is(t, 303, "/account?done=sessions")
+	b.get("/.well-known/change-password").is(t, 303, "/account#password")
+	b.get("/account/leave/"+acme.ID).is(t, 200, "", "Leave Acme?")
+	b.get("/account/leave/tnt_absent").is(t, 404, "")
+	b.send("/account/leave/"+acme.ID).is(t, 303, "/login?done=left")
+	b.send("/login", "email", "ben@acme.example", "password", fresh).is(t, 401, "")
+	b.get("/.well-known/change-password").is(t, 303, "/login?return=%2Faccount%23password")
+
+	owner := open(t, s)
+	owner.send("/login", "email", acme.Owner.Email, "password", secret)
+	owner.send("/account/leave/"+acme.ID).is(t, 409, "", "at least one owner")
+	owner.send("/logout").is(t, 303, "/login?done=signed-out")
+	owner.send("/logout").is(t, 303, "/login?done=signed-out")
+	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
+}
+
+// Everybody else is out; the OWNER sees one page, wherever the way leads.
+func TestClosing(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "OWNER")
+	acme.Join("ben@acme.example", "ADMIN")
+	owner := open(t, s)
+	owner.send("/login", "email", ann, "password", secret)
+	owner.get("/closing").is(t, 303, "/account")
+	closeTenant(t, owner, "Acme")
+	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
+	open(t, s).send("/login", "email", "ben@acme.example", "password", secret).is(t, 403, "", "is being closed")
+	owner.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	for _, path := range []string{"/account", "/login"} {
+		owner.get(path).is(t, 303, "/closing")
+	}
+	owner.get("/closing").is(t, 200, "", "Acme is being closed", "Restore it", "Sign out")
+	owner.send("/closing/restore").is(t, 303, "/account?done=restored")
+	owner.get("/account").is(t, 200, "")
+	owner.send("/closing/restore").is(t, 303, "/account") // a second click
+}
+
+// closeTenant does what the console will.
+func closeTenant(t *testing.T, b browser, name string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "DELETE", b.url+"/api/v2/tenant", strings.NewReader(`{"confirm":"`+name+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := b.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusAccepted {
+		t.Fatalf("closing: %d", res.StatusCode)
+	}
+}

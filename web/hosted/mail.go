@@ -1,0 +1,125 @@
+package hosted
+
+import (
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
+	if email, ok := remembered(c); ok {
+		c.Suggest("email", email)
+	}
+	return ui.View{Page: "forgot"}, nil
+}
+
+// forgot tells nothing: the next page is the same for every address.
+func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email")); err != nil {
+		return ui.View{}, err
+	}
+	remember(c, c.Value("email"))
+	return c.To("/forgot/sent"), nil
+}
+
+func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
+	return ui.View{Page: "sent"}, nil
+}
+
+// asking asks for the code of a mail. The script of the page takes it from the
+// fragment of the link, which no browser sends and no server logs; without the
+// script people paste it.
+type asking struct {
+	Action string // path of the form
+	Words  string // beginning of the keys of the messages
+}
+
+func askCode(name string) ui.View {
+	return ui.View{Page: "code", Title: name + ".title", Scripts: []string{"code.js"}, Body: asking{"/" + name, name}}
+}
+
+func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
+	return askCode("reset"), nil
+}
+
+// codeIn finds the token in what people paste: the code, broken over lines
+// perhaps, or the whole link.
+func codeIn(text string) string {
+	text = strings.Join(strings.Fields(text), "")
+	if _, after, found := strings.Cut(text, "token="); found {
+		return after
+	}
+	return text
+}
+
+// resetting asks for a new password.
+type resetting struct {
+	Token, Email string
+	Shortest     int
+	Words        string
+}
+
+// openReset shows the form for the new password, or why there is none.
+func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if err := required(c, "token"); err != nil {
+		return askCode("reset"), err
+	}
+	token := codeIn(c.Value("token"))
+	email, words, err := h.app.Passwords.Show(ctx, token)
+	if err != nil {
+		return h.refusedOr(c, err, h.refusedReset)
+	}
+	return ui.View{Page: "reset", Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
+}
+
+// refusedOr: a page that is shown again because something was refused must not
+// fail for the very same reason.
+func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
+	if !c.Again() || front.AsError(err).Kind() == doorward.KindUnavailable {
+		return ui.View{}, err
+	}
+	return page(c.R.Context(), c)
+}
+
+// identity are the words that a password may not contain, for the script that
+// says so while people type.
+func identity(email string, words ...string) string {
+	local, _, _ := strings.Cut(email, "@")
+	return strings.Join(append(words, email, local), "\n")
+}
+
+// over is a page without a way on but one: the link is of no use any more.
+type over struct {
+	Words string // beginning of the keys of the messages
+	Next  string // path of the button; empty for none
+}
+
+func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
+	switch code := c.Refused(); code {
+	case doorward.CodeResetExpired, doorward.CodeResetUsed:
+		return ended(code, "/forgot"), nil
+	}
+	return askCode("reset"), nil
+}
+
+func ended(code doorward.Code, next string) ui.View {
+	key := "over." + string(code)
+	return ui.View{Page: "over", Title: key + ".title", Body: over{key, next}}
+}
+
+func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
+	token := codeIn(c.Value("token"))
+	email, _, err := h.app.Passwords.Show(ctx, token)
+	if err != nil {
+		return ui.View{}, err
+	}
+	if err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword")); err != nil {
+		return ui.View{}, err
+	}
+	remember(c, email)
+	c.ClearSession() // the reset has ended it
+	return c.To("/login?done=reset"), nil
+}

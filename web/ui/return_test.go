@@ -1,0 +1,35 @@
+package ui
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// Wherever an address that passes is resolved, it is below the base.
+func FuzzReturnsStayBelowTheBaseURL(f *testing.F) {
+	for _, address := range []string{
+		"/platform/account", "//evil.example", `/\evil.example`, "https://auth.example/platform/x", "/platform/../x", "/platform/%2e%2e/x",
+		"https://auth.example@evil.example/", "/platform/.", "/platform/a?b#c", "javascript:alert(1)", "/platform/\t/evil.example",
+	} {
+		f.Add(address)
+	}
+	const origin, base = "https://auth.example", "/platform"
+	at, err := url.Parse(origin + base + "/login")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		path, ok := ownPath(origin, base, address)
+		if !ok {
+			return
+		}
+		led, err := at.Parse(path)
+		if err != nil || led.Scheme+"://"+led.Host != origin || !strings.HasPrefix(led.Path, base+"/") || led.User != nil {
+			t.Errorf("%q leads to %v, %v", address, led, err)
+		}
+		if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\t\r\n ") {
+			t.Errorf("%q passes as %q, which a browser may read otherwise", address, path)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -298,4 +299,34 @@ func TestHostileNames(t *testing.T) {
 		lacks(t, owner.get(page, http.StatusOK), "<script>alert", "<b a=", "ZgotmplZ")
 	}
 	owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK, "The settings are saved.")
+}
+
+// Where else somebody signs in is not the tenant's business, nor is it ended.
+func TestSessionsOfOneTenant(t *testing.T) {
+	h := build(t)
+	ann := h.people["OWNER"] // of Acme, where her session stays
+	made, err := h.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Third", ann.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body := ann.Post("/api/v2/auth/accept-invitation", map[string]any{"token": made.Token.Reveal()}); status != http.StatusOK {
+		t.Fatal(status, string(body))
+	}
+	acme := ann.Token()
+	ann.Login()
+	third := open(t, h.Server, ann)
+	res, _ := third.ask("POST", "/login/tenant", url.Values{"tenantId": {made.Tenant.ID}})
+	for _, c := range res.Cookies() {
+		third.token = c.Value
+	}
+	path := "/console/people/" + ann.ID
+	page := third.get(path, http.StatusOK, "<bdi>Third</bdi>", "this one")
+	if n := strings.Count(page, "<li><div><strong>"); n != 1 {
+		t.Errorf("%d sessions are shown, want the one in this tenant", n)
+	}
+	third.get(path+"/sign-out", http.StatusOK, "1 session ends at once.")
+	if res, _ := third.ask("POST", path+"/sign-out", url.Values{}); !strings.Contains(res.Header.Get("Location"), "sessions=1") {
+		t.Errorf("signing out leads to %q", res.Header.Get("Location"))
+	}
+	(&browser{t, h.Server, acme}).get("/console", http.StatusOK, "<bdi>Acme</bdi>")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/app/login"
@@ -55,6 +56,8 @@ type App struct {
 	Keys        *key.Keys
 	Mail        *mail.Mail
 	Audit       *audit.Trail
+	// Whole is what happens to the installation at once.
+	Whole *installation.Installation
 	Watch       *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
@@ -84,6 +87,7 @@ func New(db *store.DB, s Settings) *App {
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
 		Audit:       audit.New(db),
+		Whole:       installation.New(door),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}

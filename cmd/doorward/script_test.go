@@ -35,6 +35,7 @@ import (
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
 //	outdate                        gives the database a schema from the future
 //	tamper SQL...                  runs statements on the database
+//	private FILE                   fails unless the owner alone can read it
 //	capture NAME REGEXP            sets a variable to the first group in stdout
 //
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
@@ -67,7 +68,7 @@ func play(t *testing.T, p testscript.Params, database string) {
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "capture": capture,
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "private": private, "capture": capture,
 	}
 	testscript.Run(t, p)
 }
@@ -211,4 +212,12 @@ func outdate(ts *testscript.TestScript, _ bool, _ []string) {
 	defer db.Close()
 	_, err = db.Exec(`UPDATE goose_db_version SET version_id = 9999 WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
 	ts.Check(err)
+}
+
+func private(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if mode := info.Mode(); mode.Perm() != 0o600 || !mode.IsRegular() {
+		ts.Fatalf("%s has the mode %v", args[0], mode)
+	}
 }

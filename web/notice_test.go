@@ -255,7 +255,7 @@ func TestLanguageOfMails(t *testing.T) {
 		id := d.complete(t, d.code(t, email), password).ok(http.StatusOK).text("user.id")
 		news := d.news(t, email)
 		d.token(t, email, agent(firefox))
-		own := d.token(t, email, agent(firefox))
+		own := d.token(t, email, agent(safari))
 		isOne(t, news(), "Neue Anmeldung an Ihrem Konto", "jemand, vermutlich Sie, hat sich an Ihrem Konto ann@acme.example")
 		d.send(t, changePath, m{"currentPassword": password, "password": "drei alte Boote", "confirmPassword": "drei alte Boote"}, as(own)).ok(http.StatusNoContent)
 		isOne(t, news(), "Ihr Passwort wurde geändert")
@@ -290,7 +290,7 @@ func TestTheEndOfNotices(t *testing.T) {
 		if got := d.mails(t, doorward.DeliverySent) + d.mails(t, doorward.DeliveryFailed); got != sent {
 			t.Errorf("%d mails are finished, want the %d of before", got, sent)
 		}
-		d.token(t, ann.Email)
+		d.token(t, ann.Email, agent(firefox))
 		isOne(t, news(), signInNews)
 		for _, left := range []int{sent + 1, sent} {
 			d.Advance(24*time.Hour - time.Minute)

@@ -12,14 +12,14 @@ import (
 
 type eventView struct {
 	ID        string           `json:"id" example:"evt_3mq7m5x3yh4n6rj7wd2c5tpae7"`
-	At        time.Time        `json:"at"`
+	At        time.Time        `json:"at" example:"2026-03-02T09:30:00Z"`
 	Action    doorward.Action  `json:"action" example:"user.role"`
 	Outcome   doorward.Outcome `json:"outcome" enum:"done,refused"`
 	Actor     actorView        `json:"actor"`
 	Target    targetView       `json:"target"`
 	TenantID  string           `json:"tenantId"`
 	IP        string           `json:"ip" doc:"Address of the client; empty for acts at the command line and of Doorward itself"`
-	RequestID string           `json:"requestId" doc:"X-Request-Id of the answer; empty likewise"`
+	RequestID string           `json:"requestId" example:"req_5rfqyu3l7xwxu5cqyul2mxkkrl" doc:"X-Request-Id of the answer; empty likewise"`
 	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; of a refusal its reason, a problem's code"`
 }
 
@@ -31,7 +31,7 @@ type actorView struct {
 
 type targetView struct {
 	Type string `json:"type" example:"user"`
-	ID   string `json:"id"`
+	ID   string `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 }
 
 type changeView struct {

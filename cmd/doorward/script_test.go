@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,7 +58,14 @@ func TestSessionsOnPostgres(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, p testscript.Params, database string) {
+// TestSessionsBetweenDatabases: in testdata/both $DATABASE is SQLite and $OTHER
+// PostgreSQL.
+func TestSessionsBetweenDatabases(t *testing.T) {
+	play(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
+}
+
+// play has the variables given set, name and value in turn.
+func play(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
 		addr := freeAddress()
@@ -65,6 +73,9 @@ func play(t *testing.T, p testscript.Params, database string) {
 		env.Setenv("URL", "http://"+addr)
 		env.Setenv("ADMIN", freeAddress())
 		env.Setenv("DATABASE", database)
+		for pair := range slices.Chunk(variables, 2) {
+			env.Setenv(pair[0], pair[1])
+		}
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){

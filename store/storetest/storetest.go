@@ -74,6 +74,9 @@ var cases = []struct {
 	{"mails", mails},
 	{"tries of a mail", triesOfAMail},
 	{"events", events},
+	{"what was set back", setBack},
+	{"leaps of the changes", leaps},
+	{"deeds", deeds},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

@@ -58,7 +58,7 @@ type App struct {
 	Audit       *audit.Trail
 	// Whole is what happens to the installation at once.
 	Whole *installation.Installation
-	Watch       *store.Watch
+	Watch *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
 
@@ -99,6 +99,9 @@ func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
 
 // Now is the instant by the clock that everything goes by.
 func (a *App) Now() time.Time { return a.db.Now() }
+
+// Vitals is what the database knows of how all nodes are.
+func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Read().Vitals(ctx) }
 
 // Hashing is the state of the pool that hashes passwords.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }

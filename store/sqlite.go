@@ -42,11 +42,17 @@ func openSQLite(path string) (*DB, error) {
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
 		write: write, read: read,
+		pools: func() []Pool { return []Pool{sqlitePool("write", write), sqlitePool("read", read)} },
 		close: func() error {
 			bringBroom(read, write)
 			return errors.Join(read.Close(), write.Close())
 		},
 	}, nil
+}
+
+func sqlitePool(name string, db *sql.DB) Pool {
+	s := db.Stats()
+	return Pool{Name: name, Max: s.MaxOpenConnections, Busy: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration}
 }
 
 // bringBroom opens the writer where there were only readers: of a database in

@@ -38,6 +38,7 @@ type DB struct {
 	now    doorward.Clock
 	wake   chan struct{}
 	close  func() error
+	pools  func() []Pool
 }
 
 // engine is what differs between the two databases.

@@ -73,3 +73,23 @@ func deeds(w *world) {
 	same(w, w.clock.read())(w.Read().NewestEvent(ctx))
 	same(w, map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})(w.Read().CountDeeds(ctx, since))
 }
+
+// vitals: of mails those that wait count, and the one that has waited longest.
+func vitals(w *world) {
+	ctx := w.Context()
+	none := time.Unix(0, 0).UTC()
+	before, err := w.Read().Vitals(ctx)
+	ok(w, err)
+	same(w, store.Vitals{Position: before.Position, OldestMail: none})(before, nil)
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
+	w.clock.move(time.Minute)
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", ""))
+		tx.AskFlush([]byte{1})
+	})
+	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon})(w.Read().Vitals(ctx))
+	due, err := w.Read().DueMails(ctx, w.clock.read(), 1)
+	ok(w, err)
+	w.write(func(tx *store.Tx) { ok(w, tx.MailSent(ctx, due[0].ID)) })
+	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute)})(w.Read().Vitals(ctx))
+}

@@ -77,6 +77,7 @@ var cases = []struct {
 	{"what was set back", setBack},
 	{"leaps of the changes", leaps},
 	{"deeds", deeds},
+	{"vitals", vitals},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

@@ -74,7 +74,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_changes_behind", Help: "Changes in the database that this node has not applied to its memory.", Value: float64(max(0, v.Position-n.App.Watch.Reached()))},
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
-		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest of them has waited.", Value: oldest},
+		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
 	}
 }
 
@@ -86,8 +86,8 @@ func measurePools(pools []store.Pool) (all []telemetry.Sample) {
 			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("busy"), Value: float64(p.Busy)},
 			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("idle"), Value: float64(p.Idle)},
 			telemetry.Sample{Name: "doorward_database_connections_max", Help: "Most connections of a pool.", Labels: pool, Value: float64(p.Max)},
-			telemetry.Sample{Name: "doorward_database_waits_total", Help: "Callers that found no connection free.", Labels: pool, Value: float64(p.Waits), Total: true},
-			telemetry.Sample{Name: "doorward_database_wait_seconds_total", Help: "How long they waited, together.", Labels: pool, Value: p.Waited.Seconds(), Total: true},
+			telemetry.Sample{Name: "doorward_database_waits_total", Help: "Callers that had to wait for a connection.", Labels: pool, Value: float64(p.Waits), Total: true},
+			telemetry.Sample{Name: "doorward_database_wait_seconds_total", Help: "Time that callers waited for a connection, all of them together.", Labels: pool, Value: p.Waited.Seconds(), Total: true},
 		)
 	}
 	return all

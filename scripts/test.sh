@@ -16,6 +16,7 @@ needs=(
 	"haproxy:haproxy /usr/sbin/haproxy"
 	"libc6-dev:/usr/include/stdio.h"
 	"nginx:nginx /usr/sbin/nginx"
+	"prometheus:promtool"
 	"spin:spin"
 )
 

@@ -36,7 +36,7 @@ programs; docs/operations.md says how.`,
 				return err
 			}
 			if _, err := os.Stat(args[0]); err == nil && !force {
-				return fmt.Errorf("%s is there already.\n  Name another file, or replace it with --force.", args[0])
+				return notDone("%s is there already.\n  Name another file, or replace it with --force.", args[0])
 			}
 			db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
 			if err != nil {
@@ -135,9 +135,9 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, keep whole.Keep) error {
 func notRestored(err error) error {
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		return errors.New("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
+		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
 	case errors.Is(err, node.ErrOverwrites):
-		return fmt.Errorf("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
+		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
 	}
 	return ownTools(err, "pg_restore, and then \"doorward restore --finish\"")
 }

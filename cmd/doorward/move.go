@@ -62,9 +62,9 @@ func tellProgress(to io.Writer) func(string, int64) {
 func notMoved(err error) error {
 	switch {
 	case errors.Is(err, node.ErrAlive):
-		return errors.New("a server runs on the database of --from. Stop it, then try again. Nothing is moved.")
+		return notDone("a server runs on the database of --from. Stop it, then try again. Nothing is moved.")
 	case errors.Is(err, store.ErrNotEmpty):
-		return fmt.Errorf("--to: %s.\n  Name a new one; nothing is moved.", plain(err))
+		return notDone("--to: %s.\n  Name a new one; nothing is moved.", plain(err))
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func tellMoved(out io.Writer, moved []store.Moved, tampered int) error {
 		return err
 	}
 	if tampered > 0 {
-		return errors.New("everything is moved as it was, but the audit trail was tampered with. \"doorward audit verify\" shows where.")
+		return notDone("everything is moved as it was, but the audit trail was tampered with. \"doorward audit verify\" shows where.")
 	}
 	fmt.Fprintln(out, "Moved. Every table has arrived as it was, and the audit trail is sound.")
 	return nil

@@ -31,20 +31,12 @@ type Restored struct {
 // brought up to date, and ends what must not live again (see
 // installation.Restored). All is prepared beside the database and then put in
 // its place at once. What was there is kept in a file beside it; without force
-// it is ErrOverwrites. Errors: store.ErrOwnTools, ErrInUse, ErrNoBackup,
-// ErrSchema.
+// it is ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
+// ErrNoBackup, ErrSchema.
 func Restore(ctx context.Context, cfg Config, backup string, keep installation.Keep, force bool) (r Restored, err error) {
-	path, err := store.SQLitePath(cfg.Database)
+	path, exists, err := restorable(ctx, cfg, backup, force)
 	if err != nil {
 		return r, err
-	}
-	if err := store.CheckBackup(ctx, backup); err != nil {
-		return r, err
-	}
-	_, err = os.Stat(path)
-	exists := err == nil
-	if exists && !force {
-		return r, fmt.Errorf("%w: %s", ErrOverwrites, path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
@@ -67,6 +59,23 @@ func Restore(ctx context.Context, cfg Config, backup string, keep installation.K
 		r.Aside = path + ".before-" + time.Now().UTC().Format("20060102T150405Z")
 	}
 	return r, store.Replace(ctx, path, prepared, r.Aside)
+}
+
+// restorable returns where the database of cfg is and whether there is one, if a
+// backup may take its place.
+func restorable(ctx context.Context, cfg Config, backup string, force bool) (path string, exists bool, err error) {
+	if path, err = store.SQLitePath(cfg.Database); err != nil {
+		return path, false, err
+	}
+	_, err = os.Stat(path)
+	exists = err == nil
+	switch {
+	case store.SameFile(path, backup):
+		return path, exists, store.ErrItself
+	case exists && !force:
+		return path, exists, fmt.Errorf("%w: %s", ErrOverwrites, path)
+	}
+	return path, exists, store.CheckBackup(ctx, backup)
 }
 
 // prepare returns when the last event in the backup happened.

@@ -20,6 +20,8 @@ var (
 	ErrOwnTools = errors.New("store: PostgreSQL is backed up and restored by its own programs")
 	// ErrInUse says that another process has the database open.
 	ErrInUse = errors.New("store: the database is in use")
+	// ErrItself says that a database would be copied onto itself.
+	ErrItself = errors.New("store: that is the database itself")
 	// ErrNoBackup says that a file is no sound copy of a Doorward database.
 	ErrNoBackup = errors.New("store: no sound backup")
 )
@@ -36,10 +38,14 @@ func SQLitePath(dsn string) (string, error) {
 // Backup writes a copy of a SQLite database to a file, which it replaces as a
 // whole or not at all. The copy is the database of one instant, complete in the
 // one file, readable by its owner alone, and has been looked through; writers
-// aren't held up meanwhile. Other engines: ErrOwnTools.
+// aren't held up meanwhile. Errors: ErrItself, ErrNoBackup for a database that is
+// damaged, and ErrOwnTools on other engines.
 func (db *DB) Backup(ctx context.Context, to string) error {
 	if db.engine.path == "" {
 		return ErrOwnTools
+	}
+	if SameFile(db.engine.path, to) {
+		return ErrItself
 	}
 	part, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.part") // of mode 0600
 	if err != nil {
@@ -51,12 +57,22 @@ func (db *DB) Backup(ctx context.Context, to string) error {
 		return fmt.Errorf("store: backup: %w", err)
 	}
 	if err := CheckBackup(ctx, part.Name()); err != nil {
-		return err
+		return fmt.Errorf("store: the copy is not kept: %w", err)
 	}
 	if err := part.Sync(); err != nil { // SQLite leaves this to whoever asks for the copy
 		return err
 	}
 	return publish(part.Name(), to)
+}
+
+// SameFile reports whether two paths lead to one file.
+func SameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // vacuumInto copies by VACUUM INTO: one read transaction, so that it sees one
@@ -90,6 +106,9 @@ func publish(from, to string) error {
 func CheckBackup(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err != nil {
 		return err
+	}
+	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
+		return fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pressly/goose/v3"
 )
 
 // writers is how many people go through all that people do while the database is
@@ -109,4 +114,40 @@ func TestRestoreKilled(t *testing.T) {
 		t.Error("the OWNER can't log in")
 	}
 	v.end()
+}
+
+// TestRestoreOfAnOlderBackup: it is brought up to date on the way, and the file
+// stays what it was.
+func TestRestoreOfAnOlderBackup(t *testing.T) {
+	v := &victim{T: t, program: build(t), dsn: "sqlite:new.db", dir: t.TempDir()}
+	old, err := openSQL("sqlite:old.db", v.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("../../store/schema"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schema.UpTo(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(`INSERT INTO tenants (id, name, status, created_at) VALUES ('tnt_old', 'Acme', 'active', 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(v.dir, "old.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.runs("restore", "old.db")
+	v.runs("doctor")
+	v.runs("audit", "verify")
+	if n := v.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
+		t.Errorf("%d tenants of the backup are there", n)
+	}
+	if after, err := os.ReadFile(filepath.Join(v.dir, "old.db")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the backup was written to: %v", err)
+	}
 }

@@ -56,6 +56,9 @@ const (
 	TenantExport     Action = "tenant.export"
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
+
+	InstallationRestore Action = "installation.restore" // its database was set back to a backup
+	InstallationMove    Action = "installation.move"    // its database is another one now
 )
 
 // Authority says what makes an action allowed.
@@ -129,6 +132,8 @@ var verbs = []Verb{
 	{Action: TenantExport, By: ByOperator},
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
+	{Action: InstallationRestore, By: ByOperator},
+	{Action: InstallationMove, By: ByOperator},
 }
 
 func grants(a Action, to ...Role) Verb {

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/app/login"
@@ -57,7 +58,9 @@ type App struct {
 	Mail        *mail.Mail
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
-	Watch       *store.Watch
+	// Whole is what happens to the installation at once.
+	Whole *installation.Installation
+	Watch *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
 
@@ -87,6 +90,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
 		Audit:       audit.New(db),
 		Overviews:   overview.New(door, db),
+		Whole:       installation.New(door),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}
@@ -98,6 +102,9 @@ func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
 
 // Now is the instant by the clock that everything goes by.
 func (a *App) Now() time.Time { return a.db.Now() }
+
+// Vitals is what the database knows of how all nodes are.
+func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Read().Vitals(ctx) }
 
 // Hashing is the state of the pool that hashes passwords.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }

@@ -148,29 +148,6 @@ func (n *Node) settings() app.Settings {
 	}
 }
 
-// measure adds what the node knows of itself to its metrics.
-func (n *Node) measure() {
-	m := n.site.Metrics
-	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
-	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
-		func() float64 { return n.App.Watch.Age().Seconds() })
-	m.Gauge("doorward_password_hashes_running", "Password hashes being made now.", func() float64 { return float64(n.App.Hashing().Busy) })
-	m.Gauge("doorward_password_hashes_queued", "Callers waiting for a password hash.", func() float64 { return float64(n.App.Hashing().Queued) })
-	m.Counter("doorward_password_hashes_total", "Password hashes begun.", func() float64 { return float64(n.App.Hashing().Hashes) })
-	m.Counter("doorward_password_hashes_refused_total", "Callers turned away because too many hashes were waiting.",
-		func() float64 { return float64(n.App.Hashing().Refused) })
-	if n.cfg.TLS != nil {
-		m.Gauge("doorward_tls_certificate_expiry_seconds", "When the TLS certificate ends, in Unix time; 0 while there is none.", n.certificateEnd)
-	}
-}
-
-func (n *Node) certificateEnd() float64 {
-	if end := n.cfg.TLS.Expires(); !end.IsZero() {
-		return float64(end.Unix())
-	}
-	return 0
-}
-
 // Close gives the database back. After Run it has been done.
 func (n *Node) Close() error { return n.DB.Close() }
 

@@ -18,6 +18,7 @@ needs=(
 	"nginx:nginx /usr/sbin/nginx"
 	"nodejs:node"
 	"npm:npm"
+	"prometheus:promtool"
 	"spin:spin"
 )
 

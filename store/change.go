@@ -15,6 +15,7 @@ const (
 	ChangeSession ChangeKind = "session" // Subject is the token hash in hex: the session has ended
 	ChangeUser    ChangeKind = "user"    // Subject is the user: sessions or memberships are other ones now
 	ChangeTenant  ChangeKind = "tenant"  // Subject is the tenant: its status is another one now
+	ChangeAll     ChangeKind = "all"     // there is no Subject: nothing that was read before is good
 	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: who has seen it used is to say so
 )
 

@@ -38,6 +38,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},
 		write: db, read: db,
+		pools: func() []Pool { return []Pool{postgresPool(pool.Stat())} },
 		close: func() error { err := db.Close(); closePool(pool); return err },
 	}, nil
 }
@@ -63,6 +64,15 @@ func tunePostgres(cfg *pgxpool.Config) {
 	// the pool waits for each question that is still open: for a minute when
 	// this is not set.
 	cfg.PingTimeout = 500 * time.Millisecond
+}
+
+// postgresPool counts as a wait whatever found no connection idle: it had to make
+// one, or to wait until one was given back.
+func postgresPool(s *pgxpool.Stat) Pool {
+	return Pool{
+		Name: "shared", Max: int(s.MaxConns()), Busy: int(s.AcquiredConns()), Idle: int(s.IdleConns()),
+		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	}
 }
 
 // closePool doesn't wait long for servers that say nothing: pgx lets each broken

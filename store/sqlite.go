@@ -36,17 +36,23 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, exclusive: exclusiveSQLite(path),
+			name: "sqlite", path: path, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, exclusive: exclusiveSQLite(path),
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
 			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
 		write: write, read: read,
+		pools: func() []Pool { return []Pool{sqlitePool("write", write), sqlitePool("read", read)} },
 		close: func() error {
 			bringBroom(read, write)
 			return errors.Join(read.Close(), write.Close())
 		},
 	}, nil
+}
+
+func sqlitePool(name string, db *sql.DB) Pool {
+	s := db.Stats()
+	return Pool{Name: name, Max: s.MaxOpenConnections, Busy: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration}
 }
 
 // bringBroom opens the writer where there were only readers: of a database in

@@ -38,6 +38,7 @@ type DB struct {
 	now    doorward.Clock
 	wake   chan struct{}
 	close  func() error
+	pools  func() []Pool
 }
 
 // engine is what differs between the two databases.
@@ -48,6 +49,7 @@ type engine struct {
 	locked    func(error) bool // another process is writing
 	// exclusive runs do while no other process has its do run.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
+	path      string // of a SQLite file; else empty
 	versioned string // query: whether there is a table of migrations, 1 or 0
 	clock     string // query for the engine's own clock, in microseconds
 	// snapshot is how a transaction begins whose queries all see one state, and

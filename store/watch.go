@@ -35,6 +35,7 @@ type Watch struct {
 	wake  chan struct{}
 
 	freshUntil atomic.Int64 // since epoch, nanoseconds
+	reached    atomic.Int64 // the number of position, for metrics
 
 	mu       sync.Mutex // one poll at a time
 	running  bool
@@ -74,6 +75,10 @@ func (w *Watch) Fresh() bool { return int64(time.Since(w.epoch)) < w.freshUntil.
 func (w *Watch) Age() time.Duration {
 	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease - w.lease/rates
 }
+
+// Reached is the number of the last change that this process has applied, for
+// metrics.
+func (w *Watch) Reached() int64 { return w.reached.Load() }
 
 // Run follows changes until ctx ends, then gives the lease back. It is called
 // once.
@@ -209,6 +214,7 @@ func (w *Watch) enter(ctx context.Context, now time.Time) error {
 func (w *Watch) startAt(position int64) {
 	w.reset()
 	w.position = logged{Change: Change{Seq: position}}
+	w.reached.Store(position)
 }
 
 // acknowledge tells revokers how far this node has come. It comes after the
@@ -248,6 +254,7 @@ func (w *Watch) catchUp(ctx context.Context) error {
 		}
 		if len(h.rows) > 0 {
 			w.position = h.rows[len(h.rows)-1]
+			w.reached.Store(w.position.Seq)
 		}
 		if len(h.rows) < batchOfChanges {
 			return nil

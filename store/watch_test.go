@@ -355,6 +355,11 @@ func TestGaps(t *testing.T) {
 			back(t, db)
 			change(t, db, "missed", "missed too", "missed as well")
 		},
+		"another state with the same number, and a leap": func(t *testing.T, db *store.DB) {
+			run(t, writer(db), `DELETE FROM changes`)
+			_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.Leap(t.Context()) })
+			ok(t, err)
+		},
 	}
 	for what, cause := range cases {
 		t.Run(what, func(t *testing.T) {

@@ -41,6 +41,22 @@ type Fault struct {
 // first.
 func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read().ChainIDs(ctx) }
 
+// VerifyAll counts what is wrong with all chains. Errors: unavailable.
+func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
+	chains, err := t.Chains(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range chains {
+		_, found, err := t.Verify(ctx, id)
+		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // destroyed meanwhile
+			return faults, err
+		}
+		faults += len(found)
+	}
+	return faults, nil
+}
+
 // Verify walks the chain of a tenant, or of the installation when the id is
 // empty, and returns where it ends and what is wrong with it. It stops at the
 // 32nd fault. Events that are written meanwhile belong to the chain. Errors:

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -41,11 +42,21 @@ type Mail struct {
 	transport smtp.Transport
 	baseURL   string
 	log       *slog.Logger
+	counts    counts
+}
+
+// counts are of tries since the start, for metrics.
+type counts struct{ sent, retried, failed atomic.Uint64 }
+
+// Counts returns how many mails this process has handed over, has put off after a
+// failed try, and has given up, since its start.
+func (m *Mail) Counts() (sent, retried, failed uint64) {
+	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
 
 // New returns a worker that sends by transport and puts links below baseURL.
 func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, log *slog.Logger) *Mail {
-	return &Mail{door, db, transport, baseURL, log}
+	return &Mail{door: door, db: db, transport: transport, baseURL: baseURL, log: log}
 }
 
 const (
@@ -141,14 +152,31 @@ func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
+	m.count(row, err)
 	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+}
+
+func (m *Mail) count(row store.Mail, sendErr error) {
+	switch {
+	case sendErr == nil:
+		m.counts.sent.Add(1)
+	case hopeless(row, sendErr):
+		m.counts.failed.Add(1)
+	default:
+		m.counts.retried.Add(1)
+	}
+}
+
+// hopeless reports whether a failed try is the last one.
+func hopeless(row store.Mail, sendErr error) bool {
+	return smtp.Permanent(sendErr) || row.Tries >= len(pauses)
 }
 
 func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr error) error {
 	switch {
 	case sendErr == nil:
 		return tx.MailSent(ctx, row.ID)
-	case smtp.Permanent(sendErr), row.Tries >= len(pauses):
+	case hopeless(row, sendErr):
 		m.log.Error("mail given up", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
 		return tx.MailFailed(ctx, row.ID, sendErr.Error())
 	}

@@ -170,6 +170,8 @@ func (r *registry) forget(c store.Change) {
 			raise(&r.lapsed.at[placeOf(h)], n)
 			r.drop(h)
 		}
+	case store.ChangeAll:
+		raise(&r.lapsed.all, n)
 	case store.ChangeFlush: // ends nothing
 	}
 }

@@ -39,6 +39,11 @@ func badUse(format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// notDone is for what is asked for rightly and can't be done now.
+func notDone(format string, args ...any) error {
+	return &failure{exitFailed, fmt.Errorf(format, args...)}
+}
+
 func badConfig(format string, args ...any) error {
 	return &failure{exitConfig, fmt.Errorf(format, args...)}
 }

@@ -56,6 +56,7 @@ unreachable or its schema not as needed.`,
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), auditCommand(),
+		backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)
 	return root

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +36,7 @@ import (
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
 //	outdate                        gives the database a schema from the future
 //	tamper SQL...                  runs statements on the database
+//	private FILE                   fails unless the owner alone can read it
 //	capture NAME REGEXP            sets a variable to the first group in stdout
 //
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
@@ -56,7 +58,14 @@ func TestSessionsOnPostgres(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, p testscript.Params, database string) {
+// TestSessionsBetweenDatabases: in testdata/both $DATABASE is SQLite and $OTHER
+// PostgreSQL.
+func TestSessionsBetweenDatabases(t *testing.T) {
+	play(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
+}
+
+// play has the variables given set, name and value in turn.
+func play(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
 		addr := freeAddress()
@@ -64,10 +73,13 @@ func play(t *testing.T, p testscript.Params, database string) {
 		env.Setenv("URL", "http://"+addr)
 		env.Setenv("ADMIN", freeAddress())
 		env.Setenv("DATABASE", database)
+		for pair := range slices.Chunk(variables, 2) {
+			env.Setenv(pair[0], pair[1])
+		}
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "capture": capture,
+		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "private": private, "capture": capture,
 	}
 	testscript.Run(t, p)
 }
@@ -211,4 +223,12 @@ func outdate(ts *testscript.TestScript, _ bool, _ []string) {
 	defer db.Close()
 	_, err = db.Exec(`UPDATE goose_db_version SET version_id = 9999 WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
 	ts.Check(err)
+}
+
+func private(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if mode := info.Mode(); mode.Perm() != 0o600 || !mode.IsRegular() {
+		ts.Fatalf("%s has the mode %v", args[0], mode)
+	}
 }

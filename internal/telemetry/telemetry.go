@@ -3,10 +3,15 @@
 // What is counted on the hot path is a counter that was looked up beforehand:
 // an increment is one atomic addition. What others know already (sizes, ages)
 // is asked for only when it is scraped.
+//
+// Names follow https://prometheus.io/docs/practices/naming/: base units, _total
+// behind what only grows. A label never holds what a caller can choose.
 package telemetry
 
 import (
 	"net/http"
+	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -16,6 +21,8 @@ import (
 // Metrics are those of one node. Make them with New.
 type Metrics struct {
 	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
 	// Checks counts access checks by their result.
 	Checks Checks
 }
@@ -25,13 +32,25 @@ type Checks struct {
 	Allowed, Unauthenticated, Forbidden, Unavailable prometheus.Counter
 }
 
+// durations are the bounds of request times: a read from memory, a transaction, a
+// password hash or two, and the 3 s in which every request is answered.
+var durations = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3}
+
 // New returns metrics, those of the Go runtime and the process included.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "doorward_http_requests_total", Help: "Requests answered, by route and class of status; access checks are counted apart.",
+		}, []string{"method", "route", "status"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "doorward_http_request_duration_seconds", Help: "Time to answer a request, by route.", Buckets: durations,
+		}, []string{"method", "route"}),
+	}
 	checks := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "doorward_access_checks_total", Help: "Access checks by their result.",
 	}, []string{"result"})
-	m.registry.MustRegister(checks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.took, checks, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Checks = Checks{
 		Allowed:         checks.WithLabelValues("allowed"),
 		Unauthenticated: checks.WithLabelValues("unauthenticated"),
@@ -41,14 +60,90 @@ func New() *Metrics {
 	return m
 }
 
+// Route counts the requests to one route.
+type Route struct {
+	classes [5]prometheus.Counter // 1xx to 5xx
+	took    prometheus.Observer
+}
+
+// Route returns the counters of a route, known by its method and pattern. They
+// are there from now on, at zero.
+func (m *Metrics) Route(method, pattern string) *Route {
+	r := &Route{took: m.took.WithLabelValues(method, pattern)}
+	for i, class := range []string{"1xx", "2xx", "3xx", "4xx", "5xx"} {
+		if i > 0 { // net/http sends those itself; none is an answer
+			r.classes[i] = m.requests.WithLabelValues(method, pattern, class)
+		}
+	}
+	return r
+}
+
+// Answered counts a request. A status of 0 is what net/http makes of an answer
+// that says nothing: 200.
+func (r *Route) Answered(status int, took time.Duration) {
+	class := status/100 - 1
+	if class < 1 || class >= len(r.classes) {
+		class = 1
+	}
+	r.classes[class].Inc()
+	r.took.Observe(took.Seconds())
+}
+
+// Build tells the version.
+func (m *Metrics) Build(version string) {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "doorward_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	info.Set(1)
+	m.registry.MustRegister(info)
+}
+
 // Gauge adds a value that is asked for when it is scraped.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
-// Counter adds a count that somebody else keeps.
-func (m *Metrics) Counter(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
+// Counter adds a count that somebody else keeps. labels are names and values in
+// turn.
+func (m *Metrics) Counter(name, help string, value func() float64, labels ...string) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: pairs(labels)}, value))
+}
+
+func pairs(labels []string) prometheus.Labels {
+	all := prometheus.Labels{}
+	for i := 0; i+1 < len(labels); i += 2 {
+		all[labels[i]] = labels[i+1]
+	}
+	return all
+}
+
+// Sample is one value of a metric of Sampled. Total says that it only grows.
+type Sample struct {
+	Name, Help string
+	Labels     []string // names and values in turn
+	Value      float64
+	Total      bool
+}
+
+// Sampled adds metrics that come out of one question at each scrape. What the
+// question doesn't answer is absent from that scrape.
+func (m *Metrics) Sampled(ask func() []Sample) { m.registry.MustRegister(sampled{ask}) }
+
+type sampled struct{ ask func() []Sample }
+
+// Describe sends nothing: which metrics there are shows when they are asked for.
+func (s sampled) Describe(chan<- *prometheus.Desc) {}
+
+// Collect asks.
+func (s sampled) Collect(to chan<- prometheus.Metric) {
+	for _, v := range s.ask() {
+		kind := prometheus.GaugeValue
+		if v.Total {
+			kind = prometheus.CounterValue
+		}
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(v.Name, v.Help, nil, pairs(v.Labels)), kind, v.Value)
+	}
 }
 
 // Handler serves the metrics in the format of Prometheus.

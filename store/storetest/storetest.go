@@ -76,6 +76,10 @@ var cases = []struct {
 	{"events", events},
 	{"counts of a tenant", countsOfATenant},
 	{"counts of events", countsOfEvents},
+	{"what was set back", setBack},
+	{"leaps of the changes", leaps},
+	{"deeds", deeds},
+	{"vitals", vitals},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

@@ -37,14 +37,16 @@ type Site struct {
 	headers map[string][]string
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
+	unknown *telemetry.Route // counts requests to what is no route
 }
 
 // New returns a site whose address from outside is base. X-Forwarded-For is
 // believed from the proxies alone.
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
+	metrics := telemetry.New()
 	return &Site{
-		App: a, Metrics: telemetry.New(), Brand: Brand{Name: "Doorward"},
+		App: a, Metrics: metrics, Brand: Brand{Name: "Doorward"}, unknown: metrics.Route("other", "none"),
 		base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log,
 	}
 }
@@ -74,6 +76,7 @@ type Route struct {
 	Guard    Guard
 	Endpoint Endpoint
 	Doc      Doc
+	counts   *telemetry.Route // set when it is served
 }
 
 // On returns the route of a pattern such as "POST /api/v2/auth/login".
@@ -115,9 +118,10 @@ func (s *Site) Handler(routes []Route) http.Handler {
 			methods[r.Path] = map[string]Route{}
 			mux.Handle(r.Path, s.dispatch(methods[r.Path]))
 		}
+		r.counts = s.Metrics.Route(r.Method, r.Path)
 		methods[r.Path][r.Method] = r
 	}
-	return s.harden(s.findRoute(mux))
+	return s.harden(s.findRoute(mux), s.unknown)
 }
 
 // dispatch chooses by method, so that a wrong one gets a problem of ours.
@@ -138,6 +142,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
+	infoOf(r).counts = route.counts
 	c := &Call{W: w, R: r, site: s, query: route.Doc.Query}
 	err := s.sameOrigin(r)
 	if err == nil {
@@ -195,14 +200,15 @@ func (s *Site) withoutBase(r *http.Request) *http.Request {
 }
 
 // harden is the outermost layer: headers, request id, time limit, log line,
-// and an answer even when the code below panics.
-func (s *Site) harden(next http.Handler) http.Handler {
+// and an answer even when the code below panics. The request is counted in counts,
+// which may be nil, unless it finds its route.
+func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath()}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), counts: counts}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
 		defer s.finish(rec, r, began)
@@ -236,9 +242,10 @@ func headersOf(base *url.URL) map[string][]string {
 	return h
 }
 
-// Refuse answers with a problem outside of Handler, as Handler would.
+// Refuse answers with a problem outside of Handler, as Handler would, but counts
+// nothing.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, err) })).ServeHTTP(w, r)
+	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, err) }), nil).ServeHTTP(w, r)
 }
 
 // finish turns a panic into an answer and writes the log line of a request
@@ -247,13 +254,17 @@ func (s *Site) finish(w *recorder, r *http.Request, began time.Time) {
 	if p := recover(); p != nil {
 		s.panicked(w, r, p)
 	}
+	took := time.Since(began)
+	if counts := infoOf(r).counts; counts != nil {
+		counts.Answered(w.status, took)
+	}
 	level := slog.LevelDebug
 	if !Safe(r.Method) || w.status >= 400 {
 		level = slog.LevelInfo
 	}
 	s.log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", path(r)), slog.Int("status", w.status),
-		slog.Duration("took", time.Since(began)), slog.String("requestId", infoOf(r).id))
+		slog.String("method", r.Method), slog.String("path", loggable(path(r))), slog.Int("status", w.status),
+		slog.Duration("took", took), slog.String("requestId", infoOf(r).id))
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

@@ -5,17 +5,21 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/telemetry"
 )
 
 // info is what a request is known by.
 type info struct {
 	id   string
 	path string // as sent: percent-encoded, before the base path is stripped
+	// counts is nil where requests are counted elsewhere.
+	counts *telemetry.Route
 }
 
 type infoKey struct{}
@@ -28,6 +32,19 @@ func infoOf(r *http.Request) *info {
 }
 
 func path(r *http.Request) string { return infoOf(r).path }
+
+// tokenLike is what could be a token that somebody has put into a path. Ids of
+// ours are shorter.
+var tokenLike = regexp.MustCompile(`[A-Za-z0-9_-]{43,}`)
+
+// loggable is a path without what could be a token: links in mails carry it in
+// the fragment, which no browser sends, but people mend links by hand.
+func loggable(path string) string {
+	if len(path) < 43 {
+		return path
+	}
+	return tokenLike.ReplaceAllString(path, "…")
+}
 
 // requestID keeps an incoming id of 1 to 128 harmless characters.
 func requestID(r *http.Request) string {

@@ -1,0 +1,64 @@
+// Package installation is what happens to the whole of an installation at once:
+// its database was set back to a backup, or has moved to another one.
+//
+// The rows are copied in package store, by whoever wires the two databases up
+// (package node). Here is what has to be done afterwards, and the record of it.
+package installation
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Installation is the feature. Make it with New.
+type Installation struct{ door *access.Door }
+
+// New returns the feature.
+func New(door *access.Door) *Installation { return &Installation{door} }
+
+// object is what the events are about.
+var object = doorward.Object{Type: "installation"}
+
+// Keep says what of a backup is to be good again.
+type Keep struct {
+	Sessions bool
+	Links    bool // in mails: invitations, resets
+}
+
+// Ended counts what a restore has ended.
+type Ended struct{ Sessions, Links int64 }
+
+// Restored makes a database that was set back to an older state one that can be
+// served. Sessions that were ended since would live again, and links that were
+// used or revoked since would open something, so all of them end, unless they are
+// to be kept. Nodes that run forget what they remember before it returns.
+func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
+	err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
+		if !keep.Sessions {
+			if ended.Sessions, err = tx.DeleteAllSessions(ctx); err != nil {
+				return err
+			}
+		}
+		if !keep.Links {
+			if ended.Links, err = tx.RetireAllTokens(ctx); err != nil {
+				return err
+			}
+		}
+		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))
+		tx.Changed("linksEnded", "", strconv.FormatInt(ended.Links, 10))
+		return tx.Leap(ctx)
+	})
+	return ended, err
+}
+
+// Moved records that everything here came from a database of another kind, or of
+// the same kind elsewhere.
+func (i *Installation) Moved(ctx context.Context, by doorward.Caller, from, to string) error {
+	return i.door.Do(ctx, by, doorward.InstallationMove, object, func(tx *access.Tx) error {
+		tx.Changed("database", from, to)
+		return nil
+	})
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward"
+	whole "github.com/doorward/doorward/app/installation"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+func backupCommand() *cobra.Command {
+	s := newSettings()
+	force := false
+	cmd := &cobra.Command{
+		Use: "backup FILE", Short: "Copy a SQLite database while the server runs",
+		Long: `Backup writes the database of one instant to FILE: complete, looked through for
+damage, and readable by its owner alone. Writers aren't held up. FILE gets its
+name when all of it is on the disk, so a file of that name is a whole backup.
+
+It holds what the database holds: addresses, names, the audit trail and hashes of
+passwords, but nothing that lets anybody in. PostgreSQL is backed up by its own
+programs; docs/operations.md says how.`,
+		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward.yaml /var/backups/doorward.db",
+		Args:    oneArg("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.read(cmd)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(args[0]); err == nil && !force {
+				return notDone("%s is there already.\n  Name another file, or replace it with --force.", args[0])
+			}
+			db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			if err := db.Backup(cmd.Context(), args[0]); err != nil {
+				return ownTools(err, "pg_dump or pg_basebackup")
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", args[0])
+			return nil
+		},
+	}
+	s.base(cmd.Flags())
+	show(cmd, false, "base-url", "listen")
+	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
+	return cmd
+}
+
+// ownTools names the programs to take instead.
+func ownTools(err error, programs string) error {
+	if errors.Is(err, store.ErrOwnTools) {
+		return badUse("PostgreSQL is not copied by this command. Take %s; docs/operations.md says how.", programs)
+	}
+	return err
+}
+
+func restoreCommand() *cobra.Command {
+	s := newSettings()
+	var keep whole.Keep
+	var force, finish bool
+	cmd := &cobra.Command{
+		Use: "restore FILE", Short: "Set a SQLite database back to a backup",
+		Long: `Restore makes the database what FILE holds, brings its schema up to date, and keeps
+what was there before in a file beside it. No server may run on it. Whatever is
+done happens at once at the end, or not at all.
+
+Sessions that were ended since the backup would live again, and links in mails
+that were used or revoked since would open something. So all sessions and links
+end: people sign in anew, and invitations are sent again from the list of them.
+What else was done since the backup is undone and has to be done again; restore
+lists it, suspensions and new passwords first of all.
+
+With --finish there is no FILE, and the database stays as it is but for the ending
+of sessions and links: for one that other programs have set back, such as
+pg_restore or a snapshot.`,
+		Example: `  doorward restore /var/backups/doorward.db
+  doorward restore --force --keep-sessions /var/backups/doorward.db
+  doorward restore --finish --database postgres://doorward@db/doorward`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := s.read(cmd)
+			if err != nil {
+				return err
+			}
+			if finish {
+				return finishRestore(cmd, cfg, keep)
+			}
+			done, err := node.Restore(cmd.Context(), cfg, args[0], keep, force)
+			if err != nil {
+				return notRestored(err)
+			}
+			tellRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
+			return nil
+		},
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if finish {
+			return noArgs(cmd, args)
+		}
+		return oneArg("FILE")(cmd, args)
+	}
+	s.base(cmd.Flags())
+	show(cmd, false, "base-url", "listen")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the database that is there")
+	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions and links, in a database that other programs have set back")
+	cmd.Flags().BoolVar(&keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
+	cmd.Flags().BoolVar(&keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
+	return cmd
+}
+
+func finishRestore(cmd *cobra.Command, cfg node.Config, keep whole.Keep) error {
+	n, err := node.Open(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	ended, err := n.App.Whole.Restored(cmd.Context(), doorward.OperatorAtTerminal(), keep)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
+	return nil
+}
+
+// notRestored says what to do about it.
+func notRestored(err error) error {
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
+	case errors.Is(err, node.ErrOverwrites):
+		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
+	}
+	return ownTools(err, "pg_restore, and then \"doorward restore --finish\"")
+}
+
+func tellRestored(out, warn io.Writer, file string, r node.Restored) {
+	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
+	if r.Aside != "" {
+		fmt.Fprintf(out, "What was there before is in %s.\n", r.Aside)
+	}
+	if len(r.Undone) > 0 {
+		fmt.Fprintf(out, "Done since the backup, and now undone:\n")
+	}
+	for _, action := range graveFirst(r.Undone) {
+		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
+	}
+	if r.Tampered > 0 {
+		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
+	}
+}
+
+// grave are the acts that kept somebody out: undone, they let them in again.
+var grave = []doorward.Action{
+	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
+	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,
+}
+
+func graveFirst(deeds map[doorward.Action]int) []doorward.Action {
+	var all []doorward.Action
+	for action := range deeds {
+		all = append(all, action)
+	}
+	rank := func(a doorward.Action) int {
+		if i := slices.Index(grave, a); i >= 0 {
+			return i
+		}
+		return len(grave)
+	}
+	slices.SortFunc(all, func(a, b doorward.Action) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	return all
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// writers is how many people go through all that people do while the database is
+// copied.
+const writers = 8
+
+// TestBackupWhilePeopleWrite takes backups of a server under load, restores each,
+// and looks at it as at a server that was killed: what had been acknowledged
+// before the backup began is there, and nothing is there by half.
+func TestBackupWhilePeopleWrite(t *testing.T) {
+	rounds := 4
+	if testing.Short() {
+		rounds = 1
+	}
+	v := settle(t, "sqlite:doorward.db")
+	v.start()
+	alive, stop := context.WithCancel(context.Background())
+	var people sync.WaitGroup
+	for i := range writers {
+		people.Go(func() {
+			for n := 0; v.life(alive, &people, fmt.Sprintf("writer%d.%d@acme.example", i, n)); n++ {
+			}
+		})
+	}
+	var before []*ledger
+	for round := range rounds {
+		more := 8 * (round + 1)
+		v.until("more people", func() bool { return v.acked.size(&v.acked.registered) >= more })
+		before = append(before, v.acked.copy())
+		v.runs("backup", fmt.Sprintf("copy%d.db", round))
+	}
+	stop()
+	people.Wait()
+	v.end()
+	for round, acked := range before {
+		v.restored(fmt.Sprintf("copy%d.db", round), acked)
+	}
+}
+
+// copy is what was acknowledged by now. Sessions are left out: some in it may
+// have ended before the copy was taken.
+func (l *ledger) copy() *ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &ledger{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
+}
+
+// beside is a command beside the server.
+func (v *victim) beside(args ...string) *exec.Cmd {
+	cmd := exec.Command(v.program, append(args, "--database", v.dsn)...)
+	cmd.Dir = v.dir
+	return cmd
+}
+
+func (v *victim) runs(args ...string) {
+	v.Helper()
+	if out, err := v.beside(args...).CombinedOutput(); err != nil {
+		v.Fatalf("%v: %v\n%s", args, err, out)
+	}
+}
+
+// restored looks at a server on the restored backup.
+func (v *victim) restored(file string, acked *ledger) {
+	v.Helper()
+	v.dsn = "sqlite:" + file + ".restored"
+	v.runs("restore", file)
+	v.whole()
+	if n := v.count(`SELECT count(*) FROM sessions`); n != 0 {
+		v.Errorf("%s: %d sessions live again", file, n)
+	}
+	v.runs("audit", "verify")
+	v.start()
+	if v.owner = v.login("owner@acme.example"); v.owner == "" {
+		v.Fatal("the OWNER can't log in")
+	}
+	v.keeps(acked)
+	v.end()
+}
+
+// TestRestoreKilled: whenever a restore is killed, the database is what was before
+// or what is then, and the next one succeeds.
+func TestRestoreKilled(t *testing.T) {
+	v := settle(t, "sqlite:doorward.db")
+	v.runs("backup", "copy.db")
+	for round := range 12 {
+		cmd := v.beside("restore", "--force", "copy.db")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Duration(10*(round+1)) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait() // its error says that it was killed, unless it was done
+		v.whole()
+		v.runs("doctor")
+		v.runs("audit", "verify")
+	}
+	v.runs("restore", "--force", "copy.db")
+	v.start()
+	if v.login("owner@acme.example") == "" {
+		t.Error("the OWNER can't log in")
+	}
+	v.end()
+}
+
+// TestRestoreOfAnOlderBackup: it is brought up to date on the way, and the file
+// stays what it was.
+func TestRestoreOfAnOlderBackup(t *testing.T) {
+	v := &victim{T: t, program: build(t), dsn: "sqlite:new.db", dir: t.TempDir()}
+	old, err := openSQL("sqlite:old.db", v.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("../../store/schema"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schema.UpTo(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(`INSERT INTO tenants (id, name, status, created_at) VALUES ('tnt_old', 'Acme', 'active', 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(v.dir, "old.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.runs("restore", "old.db")
+	v.runs("doctor")
+	v.runs("audit", "verify")
+	if n := v.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
+		t.Errorf("%d tenants of the backup are there", n)
+	}
+	if after, err := os.ReadFile(filepath.Join(v.dir, "old.db")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the backup was written to: %v", err)
+	}
+}

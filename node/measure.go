@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward/internal/telemetry"
+	"github.com/doorward/doorward/store"
+)
+
+// measure adds what the node knows of itself to its metrics. docs/operations.md
+// has a row for each, and says what to make of it.
+func (n *Node) measure() {
+	m := n.site.Metrics
+	m.Build(n.cfg.Version)
+	n.measureSessions(m)
+	n.measureHashes(m)
+	n.measureMail(m)
+	n.measureTLS(m)
+	m.Sampled(n.measureDatabase)
+}
+
+func (n *Node) measureSessions(m *telemetry.Metrics) {
+	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
+	m.Gauge("doorward_sessions_in_memory_max", "Most sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
+	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
+		func() float64 { return n.App.Watch.Age().Seconds() })
+	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
+}
+
+func (n *Node) measureHashes(m *telemetry.Metrics) {
+	m.Gauge("doorward_password_hash_workers", "Password hashes that can be made at once.", func() float64 { return float64(n.App.Hashing().Workers) })
+	m.Gauge("doorward_password_hashes_running", "Password hashes being made now.", func() float64 { return float64(n.App.Hashing().Busy) })
+	m.Gauge("doorward_password_hashes_queued", "Callers waiting for a password hash.", func() float64 { return float64(n.App.Hashing().Queued) })
+	m.Counter("doorward_password_hashes_total", "Password hashes begun.", func() float64 { return float64(n.App.Hashing().Hashes) })
+	m.Counter("doorward_password_hashes_refused_total", "Callers turned away because too many hashes were waiting.",
+		func() float64 { return float64(n.App.Hashing().Refused) })
+}
+
+func (n *Node) measureMail(m *telemetry.Metrics) {
+	const name, help = "doorward_mail_tries_total", "Tries to hand a mail over, by their result: sent, retried later, failed for good."
+	m.Counter(name, help, func() float64 { sent, _, _ := n.App.Mail.Counts(); return float64(sent) }, "result", "sent")
+	m.Counter(name, help, func() float64 { _, retried, _ := n.App.Mail.Counts(); return float64(retried) }, "result", "retried")
+	m.Counter(name, help, func() float64 { _, _, failed := n.App.Mail.Counts(); return float64(failed) }, "result", "failed")
+}
+
+// scrapeWithin bounds what a scrape waits for the database: less than Prometheus
+// waits for the scrape, and than a request may take.
+const scrapeWithin = time.Second
+
+// measureDatabase asks the database once. Without its answer only what is known
+// here is told.
+func (n *Node) measureDatabase() []telemetry.Sample {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	defer cancel()
+	all := measurePools(n.DB.Pools())
+	vitals, err := n.App.Vitals(ctx)
+	if err != nil {
+		return append(all, up(0))
+	}
+	all = append(all, up(1))
+	return append(all, n.measureVitals(vitals)...)
+}
+
+func up(v float64) telemetry.Sample {
+	return telemetry.Sample{Name: "doorward_database_up", Help: "Whether the database answered this scrape.", Value: v}
+}
+
+func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
+	oldest := 0.0
+	if v.MailsQueued > 0 {
+		oldest = max(0, n.App.Now().Sub(v.OldestMail).Seconds())
+	}
+	return []telemetry.Sample{
+		{Name: "doorward_changes_behind", Help: "Changes in the database that this node has not applied to its memory.", Value: float64(max(0, v.Position-n.App.Watch.Reached()))},
+		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
+		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
+		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
+	}
+}
+
+func measurePools(pools []store.Pool) (all []telemetry.Sample) {
+	for _, p := range pools {
+		pool := []string{"pool", p.Name}
+		state := func(s string) []string { return []string{"pool", p.Name, "state", s} }
+		all = append(all,
+			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("busy"), Value: float64(p.Busy)},
+			telemetry.Sample{Name: "doorward_database_connections", Help: "Connections to the database, by pool and state.", Labels: state("idle"), Value: float64(p.Idle)},
+			telemetry.Sample{Name: "doorward_database_connections_max", Help: "Most connections of a pool.", Labels: pool, Value: float64(p.Max)},
+			telemetry.Sample{Name: "doorward_database_waits_total", Help: "Callers that had to wait for a connection.", Labels: pool, Value: float64(p.Waits), Total: true},
+			telemetry.Sample{Name: "doorward_database_wait_seconds_total", Help: "Time that callers waited for a connection, all of them together.", Labels: pool, Value: p.Waited.Seconds(), Total: true},
+		)
+	}
+	return all
+}
+
+func (n *Node) measureTLS(m *telemetry.Metrics) {
+	if n.cfg.TLS == nil {
+		return
+	}
+	m.Gauge("doorward_tls_certificate_expiry_seconds", "When the TLS certificate ends, in Unix time; 0 while there is none.", func() float64 {
+		if end := n.cfg.TLS.Expires(); !end.IsZero() {
+			return float64(end.Unix())
+		}
+		return 0
+	})
+}

@@ -1,0 +1,300 @@
+package node_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/goldentest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// metric is one of a scrape.
+type metric struct {
+	name, kind, help string
+	labels           []string // the names, sorted
+	series           []string // as printed, without values
+}
+
+// scrape asks a running server for its metrics, in the order of their names.
+func scrape(t *testing.T, door *doorwardtest.Server) (all []*metric) {
+	t.Helper()
+	res, err := http.Get(door.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("/metrics: %d %v\n%s", res.StatusCode, err, text)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		words := strings.SplitN(line, " ", 4)
+		switch {
+		case strings.HasPrefix(line, "# HELP "):
+			all = append(all, &metric{name: words[2], help: words[3]})
+		case strings.HasPrefix(line, "# TYPE "):
+			all[len(all)-1].kind = words[3]
+		default:
+			all[len(all)-1].add(line[:strings.LastIndexByte(line, ' ')])
+		}
+	}
+	return all
+}
+
+var labelName = regexp.MustCompile(`(\w+)="`)
+
+func (m *metric) add(series string) {
+	m.series = append(m.series, series)
+	for _, l := range labelName.FindAllStringSubmatch(series, -1) {
+		if l[1] != "le" && !slices.Contains(m.labels, l[1]) {
+			m.labels = append(m.labels, l[1])
+		}
+	}
+	slices.Sort(m.labels)
+}
+
+func ours(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
+
+// TestGoldenMetrics: docs/operations.md has a row for each metric; written anew by
+// go test -run Golden ./node -update.
+func TestGoldenMetrics(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n")
+	for _, m := range scrape(t, doorwardtest.Start(t)) {
+		if ours(m) {
+			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(m.labels, ", "), m.help)
+		}
+	}
+	goldentest.Section(t, "../docs/operations.md", "metrics", table.String())
+}
+
+// TestMetricsKeepTheConventions of https://prometheus.io/docs/practices/naming/,
+// and hold nothing that a caller chooses, whatever is asked for.
+func TestMetricsKeepTheConventions(t *testing.T) {
+	door := doorwardtest.Start(t)
+	before := scrape(t, door)
+	for _, path := range []string{"/no/such/path", "/api/v2/users/usr_chosen", "/api/v2/auth/login?route=chosen", "/api/v2/access/check?action=chosen"} {
+		for _, method := range []string{"GET", "POST", "CHOSEN"} {
+			req, err := http.NewRequest(method, door.URL+path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+	}
+	after := scrape(t, door)
+	for i, m := range after {
+		if !slices.Equal(m.series, before[i].series) {
+			t.Errorf("requests make series of %s: %q", m.name, m.series)
+		}
+		if !ours(m) {
+			continue
+		}
+		if total := strings.HasSuffix(m.name, "_total"); total != (m.kind == "counter") {
+			t.Errorf("%s is a %s", m.name, m.kind)
+		}
+		if strings.Contains(m.name, "milli") || strings.Contains(m.name, "micro") || !strings.HasSuffix(m.help, ".") && !strings.Contains(m.help, ";") {
+			t.Errorf("%s: %q: base units, and a help that is a sentence", m.name, m.help)
+		}
+	}
+}
+
+// counted is the value of a series.
+func counted(t *testing.T, door *doorwardtest.Server, series string) (value float64) {
+	t.Helper()
+	res, err := http.Get(door.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut("\n"+string(text), "\n"+series+" ")
+	if _, err := fmt.Sscan(after, &value); !found || err != nil {
+		t.Fatalf("there is no %s", series)
+	}
+	return value
+}
+
+// TestMetricsCount: each figure follows what it is about, on both databases.
+func TestMetricsCount(t *testing.T) {
+	for engine, options := range map[string]func() []doorwardtest.Option{
+		"sqlite":   func() []doorwardtest.Option { return nil },
+		"postgres": func() []doorwardtest.Option { return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))} },
+	} {
+		t.Run(engine, func(t *testing.T) {
+			door := doorwardtest.Start(t, options()...)
+			token := door.Tenant("Acme").Join("ann@acme.example", "USER").Login()
+			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
+			before := counted(t, door, logins)
+			if before < 1 || counted(t, door, "doorward_password_hashes_total") < 2 || counted(t, door, `doorward_mail_tries_total{result="sent"}`) < 2 {
+				t.Errorf("%v logins, hashes and mails weren't counted", before)
+			}
+			for path, series := range map[string]string{
+				"/api/v2/access/check?action=message.send": `doorward_access_checks_total{result="allowed"}`,
+				"/api/v2/access/check?action=user.invite":  `doorward_access_checks_total{result="forbidden"}`,
+				"/api/v2/auth/session":                     `doorward_http_requests_total{method="GET",route="/api/v2/auth/session",status="2xx"}`,
+				"/api/v2/users/usr_absent":                 `doorward_http_requests_total{method="GET",route="/api/v2/users/{id}",status="4xx"}`,
+				"/no/such/path":                            `doorward_http_requests_total{method="other",route="none",status="4xx"}`,
+			} {
+				had := counted(t, door, series)
+				req, err := http.NewRequest(http.MethodGet, door.URL+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Cookie", "JSESSIONID="+token)
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+				if now := counted(t, door, series); now != had+1 {
+					t.Errorf("%s: %s went from %v to %v", path, series, had, now)
+				}
+			}
+			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0} {
+				if got := counted(t, door, series); got != want {
+					t.Errorf("%s is %v, want %v", series, got, want)
+				}
+			}
+			if age := counted(t, door, "doorward_lease_age_seconds"); age < 0 || age > 5 {
+				t.Errorf("the lease is %v s old", age)
+			}
+			if err := door.Node.DB.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if counted(t, door, "doorward_database_up") != 0 {
+				t.Error("the database is gone, and up")
+			}
+		})
+	}
+}
+
+const rulesFile = "../deploy/prometheus/doorward.rules.yml"
+
+// expressions returns the PromQL of the alerts and of the dashboard.
+func expressions(t *testing.T) (all []string) {
+	t.Helper()
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr         string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	text, err := os.ReadFile(rulesFile)
+	if err == nil {
+		err = yaml.Unmarshal(text, &rules)
+	}
+	if err != nil || len(rules.Groups) != 1 {
+		t.Fatalf("%s: %v", rulesFile, err)
+	}
+	for _, r := range rules.Groups[0].Rules {
+		all = append(all, r.Expr)
+		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%s says too little to whom it wakes", r.Alert)
+		}
+	}
+	var dashboard struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	text, err = os.ReadFile("../deploy/grafana/doorward.json")
+	if err == nil {
+		err = json.Unmarshal(text, &dashboard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	return all
+}
+
+var (
+	selector  = regexp.MustCompile(`\b((?:doorward|go|process)_\w+)(?:\{([^}]*(?:\{\w+\}[^}]*)*)\})?`)
+	wantsPair = regexp.MustCompile(`(\w+)="([^"]*)"`)
+	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+// missing returns what an expression names that no scrape has.
+func missing(scraped []*metric, expr string) (all []string) {
+	for _, s := range selector.FindAllStringSubmatch(expr, -1) {
+		i := slices.IndexFunc(scraped, func(m *metric) bool {
+			return m.name == s[1] || m.kind == "histogram" && m.name == suffix.ReplaceAllString(s[1], "")
+		})
+		if i < 0 {
+			all = append(all, s[1])
+			continue
+		}
+		for _, pair := range wantsPair.FindAllString(s[2], -1) {
+			has := func(series string) bool { return strings.Contains(series, pair) }
+			if !strings.HasPrefix(pair, "job=") && !slices.ContainsFunc(scraped[i].series, has) {
+				all = append(all, s[1]+" with "+pair)
+			}
+		}
+	}
+	return all
+}
+
+// TestAlertsAndDashboardNameWhatIsThere: an alert on a metric that was renamed is
+// silent for ever.
+func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
+	scraped := scrape(t, doorwardtest.Start(t))
+	all := expressions(t)
+	if len(all) < 40 {
+		t.Errorf("only %d expressions were found: is the search still right?", len(all))
+	}
+	for _, expr := range all {
+		if lacks := missing(scraped, expr); len(lacks) > 0 {
+			t.Errorf("%s\nnames what no scrape has: %q", expr, lacks)
+		}
+	}
+	for wrong, want := range map[string]string{
+		`rate(doorward_http_request_total[5m])`:                                                 "doorward_http_request_total",
+		`doorward_http_requests_total{instance=~"$instance", route="/api/v2/auth/logins"}`:      `doorward_http_requests_total with route="/api/v2/auth/logins"`,
+		`histogram_quantile(0.9, rate(doorward_access_checks_total_bucket[5m]))`:                "doorward_access_checks_total_bucket",
+		`doorward_nodes > 1 and doorward_access_checks_total{job="doorward", result="refused"}`: `doorward_access_checks_total with result="refused"`,
+	} {
+		if got := missing(scraped, wrong); !slices.Equal(got, []string{want}) {
+			t.Errorf("of %s is missing %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+// TestAlertRules has Prometheus's own program read the rules and play the cases
+// beside them.
+func TestAlertRules(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool here: apt-get install prometheus")
+	}
+	for _, args := range [][]string{{"check", "rules", "doorward.rules.yml"}, {"test", "rules", "doorward.test.yml"}} {
+		cmd := exec.Command(promtool, args...)
+		cmd.Dir = "../deploy/prometheus"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %q: %v\n%s", args, err, out)
+		}
+	}
+}

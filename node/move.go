@@ -1,0 +1,57 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// ErrAlive says that a server runs on the database.
+var ErrAlive = errors.New("node: a server runs on the database")
+
+// Move copies the installation in the database from into that of cfg, whose
+// schema it makes first, compares all rows, and counts the faults in the audit
+// trail that has arrived. While a server runs on from it is ErrAlive, unless
+// forced. Errors: besides that those of store.Move.
+func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []store.Moved, tampered int, err error) {
+	source, err := store.OpenExisting(ctx, from, cfg.Clock)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if err := source.CheckSchema(ctx); err != nil {
+		return nil, 0, fmt.Errorf("--from: %w", err)
+	}
+	if err := quiet(ctx, source, force); err != nil {
+		return nil, 0, err
+	}
+	cfg.Migrate = true
+	n, err := Open(ctx, cfg)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if moved, err = store.Move(ctx, source, n.DB, progress); err != nil {
+		return nil, 0, err
+	}
+	if err := n.App.Whole.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
+		return moved, 0, err
+	}
+	tampered, err = n.App.Audit.VerifyAll(ctx)
+	return moved, tampered, err
+}
+
+// quiet returns ErrAlive while a server could go on writing what would be lost.
+func quiet(ctx context.Context, db *store.DB, force bool) error {
+	if force {
+		return nil
+	}
+	alive, err := db.Alive(ctx)
+	if err == nil && alive {
+		err = ErrAlive
+	}
+	return err
+}

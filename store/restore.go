@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+const sqlDeleteAllSessions = `DELETE FROM sessions`
+
+// DeleteAllSessions ends every session there is and returns how many.
+func (tx *Tx) DeleteAllSessions(ctx context.Context) (int64, error) {
+	tx.announce(ChangeAll, "")
+	return tx.exec(ctx, sqlDeleteAllSessions)
+}
+
+const (
+	sqlRetireAllTokens = `UPDATE link_tokens SET retired_at = $1 WHERE retired_at IS NULL`
+	sqlExpireAllResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1`
+)
+
+// RetireAllTokens makes every link that was ever sent open nothing, and returns
+// how many. Invitations stay as they are, to be sent again.
+func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
+	if err := tx.must(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
+		return 0, err
+	}
+	return tx.exec(ctx, sqlRetireAllTokens, micros(tx.Now))
+}
+
+const sqlLeap = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
+
+// Leap makes every node forget what it remembers. It is for a database that was
+// set back: the numbers that were given since are given anew, so one that is
+// beyond all of them is drawn, and nodes see that they have missed something.
+// 2^32 changes in the life of a backup would be a thousand a second for 50 days.
+func (tx *Tx) Leap(ctx context.Context) error {
+	tx.announce(ChangeAll, "")
+	return tx.must(ctx, sqlLeap)
+}
+
+const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
+
+// NewestEvent is when the last event of the trail happened, 1970 without any.
+func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
+	at, err := one(ctx, r, func(i *instant) []any { return []any{i} }, sqlNewestEvent)
+	return time.Time(at), err
+}
+
+const sqlCountDeeds = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
+
+// CountDeeds counts what was done after an instant, by its name.
+func (r Reader) CountDeeds(ctx context.Context, after time.Time) (map[doorward.Action]int, error) {
+	type row struct {
+		action doorward.Action
+		n      int
+	}
+	rows, err := list(ctx, r, func(v *row) []any { return []any{&v.action, &v.n} }, sqlCountDeeds, micros(after))
+	deeds := map[doorward.Action]int{}
+	for _, v := range rows {
+		deeds[v.action] = v.n
+	}
+	return deeds, err
+}

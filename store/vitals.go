@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Vitals is what a database knows of how all nodes are.
+type Vitals struct {
+	Position    int64 // the number of the newest change
+	Nodes       int   // registered; those that were killed for a while, too
+	MailsQueued int
+	OldestMail  time.Time // that is queued; 1970 without any
+}
+
+func vitalsColumns(v *Vitals) []any {
+	return []any{&v.Position, &v.Nodes, &v.MailsQueued, (*instant)(&v.OldestMail)}
+}
+
+const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELECT count(*) FROM nodes),
+  (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued')`
+
+// Vitals returns them as they are now.
+func (r Reader) Vitals(ctx context.Context) (Vitals, error) {
+	return one(ctx, r, vitalsColumns, sqlVitals)
+}
+
+// Pool is how a pool of connections is doing.
+type Pool struct {
+	Name       string // read and write, or shared where both are one
+	Max        int
+	Busy, Idle int
+	Waits      int64 // callers that found no connection free, since the start
+	Waited     time.Duration
+}
+
+// Pools returns the pools of connections to the database.
+func (db *DB) Pools() []Pool { return db.pools() }

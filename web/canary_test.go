@@ -1,0 +1,194 @@
+package web_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
+)
+
+// tokenCanary is a secret in the form of a token, for places where only those
+// pass.
+func tokenCanary(name string) string {
+	return (strings.ReplaceAll(name, " ", "-") + "Canary" + strings.Repeat("7", 43))[:43]
+}
+
+// Every operation of the API, whoever asks, with a secret wherever one may stand
+// and where people put one by mistake. None comes back in an answer, and none
+// gets into the log at its lowest level, into a metric, or into what is logged and
+// stored about a mail server that refuses.
+func TestNoEndpointLeaksASecret(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	file := filepath.Join(t.TempDir(), "doorward.db")
+	d := start(t, doorwardtest.Database("sqlite:"+file), func(c *node.Config) {
+		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	acme := d.Tenant("Acme")
+	key := d.operatorKey(t)
+	secrets := []string{key, strings.TrimPrefix(key, "dwo_"), password}
+	asked := 0
+	for _, template := range slices.Sorted(maps.Keys(d.spec.doc.Paths.Map())) {
+		for method, op := range d.spec.doc.Paths.Value(template).Operations() {
+			c := &canaries{name: method + template}
+			path := parameterInPath.ReplaceAllString(template, c.token("path")) + "?token=" + c.token("query") + "&q=" + c.token("query") + "&cursor=" + c.token("query")
+			body := c.body(op)
+			session := acme.Owner.Login()
+			for _, as := range []opt{
+				as(session), as(c.token("cookie")), bearer("dwo_" + c.token("key")), bearer(c.token("key")), bearer(key),
+				cookie("JSESSIONID=" + c.token("cookie") + "; doorward_device=" + c.token("device") + "; other=" + c.token("other")),
+				func(r *http.Request) { r.SetBasicAuth("ann", c.token("basic")) },
+			} {
+				a := d.send(t, method+" "+path, body, as, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")))
+				asked++
+				for _, secret := range append(c.all, session, key) {
+					if answerRepeats(a, secret) && !mayRepeat(a, secret, session) {
+						t.Errorf("%s repeats %q: %d %s %v", a.route, secret, a.status, a.body, a.header)
+					}
+				}
+			}
+			secrets = append(append(secrets, session), c.all...)
+		}
+	}
+	if asked < 7*30 {
+		t.Errorf("only %d requests: is the document still read right?", asked)
+	}
+	d.absent(t, secrets, map[string]string{"the log": log.String(), "the metrics": d.metrics(t), "the database": stored(t, file)})
+	refused := start(t, func(c *node.Config) {
+		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}, doorwardtest.Mail("smtp://platform:"+canary("smtp")+"@localhost:1"))
+	refused.mailFails(t, log)
+	d.absent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": refused.metrics(t)})
+}
+
+var parameterInPath = regexp.MustCompile(`\{\w+\}`)
+
+// mayRepeat: the one place in which a secret is answered is its cookie.
+func mayRepeat(a answer, secret, session string) bool {
+	return secret == session && !strings.Contains(string(a.body), secret) && strings.Contains(strings.Join(a.cookies(), "\n"), secret)
+}
+
+// answerRepeats looks at headers and body. The path is the caller's own, and an
+// error names it.
+func answerRepeats(a answer, secret string) bool {
+	if strings.HasPrefix(secret, "path") {
+		return false
+	}
+	var text bytes.Buffer
+	_ = a.header.Write(&text) // a buffer takes everything
+	return strings.Contains(text.String()+string(a.body), secret)
+}
+
+// canaries makes secrets for one operation and remembers them.
+type canaries struct {
+	name string
+	all  []string
+}
+
+func (c *canaries) token(kind string) string {
+	secret := tokenCanary(kind + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, c.name))
+	if !slices.Contains(c.all, secret) {
+		c.all = append(c.all, secret)
+	}
+	return secret
+}
+
+// body fills what the operation takes: members that hold secrets with one.
+func (c *canaries) body(op *openapi3.Operation) any {
+	if op.RequestBody == nil {
+		return nil
+	}
+	media := op.RequestBody.Value.Content.Get("application/json")
+	if media == nil {
+		return nil
+	}
+	return c.value("", media.Schema.Value)
+}
+
+var holdsSecret = regexp.MustCompile(`(?i)password|token|credential|code`)
+
+func (c *canaries) value(name string, s *openapi3.Schema) any {
+	switch {
+	case s.Type.Is("array"):
+		return []any{c.value(name, s.Items.Value)}
+	case s.Type.Is("object"):
+		object := m{}
+		for member, of := range s.Properties {
+			object[member] = c.value(member, of.Value)
+		}
+		return object
+	case s.Type.Is("integer"):
+		return 1
+	case s.Type.Is("boolean"):
+		return true
+	case holdsSecret.MatchString(name):
+		return c.token("body-" + name)
+	case strings.Contains(strings.ToLower(name), "email"):
+		return "nobody@acme.example"
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	}
+	return "x"
+}
+
+// absent fails for every secret that is found, and where nothing could be.
+func (d *door) absent(t *testing.T, secrets []string, in map[string]string) {
+	t.Helper()
+	for where, text := range in {
+		if len(text) < 1000 {
+			t.Errorf("%s is too short to show anything: %q", where, text)
+		}
+		for _, secret := range secrets {
+			if at := strings.Index(text, secret); at >= 0 {
+				t.Errorf("%s has %q in %q", where, secret, text[max(0, at-300):at+len(secret)])
+			}
+		}
+	}
+}
+
+func (d *door) metrics(t *testing.T) string {
+	t.Helper()
+	res, err := d.client.Get(d.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("/metrics: %d %v", res.StatusCode, err)
+	}
+	return string(text)
+}
+
+// mailFails queues a mail and returns when a try at it is logged as failed.
+func (d *door) mailFails(t *testing.T, log *journal) {
+	t.Helper()
+	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
+	if _, err := d.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "mail not sent yet"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the log doesn't say that mail stays")
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}

@@ -109,8 +109,9 @@ func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Re
 // Hashing is the state of the pool that hashes passwords.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 
-// sweepEvery: nothing depends on the sweep but the size of tables.
-const sweepEvery = 10 * time.Minute
+// sweepEvery bounds how long the data of a tenant outlives its hold. Besides that
+// nothing depends on the sweep but the size of tables.
+const sweepEvery = time.Minute
 
 // Run does the upkeep (following changes, writing uses of sessions down,
 // delivering mail, deleting what is over) until ctx ends. The watch ends last:
@@ -128,17 +129,18 @@ func (a *App) Run(ctx context.Context) {
 	watch.Wait()
 }
 
+// sweepUntil begins at once: a node that is often started anew would never sweep.
 func (a *App) sweepUntil(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
+		if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("sweep", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := a.Sweep(ctx); err != nil {
-				a.log.Warn("sweep", "err", err)
-			}
 		}
 	}
 }

@@ -49,13 +49,14 @@ func (r Reader) Events(ctx context.Context, tenantID string) ([]doorward.Event, 
 	return list(ctx, r, eventColumns, sqlEvents, tenantID)
 }
 
-// EventFilter chooses events; zero fields choose nothing.
+// EventFilter chooses events; zero fields choose nothing. The times are
+// pointers because the zero time is an instant that can be asked for.
 type EventFilter struct {
 	Action doorward.Action
 	Actor  string // id or address
 	Target string // id
-	From   time.Time
-	To     time.Time // exclusive
+	From   *time.Time
+	To     *time.Time // exclusive
 
 	Outcome doorward.Outcome
 	Request string // id
@@ -82,11 +83,11 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if w.After == (doorward.Position{}) {
 		before = math.MaxInt64
 	}
-	if !f.From.IsZero() {
-		from = micros(f.From)
+	if f.From != nil {
+		from = micros(*f.From)
 	}
-	if !f.To.IsZero() {
-		to = micros(f.To)
+	if f.To != nil {
+		to = micros(*f.To)
 	}
 	rows, err := list(ctx, r, numberedColumns, sqlEventPage, tenantID, before, from, to, string(f.Action), f.Actor, f.Target,
 		string(f.Outcome), f.Request, w.Limit+1)

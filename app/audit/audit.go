@@ -63,12 +63,12 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	if email, err := mailaddr.Parse(f.Actor); err == nil {
 		chosen.Actor = email
 	}
-	instant := func(parameter, text string, to *time.Time) {
+	instant := func(parameter, text string, to **time.Time) {
 		if text == "" {
 			return
 		}
-		var err error
-		if *to, err = time.Parse(time.RFC3339, text); err != nil {
+		at, err := time.Parse(time.RFC3339, text)
+		if *to = &at; err != nil {
 			fault(parameter, "Write the time as in 2031-05-06T12:00:00Z (RFC 3339), and a + in it as %2B.")
 		}
 	}

@@ -404,6 +404,7 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{To: second.Format(time.RFC3339Nano)}, "1"},
 			{audit.Filter{From: second.In(time.FixedZone("", 19800)).Format(time.RFC3339Nano), Target: "usr_0003"}, "3"},
 			{audit.Filter{From: "9999-12-31T23:59:59Z"}, ""},
+			{audit.Filter{To: "0001-01-01T00:00:00Z"}, ""},
 			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
 		} {
 			if got := look(c.filter); got != c.want {

@@ -125,7 +125,7 @@ func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
 	if err := tell(r.ctx, tx, store.MailRoleChanged, now); err != nil {
 		return err
 	}
-	return keepOwner(r.ctx, tx, now.TenantID)
+	return keepOwner(r.ctx, tx, now.TenantID, now.Role)
 }
 
 func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
@@ -138,7 +138,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if err != nil || *r.Status == doorward.UserActive {
 		return err
 	}
-	if err := keepOwner(r.ctx, tx, now.TenantID); err != nil {
+	if err := keepOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
 		return err
 	}
 	if r.ended, err = endAll(r.ctx, tx, object(now)); err != nil {

@@ -35,7 +35,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 			return err
 		}
 		tx.Changed("role", string(now.Role), "")
-		ended, err = remove(ctx, tx, on)
+		ended, err = remove(ctx, tx, object(now))
 		return err
 	})
 	return onSuccess(ended, err)
@@ -62,7 +62,7 @@ func remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.En
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
-		err = keepOwner(ctx, tx, on.TenantID)
+		err = keepOwner(ctx, tx, on.TenantID, on.Held)
 	}
 	if err != nil {
 		return doorward.Ended{}, err
@@ -103,9 +103,14 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 	return onSuccess(ended, err)
 }
 
-// keepOwner is last_owner unless an active OWNER remains. It counts under the
-// lock on the tenant, after the change.
-func keepOwner(ctx context.Context, tx *access.Tx, tenantID string) error {
+// keepOwner is last_owner unless an active OWNER remains after a change to a
+// member of the role that was. It counts under the lock on the tenant, after the
+// change. Only a change to an OWNER can take the last one away; for others it
+// doesn't count, which takes time in a large tenant.
+func keepOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward.Role) error {
+	if was != doorward.RoleOwner {
+		return nil
+	}
 	n, err := tx.CountActiveOwners(ctx, tenantID)
 	if err == nil && n == 0 {
 		err = doorward.Fail(doorward.CodeLastOwner, "")

@@ -53,6 +53,7 @@ func pagesOfEvents(w *world) {
 	same(w, all)(got, nil)
 
 	third := all[4]
+	next := third.At.Add(time.Microsecond)
 	for _, c := range []struct {
 		filter store.EventFilter
 		want   []doorward.Event
@@ -63,8 +64,8 @@ func pagesOfEvents(w *world) {
 		{store.EventFilter{Target: "usr_2", Actor: "usr_2"}, nil},
 		{store.EventFilter{Target: "usr_2", Action: doorward.UserRole}, all[4:5]},
 		{store.EventFilter{Target: "usr_2", Action: doorward.UserRemove}, nil},
-		{store.EventFilter{To: third.At}, all[6:]},
-		{store.EventFilter{From: third.At, To: third.At.Add(time.Microsecond)}, all[4:6]},
+		{store.EventFilter{To: &third.At}, all[6:]},
+		{store.EventFilter{From: &third.At, To: &next}, all[4:6]},
 		{store.EventFilter{Target: "usr_x"}, nil},
 	} {
 		page, err := w.Read().EventPage(ctx, "tnt_1", c.filter, doorward.Window{Limit: 100})

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window
 		return w, err
 	}
 	if limit != "" {
-		if w.Limit, err = strconv.Atoi(limit); err != nil {
+		if w.Limit, err = strconv.Atoi(limit); err != nil && !errors.Is(err, strconv.ErrRange) {
 			return w, badParameter("limit", "invalid", "The limit is a whole number.")
 		}
 		if w.Limit < 1 || w.Limit > most {

@@ -136,12 +136,14 @@ func counted(t *testing.T, door *doorwardtest.Server, series string) (value floa
 
 // TestMetricsCount: each figure follows what it is about, on both databases.
 func TestMetricsCount(t *testing.T) {
-	for engine, options := range map[string]func() []doorwardtest.Option{
-		"sqlite":   func() []doorwardtest.Option { return nil },
-		"postgres": func() []doorwardtest.Option { return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))} },
+	for engine, options := range map[string]func(*testing.T) []doorwardtest.Option{
+		"sqlite": func(*testing.T) []doorwardtest.Option { return nil },
+		"postgres": func(t *testing.T) []doorwardtest.Option {
+			return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))}
+		},
 	} {
 		t.Run(engine, func(t *testing.T) {
-			door := doorwardtest.Start(t, options()...)
+			door := doorwardtest.Start(t, options(t)...)
 			token := door.Tenant("Acme").Join("ann@acme.example", "USER").Login()
 			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
 			before := counted(t, door, logins)

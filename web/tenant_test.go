@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 )
 
 const sessionPath = "GET /api/v2/auth/session"
@@ -421,4 +425,27 @@ func TestOperatorsManageTenants(t *testing.T) {
 			d.send(t, route, nil, key, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
 		}
 	})
+}
+
+// A node that starts destroys what is due, so that nodes which are restarted
+// often do it as well.
+func TestDestroyedWhenANodeStarts(t *testing.T) {
+	t.Parallel()
+	options := []doorwardtest.Option{
+		doorwardtest.Database("sqlite:" + filepath.Join(t.TempDir(), "doorward.db")),
+		func(c *node.Config) { c.TenantHold = 0 },
+	}
+	d := start(t, options...)
+	acme := d.Tenant("Acme")
+	d.closeTenant(t, acme.Owner, acme.ID, "Acme")
+	again := start(t, options...)
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		_, err := again.Node.DB.Read().Tenant(t.Context(), acme.ID)
+		if errors.Is(err, store.ErrNone) {
+			return
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the tenant is there still: %v", err)
+		}
+	}
 }

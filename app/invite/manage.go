@@ -90,13 +90,17 @@ func (i *Invitations) notTooSoon(ctx context.Context, tx *access.Tx, inv doorwar
 		return err
 	}
 	if wait := last.Add(i.wait).Sub(tx.Now); wait > 0 {
-		return &doorward.Error{Code: doorward.CodeResendTooSoon, RetryAfter: wait}
+		return tooSoon(wait, "The last mail of this invitation left a moment ago.")
 	}
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":"+inv.Email, resendWindow)
 	if err == nil && t.Hits > resendHits {
-		err = &doorward.Error{Code: doorward.CodeResendTooSoon, RetryAfter: t.Since.Add(resendWindow).Sub(tx.Now)}
+		err = tooSoon(t.Since.Add(resendWindow).Sub(tx.Now), "This address has had its mails for today.")
 	}
 	return err
+}
+
+func tooSoon(wait time.Duration, why string) error {
+	return &doorward.Error{Code: doorward.CodeResendTooSoon, Detail: why, RetryAfter: wait}
 }
 
 // renew: whoever sends an invitation again vouches for it, if the one who sent

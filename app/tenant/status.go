@@ -53,7 +53,7 @@ func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, act doorwar
 			return err
 		}
 		if was.Status == doorward.TenantClosing {
-			return doorward.Fail(doorward.CodeTenantClosing, "")
+			return doorward.Fail(doorward.CodeTenantClosing, "An OWNER has closed this tenant, so it can't be frozen or thawed; an OWNER can restore it.")
 		}
 		changed, err := tx.SetTenantStatus(ctx, id, to)
 		if err != nil || !changed {

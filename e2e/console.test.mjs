@@ -1,0 +1,234 @@
+// Every journey through the console, on the screens of the other pages. Each
+// test signs in anew and leaves the tenant as it was.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, test } from "node:test";
+import { Person, Server, launch, password, screens } from "./harness.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+describe("the console", { concurrency: 2 }, () => {
+	for (const screen of Object.keys(screens)) {
+		describe(screen, { concurrency: 1 }, () => {
+			let server;
+			const people = [];
+			const as = async (role) => {
+				const p = await Person.sit(browser, server.url, screen);
+				people.push(p);
+				await p.signIn(`${role}@acme.example`, password);
+				await p.at("/account");
+				return p;
+			};
+			afterEach(async () => {
+				for (const one of people.splice(0)) await one.context.close();
+			});
+			before(async () => { server = await Server.start(); });
+			after(() => server.stop());
+
+			test("an owner finds somebody, changes the role, suspends, resumes, signs out", async () => {
+				const owner = await as("owner");
+				const viewer = await as("viewer");
+				await owner.go("/account");
+				await owner.page.locator("a[href$='/console']").first().click();
+				await owner.at("/console");
+				await owner.page.waitForSelector("#keep");
+				await owner.look("console-overview");
+				await owner.page.locator(".tabs a[href$='/console/people']").click();
+				await owner.page.waitForSelector(".people");
+				assert.equal(await owner.page.locator(".people tbody tr").count(), 4);
+				await owner.look("console-people");
+				await owner.send("/console/people", { q: "viewer" });
+				assert.equal(await owner.page.locator(".people tbody tr").count(), 1);
+				await owner.look("console-people-found");
+				await owner.page.locator(".people tbody a").click();
+				await owner.page.waitForSelector("#sessions-title");
+				await owner.look("console-person");
+
+				await owner.page.locator("[name=role][value=ADMIN]").check();
+				await owner.send("/role");
+				assert.equal(await owner.page.locator(".consequences .gain").count(), 1);
+				assert.equal(await owner.page.locator(".consequences .loss").count(), 0);
+				await owner.look("console-role");
+				await owner.send("/role");
+				await owner.page.waitForSelector(".notice.good");
+				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
+				await viewer.go("/console/invitations");
+				assert.equal(await viewer.page.locator(".tabs a").count(), 5, "the new role counts at once");
+				await owner.page.locator("[name=role][value=VIEWER]").check();
+				await owner.send("/role");
+				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
+				await owner.send("/role");
+				await owner.page.waitForSelector(".notice.good");
+
+				await owner.page.locator("a[href$='/suspend']").click();
+				await owner.page.waitForSelector("form[action$='/suspend']");
+				await owner.look("console-suspend");
+				await owner.send("/suspend");
+				await owner.says(".notice.good", /1/);
+				await owner.look("console-person-suspended");
+				await viewer.go("/console");
+				await viewer.at("/login");
+				await owner.page.locator("a[href$='/resume']").click();
+				await owner.page.waitForSelector("form[action$='/resume']");
+				await owner.look("console-resume");
+				await owner.send("/resume");
+				await owner.page.waitForSelector(".notice.good");
+
+				await viewer.send("/login", { email: "viewer@acme.example", password });
+				await viewer.at("/console");
+				await owner.page.reload();
+				await owner.page.locator("a[href$='/sign-out']").click();
+				await owner.page.waitForSelector("form[action$='/sign-out']");
+				await owner.look("console-sign-out");
+				await owner.send("/sign-out");
+				await owner.says(".notice.good", /1/);
+				await viewer.go("/console");
+				await viewer.at("/login");
+				await owner.page.locator("a[href$='/remove']").click();
+				await owner.page.waitForSelector("form[action$='/remove']");
+				await owner.look("console-remove");
+				await owner.page.locator(".menu a[href$='/account']").click();
+				await owner.at("/account");
+			});
+
+			test("an admin invites several, sends again, revokes", async () => {
+				const admin = await as("admin");
+				await admin.go("/console");
+				await admin.page.locator("a[href$='/console/invitations/new']").click();
+				await admin.page.waitForSelector("#people");
+				assert.equal(await admin.page.locator("[name=role][value=OWNER]").count(), 0, "an admin makes no owners");
+				await admin.look("console-invite");
+				await admin.send("/console/invitations/new", { people: "Bea Lee <bea@acme.example>, \ncem@acme.example; nobody\nviewer@acme.example" });
+				assert.equal(await admin.page.locator(".left li").count(), 2);
+				assert.equal(await admin.page.locator("#people").inputValue(), "nobody\nviewer@acme.example");
+				await admin.look("console-invite-left");
+				await admin.send("/console/invitations/new", { people: "dee@acme.example" });
+				await admin.at("/console/invitations");
+				assert.equal(await admin.page.locator(".invitations tbody tr").count(), 3);
+				await admin.look("console-invitations");
+
+				await admin.page.locator(".invitations tbody a", { hasText: "bea@" }).click();
+				await admin.page.waitForSelector("form[action$='/resend']");
+				await admin.look("console-invitation");
+				await admin.send("/resend");
+				await admin.page.waitForSelector("[role=alert]");
+				await admin.look("console-invitation-too-soon");
+				await admin.send("/revoke");
+				await admin.page.waitForSelector(".notice.good");
+				assert.equal(await admin.page.locator("form[action$='/revoke']").count(), 0);
+				await admin.look("console-invitation-revoked");
+			});
+
+			test("the trail is filtered and followed, and a file of it fetched", async () => {
+				const owner = await as("owner");
+				await owner.go("/console/audit");
+				await owner.look("console-audit");
+				await owner.page.locator("#action").selectOption("session.open");
+				await owner.send("/console/audit");
+				const all = await owner.page.locator(".trail > li").count();
+				assert.ok(all > 0);
+				await owner.page.locator(".trail > li summary").first().click();
+				await owner.look("console-audit-filtered");
+				const file = await owner.page.request.get(await owner.page.locator("a[download]").getAttribute("href"));
+				assert.match(file.headers()["content-type"], /^text\/csv/);
+				assert.ok((await file.text()).trim().split("\n").length > 1);
+				await owner.page.locator(".trail a[href^='?request=']").first().click();
+				await owner.page.waitForURL(/request=/);
+				assert.equal(await owner.page.locator("#request").isVisible(), true, "the filter in use is shown");
+				await owner.look("console-audit-request");
+				await owner.go("/console/audit?request=req_none");
+				await owner.look("console-audit-none");
+			});
+
+			test("settings are changed, the tenant is closed and comes back", async () => {
+				const owner = await as("owner");
+				await owner.go("/console/settings");
+				await owner.look("console-settings");
+				await owner.send("/console/settings", { allowedEmailDomains: "no domain" });
+				await owner.look("console-settings-refused");
+				assert.equal(await owner.page.locator("[aria-invalid=true]").count(), 1);
+				await owner.send("/console/settings", { allowedEmailDomains: "acme.example", invitationDays: "9" });
+				await owner.page.waitForSelector(".notice.good");
+				assert.equal(await owner.page.locator("#invitationDays").inputValue(), "9");
+				await owner.look("console-settings-saved");
+
+				await owner.page.locator("a[href$='/console/close']").click();
+				await owner.page.waitForSelector("#confirm");
+				const name = await owner.page.locator("form[action$='/console/close'] bdi, form[action$='/console/close'] strong").first().innerText();
+				await owner.look("console-close");
+				await owner.send("/console/close", { confirm: "acme?" });
+				await owner.page.waitForSelector("#confirm[aria-invalid=true]");
+				await owner.look("console-close-refused");
+				await owner.send("/console/close", { confirm: name });
+				await owner.page.waitForSelector(".ending");
+				await owner.look("console-closed");
+				await owner.signIn("owner@acme.example", password);
+				await owner.at("/closing");
+				await owner.send("/closing/restore");
+				await owner.at("/account");
+				await owner.go("/console");
+				await owner.page.waitForSelector(".tiles");
+			});
+
+			test("a viewer sees what there is to see, and can send nothing", async () => {
+				const viewer = await as("viewer");
+				const forms = () => viewer.page.locator("main form[method=post]").count();
+				await viewer.go("/console");
+				assert.equal(await viewer.page.locator(".tabs a").count(), 3);
+				assert.equal(await forms(), 0);
+				await viewer.look("console-overview-viewer");
+				await viewer.page.locator(".tabs a[href$='/console/people']").click();
+				await viewer.page.locator(".people tbody a", { hasText: "owner" }).click();
+				await viewer.page.waitForSelector("#about-title");
+				assert.equal(await forms(), 0);
+				assert.equal(await viewer.page.locator("#sessions-title, #role-title, #access-title").count(), 0);
+				await viewer.look("console-person-viewer");
+				await viewer.page.locator(".tabs a[href$='/console/settings']").click();
+				await viewer.page.waitForSelector(".facts");
+				assert.equal(await forms(), 0);
+				await viewer.look("console-settings-viewer");
+				for (const closed of ["audit", "invitations", "invitations/new", "close"]) {
+					const answer = await viewer.page.goto(`/console/${closed}`);
+					assert.equal(answer.status(), 403, closed);
+				}
+				await viewer.look("console-forbidden");
+			});
+		});
+	}
+});
+
+test("the console without JavaScript", async () => {
+	const server = await Server.start();
+	try {
+		const p = await Person.sit(browser, server.url, "phone-light-en", { javaScriptEnabled: false });
+		await p.signIn("owner@acme.example", password);
+		await p.go("/console/people");
+		await p.send("/console/people", { q: "user@" });
+		await p.page.locator(".people tbody a").click();
+		await p.send("/name", { name: "Uma" });
+		await p.says("h1", /Uma/);
+		await p.page.locator("[name=role][value=VIEWER]").check();
+		await p.send("/role");
+		await p.send("/role");
+		await p.page.locator(".notice.good").waitFor();
+		await p.page.locator("a[href$='/suspend']").click();
+		await p.send("/suspend");
+		await p.page.locator(".tag.alarm").waitFor();
+		await p.go("/console/invitations/new");
+		await p.send("/console/invitations/new", { people: "bea@acme.example\ncem@acme.example" });
+		await p.page.locator(".invitations tbody a").first().click();
+		await p.send("/revoke");
+		await p.page.locator(".notice.good").waitFor();
+		await p.go("/console/settings");
+		await p.send("/console/settings", { name: "Acme & Co" });
+		await p.says(".where", /Acme & Co/);
+		await p.go("/console/close");
+		await p.send("/console/close", { confirm: "Acme & Co" });
+		await p.page.locator(".ending").waitFor();
+		p.quiet("the console without JavaScript");
+	} finally {
+		await server.stop();
+	}
+});

@@ -18,7 +18,6 @@
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
 //	list.go         filters and pages of lists
-//	live.go         what lets the overview keep itself up to date
 package console
 
 import (
@@ -48,10 +47,10 @@ type console struct{ app *app.App }
 func Routes(a *app.App) []front.Route {
 	h := &console{a}
 	get := func(path string, g front.Guard, show page, filters ...string) front.Route {
-		return front.On("GET "+path, g, set.Show(show), front.Doc{Query: known(filters)})
+		return front.On("GET "+path, g, set.Show(dressed(show)), front.Doc{Query: known(filters)})
 	}
 	post := func(path, at string, g front.Guard, take, again page) front.Route {
-		return front.On("POST "+path, g, set.Take(at, take, again), front.Doc{})
+		return front.On("POST "+path, g, set.Take(at, dressed(take), dressed(again)), front.Doc{})
 	}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
 	destroys := front.Allowed(doorward.TenantDestroy)
@@ -85,6 +84,15 @@ func Routes(a *app.App) []front.Route {
 
 // page is what shows a page, or takes a form of one.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
+
+// dressed gives the page the console's style sheet.
+func dressed(p page) page {
+	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
+		v, err := p(ctx, c)
+		v.Styles = []string{"console.css"}
+		return v, err
+	}
+}
 
 // sheet is what every page shows: whose console it is, and what the act that
 // led here has ended.

@@ -31,12 +31,11 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	letAsk(c)
 	body := home{sheet: s, Figures: t, Chart: chart(t.SignIns), Since: c.Now().Add(-24 * time.Hour).UTC().Format(time.DateOnly)}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
-	return ui.View{Page: "overview", Body: body, Wide: true, Scripts: []string{"console.js"}}, nil
+	return ui.View{Page: "overview", Body: body, Wide: true, Scripts: []string{"console.js"}, Connects: true}, nil
 }
 
 // Grouped writes a number with a narrow space between thousands, as ISO 80000-1

@@ -19,9 +19,13 @@ type View struct {
 	Page    string   // name of the template
 	Title   string   // key of the message; "" for Page+".title"
 	Body    any      // for the template, as .Body
+	Styles  []string // style sheets below /assets, after the kit's own
 	Scripts []string // ES modules below /assets, besides the kit's own
 	Wide    bool     // a page of its own width, not one card in the middle
 	Status  int      // 0: 200
+	// Connects has the policy let the page's scripts ask this server; otherwise
+	// they can ask nobody.
+	Connects bool
 	// Keys of messages that the page begins with: what has been done (else the
 	// one that the query names, as in ?done=saved for "done.saved"), and what
 	// there is to know.
@@ -89,7 +93,7 @@ func (c *Call) answer(v View) error {
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Content-Language", c.Language.Tag)
 	h.Set("Vary", "Accept-Language, Cookie")
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", v.policy())
 	if v.Status != 0 {
 		c.W.WriteHeader(v.Status)
 	}
@@ -103,8 +107,16 @@ func (c *Call) redirect(path string) {
 	c.W.WriteHeader(http.StatusSeeOther)
 }
 
-// policy lets a page load and send to what is here, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// strictest is the policy that lets a page load and send to what is here, and
+// nothing else.
+const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (v View) policy() string {
+	if v.Connects {
+		return strictest + "; connect-src 'self'"
+	}
+	return strictest
+}
 
 // Frame is what the layout and the templates of pages see.
 type Frame struct {

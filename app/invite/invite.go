@@ -10,6 +10,7 @@ package invite
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -37,25 +38,30 @@ func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credentia
 // invitationId), already_member, validation_failed.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
-	on := object(inv)
-	err := i.door.Do(ctx, by, doorward.UserInvite, on, func(tx *access.Tx) error {
-		if err := free(ctx, tx, inv); err != nil {
-			return err
-		}
-		tenant, err := tx.Tenant(ctx, inv.TenantID)
-		if err != nil {
-			return err
-		}
-		if faults := append(faults, o.against(tenant.Settings, inv.Email)...); len(faults) > 0 {
-			return doorward.InvalidFields(faults...)
-		}
-		inv.Days = o.days(tenant.Settings)
-		tx.Changed("email", "", inv.Email)
-		tx.Changed("role", "", string(inv.Role))
-		inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, inv)
-		return insert(ctx, tx, inv)
+	err := i.door.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
+		return send(ctx, tx, &inv, o, faults)
 	})
 	return inv, err
+}
+
+// send checks the offer, of which inv and faults have come, against what there
+// is, before it writes anything.
+func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer, faults []doorward.FieldError) error {
+	if err := free(ctx, tx, *inv); err != nil {
+		return err
+	}
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return err
+	}
+	if all := slices.Concat(faults, o.against(tenant.Settings, inv.Email)); len(all) > 0 {
+		return doorward.InvalidFields(all...)
+	}
+	inv.Days = o.days(tenant.Settings)
+	tx.Changed("email", "", inv.Email)
+	tx.Changed("role", "", string(inv.Role))
+	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)
+	return insert(ctx, tx, *inv)
 }
 
 func object(inv doorward.Invitation) doorward.Object {

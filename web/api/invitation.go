@@ -124,21 +124,16 @@ func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulk
 	if len(in.Invitations) < 1 || len(in.Invitations) > maxBulk {
 		return bulkAnswer{}, doorward.Invalid("/invitations", "out_of_range", "Send 1 to 100 invitations.")
 	}
-	out, written := bulkAnswer{Items: make([]bulkRow, 0, len(in.Invitations))}, false
+	offers := make([]invite.Offer, 0, len(in.Invitations))
 	for _, row := range in.Invitations {
-		inv, err := a.app.Invitations.Send(ctx, c.Caller, inviteInput(row).offer())
-		if !written && ofNoRow(err) {
-			return bulkAnswer{}, err
-		}
-		written = written || err == nil
-		out.Items = append(out.Items, answerRow(c, inv, err))
+		offers = append(offers, inviteInput(row).offer())
 	}
-	return out, nil
-}
-
-// ofNoRow reports whether the error has nothing to do with what was asked for.
-func ofNoRow(err error) bool {
-	return doorward.HasCode(err, doorward.CodeUnavailable) || doorward.HasCode(err, doorward.CodeUnauthenticated)
+	sent, err := a.app.Invitations.SendAll(ctx, c.Caller, offers)
+	out := bulkAnswer{Items: make([]bulkRow, 0, len(sent))}
+	for _, s := range sent {
+		out.Items = append(out.Items, answerRow(c, s.Invitation, s.Err))
+	}
+	return out, err
 }
 
 func answerRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {

@@ -63,20 +63,26 @@ func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
+	offers := make([]invite.Offer, len(lines))
+	for i, line := range lines {
+		offers[i] = invite.Offer{Role: c.Value("role"), Days: &days, Locale: c.Value("locale")}
+		offers[i].Name, offers[i].Email = splitLine(line)
+	}
+	done, err := h.app.Invitations.SendAll(ctx, c.Caller, offers)
+	if err != nil {
+		return ui.View{}, err
+	}
 	var left []leftOver
 	sent := 0
-	for _, line := range lines {
-		o := invite.Offer{Role: c.Value("role"), Days: &days, Locale: c.Value("locale")}
-		o.Name, o.Email = splitLine(line)
-		_, err := h.app.Invitations.Send(ctx, c.Caller, o)
-		if err != nil && (sent == 0 && ofNoLine(err) || doorward.HasCode(err, doorward.CodeForbidden)) {
-			return ui.View{}, err
+	for i, one := range done {
+		switch {
+		case doorward.HasCode(one.Err, doorward.CodeForbidden):
+			return ui.View{}, one.Err // the role, which is the same for all
+		case one.Err != nil:
+			left = append(left, leftOver{lines[i], whyNot(one.Err)})
+		default:
+			sent++
 		}
-		if err != nil {
-			left = append(left, leftOver{line, whyNot(err)})
-			continue
-		}
-		sent++
 	}
 	if len(left) == 0 {
 		return c.To("/console/invitations?status=PENDING&done=invited&count=" + strconv.Itoa(sent)), nil
@@ -146,12 +152,6 @@ func splitLine(line string) (name, email string) {
 		return "", line
 	}
 	return strings.Trim(before, ` "'`), strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), ">"))
-}
-
-// ofNoLine reports whether the error has nothing to do with what was asked for.
-func ofNoLine(err error) bool {
-	var e *doorward.Error
-	return !errors.As(err, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindUnauthenticated || e.Kind() == doorward.KindInternal
 }
 
 // whyNot is the message for a line that came to nothing.

@@ -3,14 +3,14 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, launch, password, screens } from "./harness.mjs";
+import { Person, Server, launch, password, walked } from "./harness.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
 after(() => browser.close());
 
 describe("the console", { concurrency: 2 }, () => {
-	for (const screen of Object.keys(screens)) {
+	for (const screen of walked) {
 		describe(screen, { concurrency: 1 }, () => {
 			let server;
 			const people = [];

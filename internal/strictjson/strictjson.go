@@ -264,12 +264,20 @@ func (d *decoder) fill(pointer any) *Error {
 	case !ok: // a name twice, which only shows once fields are matched
 		return malformed(err)
 	case errors.Is(err, json.ErrUnknownName):
-		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: unknownName}
+		return &Error{Pointer: string(wrong.JSONPointer.Parent()), Reason: onlyKnown(wrong.GoType)}
 	}
 	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
 }
 
-const unknownName = "leave out the unknown name in here, or correct its spelling (upper and lower case count)"
+// onlyKnown tells which names t has. The unknown one itself isn't repeated.
+func onlyKnown(t reflect.Type) string {
+	names := fieldNames(t)
+	if len(names) == 0 {
+		return "leave out what stands in here: no name is known"
+	}
+	return "leave out the unknown name, or correct its spelling: known here are " +
+		strings.Join(names, ", ") + " (upper and lower case count)"
+}
 
 var rejectUnknown = json.RejectUnknownMembers(true)
 
@@ -350,10 +358,24 @@ func member(t reflect.Type, container jsontext.Kind, token string) reflect.Type 
 // fieldType returns the type of the field that is called name in JSON, or nil.
 func fieldType(t reflect.Type, name string) reflect.Type {
 	for _, field := range reflect.VisibleFields(t) {
-		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if cmp.Or(tagged, field.Name) == name {
+		if nameOf(field) == name {
 			return field.Type
 		}
 	}
 	return nil
+}
+
+// fieldNames returns what the fields of t are called in JSON, in their order.
+func fieldNames(t reflect.Type) (names []string) {
+	for _, field := range reflect.VisibleFields(t) {
+		if name := nameOf(field); field.IsExported() && !field.Anonymous && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func nameOf(field reflect.StructField) string {
+	tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return cmp.Or(tagged, field.Name)
 }

@@ -249,8 +249,8 @@ var refused = []struct{ in, pointer, reason string }{
 	{`{"untagged":"x"}`, "", unknown},
 	{`{"":"x"}`, "", unknown},
 	{`{"inherited":{}}`, "", unknown},
-	{`{"settings":{"hunter2":1}}`, "/settings", unknown},
-	{`{"rows":[{"email":"a"},{"hunter2":1}]}`, "/rows/1", unknown},
+	{`{"settings":{"hunter2":1}}`, "/settings", "known here are idle (upper"},
+	{`{"rows":[{"email":"a"},{"hunter2":1}]}`, "/rows/1", "known here are email, tags (upper"},
 	{`{"rows":[{"Email":"a"}]}`, "/rows/0", unknown},
 
 	{`{"email":7}`, "/email", str},

@@ -23,12 +23,12 @@ func openSQLite(path string) (*DB, error) {
 	if err != nil {
 		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
+	write, err := openKeeping(sqliteDSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
 	if err != nil {
 		return nil, fault(err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)"))
+	read, err := openKeeping(sqliteDSN(path, "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(fault(err), write.Close())
 	}

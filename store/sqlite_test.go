@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -226,5 +227,63 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is there (%v)", err)
+	}
+}
+
+// TestKeptStatements run again and again on one connection, inside of each
+// other, after a change of the schema, and after a failure, and are ended with
+// it.
+func TestKeptStatements(t *testing.T) {
+	write, _ := store.Pools(migrated(t, engines["sqlite"](t), time.Now))
+	conn := hold(t, write, 1)[0]
+	ctx := t.Context()
+	run := func(statement string, args ...any) {
+		t.Helper()
+		_, err := conn.ExecContext(ctx, statement, args...)
+		ok(t, err)
+	}
+	// pairs joins t with itself the slow way: one text, run while it is being read.
+	pairs := func() (all []string) {
+		const query = `SELECT * FROM t WHERE a >= $1 ORDER BY a`
+		outer, err := conn.QueryContext(ctx, query, 0)
+		ok(t, err)
+		defer outer.Close()
+		for len(all) < 10 && outer.Next() { // a statement set back would go round for ever
+			var a int
+			ok(t, outer.Scan(&a))
+			inner, err := conn.QueryContext(ctx, query, a)
+			ok(t, err)
+			for len(all) < 10 && inner.Next() {
+				var b int
+				ok(t, inner.Scan(&b))
+				all = append(all, fmt.Sprint(a, b))
+			}
+			ok(t, errors.Join(inner.Err(), inner.Close()))
+		}
+		ok(t, outer.Err())
+		return all
+	}
+	const insert = `INSERT INTO t (a) VALUES ($1)`
+	run(`CREATE TABLE t (a INTEGER PRIMARY KEY)`)
+	run(insert, 1)
+	run(insert, 2)
+	if _, err := conn.ExecContext(ctx, insert, 2); err == nil {
+		t.Error("a key was inserted twice")
+	}
+	run(insert, 3)
+	want := []string{"1 1", "1 2", "1 3", "2 2", "2 3", "3 3"}
+	for range 2 {
+		if got := pairs(); !slices.Equal(got, want) {
+			t.Errorf("read %q, want %q", got, want)
+		}
+	}
+	run(`DROP TABLE t`)
+	run(`CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)`)
+	run(insert, 7)
+	var a int
+	var b sql.NullString
+	ok(t, conn.QueryRowContext(ctx, `SELECT * FROM t WHERE a >= $1 ORDER BY a`, 0).Scan(&a, &b))
+	if a != 7 {
+		t.Errorf("read %d from the new table, want 7", a)
 	}
 }

@@ -112,7 +112,6 @@ func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []ros
 	if err := takesPeople(ctx, tx.Reader, tenantID); err != nil {
 		return Imported{}, err
 	}
-	tx.Many()
 	r := importing{ctx: ctx, tx: tx, tenantID: tenantID}
 	byAddress := slices.SortedFunc(slices.Values(people), func(a, b roster.Person) int { return cmp.Compare(a.Email, b.Email) })
 	for _, p := range byAddress {

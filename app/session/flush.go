@@ -73,6 +73,9 @@ func (d *dirty) written(uses []store.Use) {
 			delete(d.uses, u.Hash)
 		}
 	}
+	if len(d.uses) == 0 {
+		d.uses = nil // a map that was large once stays large
+	}
 }
 
 // touch notes a use in memory, and at most once a minute for the database.

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible
+.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ model: ## what the revocation lease promises, and that it needs every rule, by e
 
 fuzz: ## each fuzz target in turn for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)
+
+upgrade: ## roll three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2
+	scripts/upgrade.sh $(FROM)
 
 bench: ## servers under load, as ratios within one run (some ten minutes)
 	go run ./bench

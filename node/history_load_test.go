@@ -34,9 +34,11 @@ type load struct {
 	nodes    []*process
 	operator *node.Node // acts on the database as a command does
 	dsn      string     // the operator's
+	program  string     // likewise
 	epoch    time.Time
 	http     []*http.Client // for each node
 	version  atomic.Int64   // makes passwords different
+	reached  func() []int   // the nodes that clients are sent to
 
 	running sync.WaitGroup
 	volleys chan struct{} // bounds them
@@ -62,8 +64,11 @@ const operatorNode = -1
 // newLoad makes the people and their tenant in the database of the nodes.
 func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	t.Helper()
-	l := &load{t: t, nodes: nodes, dsn: dsn, epoch: time.Now(), volleys: make(chan struct{}, 400), did: map[string]int{}}
-	for range nodes {
+	var all []int
+	l := &load{t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), volleys: make(chan struct{}, 400), did: map[string]int{}}
+	l.reached = func() []int { return all }
+	for node := range nodes {
+		all = append(all, node)
 		l.http = append(l.http, &http.Client{
 			Transport: &http.Transport{MaxIdleConnsPerHost: 500, DisableCompression: true},
 			Timeout:   20 * time.Second, // longer than a node is ever stopped
@@ -195,7 +200,10 @@ func (l *load) pickLive() *session {
 
 func (l *load) pickPerson() *person { return l.history.people[rand.IntN(len(l.history.people))] }
 
-func (l *load) pickNode() int { return rand.IntN(len(l.nodes)) }
+func (l *load) pickNode() int {
+	reached := l.reached()
+	return reached[rand.IntN(len(reached))]
+}
 
 var actions = []string{"", "message.read", "message.send", "user.invite"}
 
@@ -226,7 +234,7 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 // them: the checks that a stale memory would get wrong.
 func (l *load) volley(sessions ...*session) {
 	for _, s := range sessions[:min(3, len(sessions))] {
-		for node := range l.nodes {
+		for _, node := range l.reached() {
 			select {
 			case l.volleys <- struct{}{}:
 			default:
@@ -480,7 +488,7 @@ func (l *load) byCommand(email, what string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := exec.CommandContext(ctx, l.nodes[0].program, append(args, "--database", l.dsn)...).Run()
+	err := exec.CommandContext(ctx, l.program, append(args, "--database", l.dsn)...).Run()
 	l.count("by command", err == nil)
 	return err
 }

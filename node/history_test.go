@@ -86,11 +86,13 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 // is another one.
 func overlay(t *testing.T, source, pattern, replacement string) string {
 	t.Helper()
-	path, err := filepath.Abs(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
+	return overlayOf(t, map[string]string{source: changed(t, source, pattern, replacement)})
+}
+
+// changed is a source in which one place is another one.
+func changed(t *testing.T, source, pattern, replacement string) string {
+	t.Helper()
+	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,15 +100,30 @@ func overlay(t *testing.T, source, pattern, replacement string) string {
 	if n := len(place.FindAll(text, -1)); n != 1 {
 		t.Fatalf("%s has %d places like %s, want 1: has it been rewritten?", source, n, pattern)
 	}
-	dir := t.TempDir()
-	changed, list := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	names, _ := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	for name, text := range map[string][]byte{changed: place.ReplaceAll(text, []byte(replacement)), list: names} {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
+	return string(place.ReplaceAll(text, []byte(replacement)))
+}
+
+// overlayOf returns a file for go build -overlay in which files have another
+// content, or are there at all.
+func overlayOf(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	dir, replace := t.TempDir(), map[string]string{}
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		return name
 	}
-	return list
+	for source, text := range contents {
+		path, err := filepath.Abs(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[path] = write(filepath.Base(source), text)
+	}
+	list, _ := json.Marshal(map[string]any{"Replace": replace})
+	return write("overlay.json", string(list))
 }
 
 // suffer runs the load and brings the fates over the fleet, in any order, until
@@ -153,12 +170,16 @@ func (l *load) enough(checks int) bool {
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(everything, func(what string) bool { return l.did[what] == 0 })
 }
 
-// finish ends the load, sweeps, ends the nodes and judges.
-func (l *load) finish(stop context.CancelFunc) verdict {
+// finish ends the load, sweeps, looks at what else there is to be seen, ends the
+// nodes and judges.
+func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	l.t.Helper()
 	stop()
 	l.running.Wait()
 	l.sweep()
+	for _, look := range looks {
+		look()
+	}
 	l.demandSweep()
 	for _, n := range l.nodes {
 		n.stop()

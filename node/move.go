@@ -22,7 +22,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	if err := source.CheckSchema(ctx); err != nil {
+	if err := source.OwnSchema(ctx); err != nil {
 		return nil, 0, fmt.Errorf("--from: %w", err)
 	}
 	if err := quiet(ctx, source, force); err != nil {

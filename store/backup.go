@@ -102,7 +102,7 @@ func publish(from, to string) error {
 
 // CheckBackup returns nil when the file is a whole and consistent database of a
 // Doorward that this one understands, of an older schema too. Errors:
-// ErrNoBackup, ErrSchema for one that is newer, and those of reading.
+// ErrNoBackup, ErrSchema for one that is too new, and those of reading.
 func CheckBackup(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err != nil {
 		return err
@@ -128,7 +128,7 @@ func CheckBackup(ctx context.Context, file string) error {
 		return fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, file)
 	}
 	if have > schemaNeeded {
-		return tooNew(have)
+		return goesOn(ctx, db, have)
 	}
 	return nil
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 )
 
-// ChangeKind says what a change is about.
+// ChangeKind says what a change is about. A node that doesn't know a kind, which
+// a newer version has announced, forgets everything: so a new kind may end
+// something, and may not ask something as ChangeFlush does before every node
+// knows it.
 type ChangeKind string
 
 // The kinds of changes.

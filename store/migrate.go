@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 )
 
 //go:embed schema/*.sql
@@ -30,13 +32,14 @@ var schemaNeeded = func() int64 {
 	return newest
 }()
 
-// ErrSchema is what Migrate and CheckSchema return when the database's schema
-// isn't the one that this binary needs.
+// ErrSchema is what Migrate, CheckSchema and OwnSchema return when this binary
+// can't work on the database's schema.
 var ErrSchema = errors.New("schema not as needed")
 
 // Migrate brings the schema up to what this binary needs, under a lock: of two
 // nodes that start at once one migrates and the other waits. A schema that is
-// newer than the binary is left alone and is ErrSchema.
+// newer than the binary is left alone; it is ErrSchema when the binary can't go
+// on with it.
 func (db *DB) Migrate(ctx context.Context) error {
 	return db.engine.exclusive(ctx, db, func() error {
 		have, err := db.schema(ctx)
@@ -44,46 +47,111 @@ func (db *DB) Migrate(ctx context.Context) error {
 			return err
 		}
 		if have > schemaNeeded {
-			return tooNew(have)
+			return goesOn(ctx, db.read, have)
 		}
 		return db.up(ctx)
 	})
 }
 
-// up must hold the lock. Goose knows a lock of its own, but takes it only after
-// it has made its table of versions.
-func (db *DB) up(ctx context.Context) error {
-	files, err := fs.Sub(schemaFiles, "schema")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(db.engine.dialect, db.write, files)
-	if err != nil {
-		return fmt.Errorf("store: migrations: %w", err)
-	}
-	if _, err := p.Up(ctx); err != nil {
-		return fault(fmt.Errorf("migrate: %w", err))
-	}
-	return nil
-}
-
-// CheckSchema returns nil when the schema is the one that this binary needs,
-// else an ErrSchema that says what to do. It changes nothing.
+// CheckSchema returns nil when the schema is the one that this binary needs, or
+// a newer one that it can go on with; else an ErrSchema that says what to do. It
+// changes nothing.
 func (db *DB) CheckSchema(ctx context.Context) error {
 	have, err := db.schema(ctx)
 	switch {
 	case err != nil:
 		return err
 	case have > schemaNeeded:
-		return tooNew(have)
+		return goesOn(ctx, db.read, have)
 	case have < schemaNeeded:
 		return fmt.Errorf("store: the database has schema %d, this binary needs %d: run \"doorward migrate\", or \"doorward serve\" without --migrate=false: %w", have, schemaNeeded, ErrSchema)
 	}
 	return nil
 }
 
+// OwnSchema is CheckSchema for those who must know every table and column there
+// is: to them a newer schema is ErrSchema, whether they can go on with it or not.
+func (db *DB) OwnSchema(ctx context.Context) error {
+	have, err := db.schema(ctx)
+	if err == nil && have > schemaNeeded {
+		return tooNew(have)
+	}
+	if err == nil {
+		err = db.CheckSchema(ctx)
+	}
+	return err
+}
+
+const sqlOldestBinary = `SELECT knows FROM oldest_binary WHERE id = 1`
+
+// goesOn returns nil when this binary can go on with a schema that is newer than
+// it: what was added since is in nobody's way, and nothing was taken away that
+// it needs. The migrations themselves keep the record of that.
+func goesOn(ctx context.Context, q querier, have int64) error {
+	oldest := int64(0)
+	if err := q.QueryRowContext(ctx, sqlOldestBinary).Scan(&oldest); err != nil {
+		return fault(fmt.Errorf("oldest binary: %w", err))
+	}
+	if schemaNeeded < oldest {
+		return tooNew(have)
+	}
+	return nil
+}
+
 func tooNew(have int64) error {
 	return fmt.Errorf("store: the database has schema %d, newer than the %d this binary knows: run the newer doorward that made it: %w", have, schemaNeeded, ErrSchema)
+}
+
+const (
+	// lockWithin is how long a migration waits for a lock, and everybody else
+	// behind it: a fraction of the 2 s in which a check is answered.
+	lockWithin = 300 * time.Millisecond
+	// yieldEvery is when it is tried again, yieldFor until when.
+	yieldEvery, yieldFor = time.Second, time.Minute
+)
+
+// up must hold the lock on migrations. Goose knows a lock of its own, but takes
+// it only after it has made its table of versions.
+//
+// A change to a table waits for whoever reads it, and everybody who comes later
+// waits behind it: beside a dump, which reads for an hour, nobody could be
+// checked. So the wait is cut short, others go first, and it is tried again.
+func (db *DB) up(ctx context.Context) error {
+	on := db.write
+	if db.engine.migrator != nil {
+		on = db.engine.migrator()
+		defer on.Close()
+	}
+	for began := time.Now(); ; {
+		err := upOnce(ctx, db.engine.dialect, on)
+		switch {
+		case err == nil || !db.engine.behind(err):
+			return fault(err)
+		case time.Since(began) > yieldFor:
+			return fault(fmt.Errorf("another program, such as a backup, has held a table for %v; try again when it is done: %w", yieldFor, err))
+		}
+		select {
+		case <-ctx.Done():
+			return fault(ctx.Err())
+		case <-time.After(yieldEvery):
+		}
+	}
+}
+
+// upOnce does each migration in a transaction of its own.
+func upOnce(ctx context.Context, dialect database.Dialect, on *sql.DB) error {
+	files, err := fs.Sub(schemaFiles, "schema")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(dialect, on, files)
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	if _, err = p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
 }
 
 const sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
@@ -147,12 +149,39 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 	}
 }
 
+// A newer version has been here. What it says decides whether this one goes on;
+// either way it changes nothing.
+func TestOlderBinaryGoesOn(t *testing.T) {
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			address := dsn(t)
+			db := migrated(t, address, time.Now)
+			write, _ := store.Pools(db)
+			run(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			before := ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
+			if after := ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+				t.Errorf("%d migrations are recorded, and there were %d", after, before)
+			}
+			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
+			_, err := store.Move(t.Context(), db, migrated(t, dsn(t), time.Now), nil)
+			refuses(t, err, "newer") // it would leave behind what it doesn't know
+			if engine == "sqlite" {
+				copied := filepath.Join(t.TempDir(), "copy.db")
+				ok(t, db.Backup(t.Context(), copied))
+				ok(t, store.CheckBackup(t.Context(), copied))
+			}
+		})
+	}
+}
+
 func TestOlderBinaryRefuses(t *testing.T) {
 	for engine, dsn := range engines {
 		t.Run(engine, func(t *testing.T) {
 			db := migrated(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			run(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			run(t, write, `UPDATE oldest_binary SET knows = $1`, store.SchemaNeeded+1)
 			before := ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			for _, err := range []error{db.CheckSchema(t.Context()), db.Migrate(t.Context())} {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
@@ -218,6 +247,70 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	}
 }
 
+// TestMigrationWaitsWithoutHoldingUp: a dump, which reads a table for an hour,
+// keeps a migration of it waiting; those who come later don't wait behind it.
+func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
+	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
+	for engine, dsn := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := dsn(t)
+			other := dialled(t, engine, address)
+			migrations, err := goose.NewProvider(dialects[engine], other, os.DirFS("schema"))
+			ok(t, err)
+			_, err = migrations.UpTo(t.Context(), 4) // the next one alters users
+			ok(t, err)
+			dump, err := other.Begin()
+			ok(t, err)
+			defer dump.Rollback()
+			_, err = dump.Exec(begin[engine])
+			ok(t, err)
+
+			db := open(t, address, time.Now)
+			migrated := make(chan error, 1)
+			go func() { migrated <- db.Migrate(t.Context()) }()
+			if engine == "postgres" {
+				awaitQueue(t, dump)
+			}
+			reading, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, read := store.Pools(db)
+			if _, err := read.ExecContext(reading, `SELECT count(*) FROM users`); err != nil {
+				t.Errorf("a reader waits behind the migration: %v", err)
+			}
+			select {
+			case err := <-migrated:
+				t.Errorf("migrated beside the dump: %v", err)
+			default:
+			}
+			ok(t, dump.Rollback())
+			ok(t, <-migrated)
+			onlyOnce(t, db)
+		})
+	}
+}
+
+var dialects = map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
+
+// dialled is the database as another program has it.
+func dialled(t *testing.T, engine, address string) *sql.DB {
+	t.Helper()
+	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[engine]
+	db, err := sql.Open(driver, strings.TrimPrefix(address, "sqlite:"))
+	ok(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// awaitQueue returns when somebody waits for a lock on users.
+func awaitQueue(t *testing.T, holder *sql.Tx) {
+	t.Helper()
+	for waiting := 0; waiting == 0; {
+		ok(t, holder.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass`).Scan(&waiting))
+		ok(t, t.Context().Err())
+	}
+}
+
 // TestMigrationsGoForward: numbered without a gap, up only, one text for both
 // databases, each in a transaction.
 func TestMigrationsGoForward(t *testing.T) {
@@ -247,4 +340,96 @@ func TestMigrationsGoForward(t *testing.T) {
 	if int64(len(files)) != store.SchemaNeeded {
 		t.Errorf("the binary needs schema %d of %d", store.SchemaNeeded, len(files))
 	}
+}
+
+// TestMigrationsLetTheOlderGoOn: what a migration does to rows and tables that
+// are there is in nobody's way, or it says which binaries can't go on. Before
+// 0008 none could.
+func TestMigrationsLetTheOlderGoOn(t *testing.T) {
+	files, err := filepath.Glob("schema/*")
+	ok(t, err)
+	for i, file := range files {
+		raw, err := os.ReadFile(file)
+		ok(t, err)
+		if fault := expands(string(raw), i+1); i+1 >= 8 && fault != "" {
+			t.Errorf("%s: %s; docs/upgrades.md says how", file, fault)
+		}
+	}
+}
+
+func TestMigrationsThatBreakTheOlderAreFound(t *testing.T) {
+	for text, good := range map[string]bool{
+		"ALTER TABLE users ADD COLUMN nick TEXT":                                                                         true,
+		"ALTER TABLE users ADD COLUMN nick TEXT NOT NULL DEFAULT ''":                                                     true,
+		"ALTER TABLE users ADD COLUMN nick TEXT NOT NULL":                                                                false,
+		"ALTER TABLE users ADD COLUMN nick TEXT UNIQUE":                                                                  false,
+		"ALTER TABLE users DROP COLUMN locale":                                                                           false,
+		"DROP INDEX events_page":                                                                                         true,
+		"CREATE INDEX users_nick ON users (nick)":                                                                        true,
+		"CREATE UNIQUE INDEX users_nick ON users (nick)":                                                                 false,
+		"CREATE TABLE nicks (nick TEXT); CREATE UNIQUE INDEX nicks_nick ON nicks (nick)":                                 true,
+		"CREATE TABLE nicks (user_id TEXT NOT NULL REFERENCES users (id))":                                               false,
+		"CREATE TABLE nicks (user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE)":                             true,
+		"CREATE TABLE a (id TEXT PRIMARY KEY); CREATE TABLE b (a TEXT REFERENCES a (id)); INSERT INTO a VALUES ('x; y')": true,
+		"UPDATE users SET locale = 'en'":                                                                                 true,
+		"DELETE FROM users":                                                                                              false,
+		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 11":                                      true,
+		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 12":                                      false, // which nobody can roll to
+	} {
+		if fault := expands("-- +goose Up\n"+text+";\n", 12); (fault == "") != good {
+			t.Errorf("%s: %q", text, fault)
+		}
+	}
+}
+
+var (
+	raises     = regexp.MustCompile(`UPDATE oldest_binary SET knows = (\d+);`)
+	makes      = regexp.MustCompile(`CREATE TABLE (\w+)`)
+	refers     = regexp.MustCompile(`REFERENCES (\w+) \(\w+\)( ON DELETE CASCADE)?`)
+	statements = regexp.MustCompile(`(?s)[^;']*(?:'[^']*'[^;']*)*;`)
+	harmless   = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|DROP INDEX|INSERT INTO|UPDATE|SELECT|ALTER TABLE \w+ ADD COLUMN) `)
+	uniquely   = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
+)
+
+// expands says what of a migration the version before can't go on with, if it
+// doesn't say so itself.
+func expands(text string, number int) string {
+	text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
+	if to := raises.FindStringSubmatch(text); to != nil {
+		if knows, _ := strconv.Atoi(to[1]); knows >= number {
+			return "the version before can't go on, so nobody can roll to this one: split the migration"
+		}
+		return ""
+	}
+	made := map[string]bool{}
+	for _, m := range makes.FindAllStringSubmatch(text, -1) {
+		made[m[1]] = true
+	}
+	for _, s := range statements.FindAllString(text, -1) {
+		s = strings.TrimSpace(s)
+		if unique := uniquely.FindStringSubmatch(s); unique != nil && made[unique[1]] {
+			continue
+		}
+		if !harmless.MatchString(s) {
+			return "the version before may not go on after " + s
+		}
+		if fault := inTheWay(s, made); fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+// inTheWay finds what keeps the version before from adding or deleting rows.
+func inTheWay(s string, made map[string]bool) string {
+	adds := strings.HasPrefix(s, "ALTER TABLE")
+	if adds && (strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") || strings.Contains(s, "UNIQUE") || strings.Contains(s, "CHECK")) {
+		return "the version before can't add rows after " + s
+	}
+	for _, to := range refers.FindAllStringSubmatch(s, -1) {
+		if !made[to[1]] && to[2] == "" {
+			return "the version before can't delete what this refers to: ON DELETE CASCADE is missing in " + s
+		}
+	}
+	return ""
 }

@@ -35,7 +35,7 @@ type Moved struct {
 // copied, so no server should run on it (see Alive). Errors: ErrNotEmpty,
 // ErrSchema, unavailable.
 func Move(ctx context.Context, from, to *DB, progress func(table string, rows int64)) ([]Moved, error) {
-	if err := errors.Join(from.CheckSchema(ctx), to.CheckSchema(ctx)); err != nil {
+	if err := errors.Join(from.OwnSchema(ctx), to.OwnSchema(ctx)); err != nil {
 		return nil, err
 	}
 	plan, err := planOf(ctx)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	return &DB{
 		engine: engine{
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, exclusive: exclusivePostgres,
+			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, behind: postgresBehind,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
 			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
@@ -90,6 +92,18 @@ func closePool(pool *pgxpool.Pool) {
 func postgresTransient(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
+}
+
+// postgresBehind: lock_not_available, or a deadlock with somebody's transaction.
+func postgresBehind(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03" || postgresTransient(err)
+}
+
+func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
+	own := pool.Copy()
+	own.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWithin.Milliseconds(), 10)
+	return stdlib.OpenDB(*own)
 }
 
 // never: PostgreSQL waits by itself, and stops when the request does.

@@ -49,6 +49,10 @@ type engine struct {
 	locked    func(error) bool // another process is writing
 	// exclusive runs do while no other process has its do run.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
+	// migrator opens what migrations run on, which waits lockWithin for a lock; nil:
+	// the writer does. behind reports whether one has failed for want of a lock.
+	migrator  func() *sql.DB
+	behind    func(error) bool
 	path      string // of a SQLite file; else empty
 	versioned string // query: whether there is a table of migrations, 1 or 0
 	clock     string // query for the engine's own clock, in microseconds

@@ -172,12 +172,12 @@ func acceptable(ctx context.Context, read store.Reader, inv doorward.Invitation,
 		return err
 	}
 	switch tenant.Status {
-	case doorward.TenantFrozen:
-		return doorward.Fail(doorward.CodeTenantFrozen, "")
+	case doorward.TenantActive:
+		return nil
 	case doorward.TenantClosing:
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}
-	return nil
+	return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 }
 
 // stillAuthorised judges by the inviter's present role: what somebody who may

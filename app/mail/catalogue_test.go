@@ -12,6 +12,8 @@ import (
 	"text/template/parse"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/store"
 )
 
 // kinds are the mails there are, in the order of their names.
@@ -22,6 +24,18 @@ func kinds() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// The queue hands over what is in the list of kinds, and each needs its composer.
+func TestEveryKindIsComposed(t *testing.T) {
+	var listed []string
+	for _, kind := range store.MailKinds {
+		listed = append(listed, string(kind))
+	}
+	slices.Sort(listed)
+	if diff := cmp.Diff(kinds(), listed); diff != "" {
+		t.Errorf("composers have -, store.MailKinds +:\n%s", diff)
+	}
 }
 
 // Every language has every mail with every part that the English one has, and

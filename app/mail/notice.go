@@ -14,18 +14,14 @@ import (
 // compose makes the letter of a row inside the transaction that claims it: nil
 // when there is nothing to send any more.
 func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
-	composer, ok := composers[row.Kind]
-	if !ok {
-		return nil, tx.MailFailed(ctx, row.ID, "this version of doorward knows no mail of the kind "+string(row.Kind))
-	}
-	l, err := composer(m, ctx, tx, row)
+	l, err := composers[row.Kind](m, ctx, tx, row)
 	if errors.Is(err, store.ErrNone) { // what it was about is gone
 		return nil, tx.DeleteMail(ctx, row.ID)
 	}
 	return l, err
 }
 
-// composers are the mails there are. Each returns store.ErrNone when what its
+// composers are of all store.MailKinds. Each returns store.ErrNone when what its
 // mail is about is gone, and no letter when there is nothing to send any more.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*letter, error){
 	store.MailInvitation:      (*Mail).composeInvitation,

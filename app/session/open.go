@@ -157,10 +157,10 @@ func Usable(u doorward.User) error {
 	switch {
 	case u.Status != doorward.UserActive:
 		return doorward.Fail(doorward.CodeMembershipSuspended, "")
-	case u.TenantStatus == doorward.TenantFrozen:
-		return doorward.Fail(doorward.CodeTenantFrozen, "")
 	case u.TenantStatus == doorward.TenantClosing && u.Role != doorward.RoleOwner:
 		return doorward.Fail(doorward.CodeTenantClosing, "")
+	case u.TenantStatus != doorward.TenantActive && u.TenantStatus != doorward.TenantClosing:
+		return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 	}
 	return nil
 }

@@ -170,9 +170,9 @@ func (r *registry) forget(c store.Change) {
 			raise(&r.lapsed.at[placeOf(h)], n)
 			r.drop(h)
 		}
-	case store.ChangeAll:
-		raise(&r.lapsed.all, n)
 	case store.ChangeFlush: // ends nothing
+	default: // ChangeAll, or what a newer version has to say
+		raise(&r.lapsed.all, n)
 	}
 }
 

@@ -47,6 +47,9 @@ func TestForget(t *testing.T) {
 			r.forget(store.Change{Kind: store.ChangeFlush, Subject: store.SessionSubject(h1[:])})
 		}, true, true},
 		{"everything", func(r *registry) { r.reset() }, false, false},
+		{"something of a newer version", func(r *registry) {
+			r.forget(store.Change{Kind: "device", Subject: "dev_1"})
+		}, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(1000)

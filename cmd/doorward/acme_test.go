@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -55,15 +56,16 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// startAuthority validates names at port of loopback.
-func startAuthority(t *testing.T, port string) authority {
+// startAuthority validates names at port of loopback, for certificates that live
+// so long.
+func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
 	folder, listen, admin, resolver := t.TempDir(), freeAddress(), freeAddress(), freeAddress()
 	cert, key := certtest.NewAuthority(t).Own(t, folder)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
-		"httpPort": 1, "tlsPort": json.Number(port), "profiles": map[string]any{"default": map[string]any{"description": "for a day", "validityPeriod": 86400}},
+		"httpPort": 1, "tlsPort": json.Number(port), "profiles": map[string]any{"default": map[string]any{"description": life.String(), "validityPeriod": int(life.Seconds())}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +141,7 @@ func TestACME(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddress(), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
-	ca := startAuthority(t, port)
+	ca := startAuthority(t, port, 24*time.Hour)
 	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
 	serials := map[string]bool{}
 	for range 2 {
@@ -165,6 +167,39 @@ func TestACME(t *testing.T) {
 	}
 	if len(serials) != 1 {
 		t.Errorf("%d certificates were seen, want one for both starts", len(serials))
+	}
+}
+
+// TestACMERenews: the certificate is replaced before it ends, by a server that
+// runs on, and no visitor is shown one that is past.
+func TestACMERenews(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddress(), t.TempDir()
+	_, port, _ := net.SplitHostPort(addr)
+	ca := startAuthority(t, port, 24*time.Second)
+	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}
+	serials := map[string]bool{}
+	visit := func() error {
+		c, err := tls.Dial("tcp", addr, visitor) // which looks at the dates
+		if err == nil {
+			defer c.Close()
+			serials[c.ConnectionState().PeerCertificates[0].SerialNumber.String()] = true
+		}
+		return err
+	}
+	end := ca.serve(t, addr, dir)
+	within(t, "the first certificate", visit)
+	within(t, "another certificate", func() error {
+		if err := visit(); err != nil {
+			t.Fatalf("a visitor is turned away: %v", err)
+		}
+		if len(serials) < 2 {
+			return errors.New("the first one is still in use")
+		}
+		return nil
+	})
+	if log := end(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
+		t.Errorf("the log tells otherwise:\n%s", log)
 	}
 }
 

@@ -104,6 +104,8 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	f := finding{what: "schema", fine: "as this binary needs it"}
 	if err := db.CheckSchema(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
+	} else if db.OwnSchema(ctx) != nil {
+		f.fine = "newer than this binary, which can go on with it"
 	}
 	return f
 }

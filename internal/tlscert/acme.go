@@ -23,8 +23,10 @@ const (
 	// failures an hour for a name, after which it refuses more, so that three
 	// tries in that time leave some to the operator.
 	tryAgain = 20 * time.Minute
-	// lookAgain is how often a certificate that is there is looked at.
-	lookAgain = time.Hour
+	// lookAgain is how often a certificate that is there is looked at, and looks how
+	// often in its life at least: authorities of one's own give some for an hour, and
+	// a new one has to be found while a third of the old one's life is left.
+	lookAgain, looks = time.Hour, 12
 	// overdue is what is left of a certificate's life, as a part of it, when its
 	// renewal has failed for long: it begins when a third is left.
 	overdue = 6
@@ -71,10 +73,10 @@ func (a *ACME) Load() error {
 // minutes.
 func (a *ACME) Run(ctx context.Context) {
 	for {
-		wait := lookAgain
-		if err := a.look(); err != nil {
-			a.log.Error("no TLS certificate from the ACME authority", "host", a.host, "error", err, "nextTryIn", tryAgain)
-			wait = tryAgain
+		err := a.look()
+		wait := a.rest(err)
+		if err != nil {
+			a.log.Error("no TLS certificate from the ACME authority", "host", a.host, "error", err, "nextTryIn", wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -83,6 +85,20 @@ func (a *ACME) Run(ctx context.Context) {
 		}
 	}
 }
+
+// rest is how long nothing is done after a look that ended so.
+func (a *ACME) rest(err error) time.Duration {
+	rest := lookAgain
+	if err != nil {
+		rest = tryAgain
+	}
+	if cert := a.current.Load(); cert != nil {
+		rest = min(rest, lifeOf(cert)/looks)
+	}
+	return rest
+}
+
+func lifeOf(cert *tls.Certificate) time.Duration { return cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) }
 
 // look asks as a browser would that knows ECDSA, for which the certificate is.
 func (a *ACME) look() error {
@@ -96,8 +112,7 @@ func (a *ACME) look() error {
 	if before := a.current.Swap(cert); before == nil || !before.Leaf.Equal(cert.Leaf) {
 		a.log.Info("the TLS certificate from the ACME authority is in use", "host", a.host, "expires", cert.Leaf.NotAfter)
 	}
-	left, life := time.Until(cert.Leaf.NotAfter), cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
-	if left < life/overdue {
+	if time.Until(cert.Leaf.NotAfter) < lifeOf(cert)/overdue {
 		return fmt.Errorf("tlscert: the renewal fails; the certificate ends at %s", cert.Leaf.NotAfter)
 	}
 	return nil

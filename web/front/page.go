@@ -127,7 +127,9 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {
-		known.Set(p.Name, sent.Get(p.Name))
+		if value := sent.Get(p.Name); value != "" { // or a filter added later would change every cursor
+			known.Set(p.Name, value)
+		}
 	}
 	return known.Encode()
 }

@@ -1,0 +1,343 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// TestRollingUpgrade replaces three nodes one after the other by those of the
+// next version, under traffic, and then goes back. No check fails, nothing that
+// was acknowledged is lost, nothing ended is accepted.
+//
+// The next version is this tree with what a next version may do to its
+// predecessor: a migration, and a kind of change that it doesn't know.
+// scripts/upgrade.sh rolls from a version that really was before; the operator in
+// this process, who is of this tree, has then migrated before the roll.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	older, newer := versions(t)
+	nodes := []*process{serve(t, older, dsn), serve(t, older, dsn), serve(t, older, dsn)}
+	l := newLoad(t, nodes, dsn, 20)
+	b := &balancer{nodes: nodes, ready: []int{0, 1, 2}}
+	l.reached = b.reached
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.running.Go(func() { b.watch(ctx) })
+	a := newAdministrator(l)
+	a.run(ctx)
+	for range 6 {
+		l.running.Go(func() { l.checkThrough(ctx) })
+	}
+	l.run(ctx, 0, 4)
+
+	roll(ctx, nodes, newer)
+	for _, n := range nodes {
+		if !madeUp() {
+			break
+		}
+		if !strings.Contains(n.get("/metrics"), `version="next"`) {
+			t.Errorf("%s is not of the next version", n.address)
+		}
+	}
+	roll(ctx, nodes, older)
+	wait(ctx, time.Second)
+
+	v := l.finish(stop, a.demandInvitations)
+	l.report(v)
+	demand(t, v)
+	l.demandAnswers()
+	if madeUp() {
+		demandMottos(t, dsn)
+	}
+	t.Logf("invitations: %d; longest time without a ready node: %v", len(a.invited), b.alone.Round(time.Millisecond))
+}
+
+// fromVariable names a program that is older than this tree: then that one is
+// rolled to this tree and back.
+const fromVariable = "DOORWARD_TEST_UPGRADE_FROM"
+
+func madeUp() bool { return os.Getenv(fromVariable) == "" }
+
+func versions(t *testing.T) (older, newer string) {
+	t.Helper()
+	if from := os.Getenv(fromVariable); from != "" {
+		return from, mustBuild(t)
+	}
+	newer, err := build("-ldflags", "-X main.release=next", "-overlay", nextVersion(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustBuild(t), newer
+}
+
+// nextVersion is an overlay with what a next version may bring.
+func nextVersion(t *testing.T) string {
+	t.Helper()
+	there, err := filepath.Glob("../store/schema/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return overlayOf(t, map[string]string{
+		fmt.Sprintf("../store/schema/%04d_mottos.sql", len(there)+1): mottos,
+		"../store/change.go": changed(t, "../store/change.go", `(ChangeSession +ChangeKind = )"session"`, `$1"ended"`),
+	})
+}
+
+const mottos = `-- +goose Up
+
+ALTER TABLE tenants ADD COLUMN motto TEXT NOT NULL DEFAULT '';
+UPDATE tenants SET motto = 'onwards';
+CREATE TABLE mottos (
+    user_id TEXT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    text    TEXT NOT NULL
+);
+INSERT INTO mottos (user_id, text) SELECT id, email FROM users;
+`
+
+// demandMottos: what the next version has added is as it was, although its
+// predecessor has written to the same rows.
+func demandMottos(t *testing.T, dsn string) {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var motto, name string
+	var people int
+	err = errors.Join(db.QueryRow(`SELECT motto, name FROM tenants`).Scan(&motto, &name),
+		db.QueryRow(`SELECT count(*) FROM mottos`).Scan(&people))
+	if err != nil || motto != "onwards" || !strings.HasPrefix(name, "Acme ") || people == 0 {
+		t.Errorf("motto %q of %q, those of %d people, %v: want what the next version had written, under a new name", motto, name, people, err)
+	}
+}
+
+// roll replaces one node after the other.
+func roll(ctx context.Context, nodes []*process, program string) {
+	for _, n := range nodes {
+		wait(ctx, 300*time.Millisecond) // all of them at work
+		n.stop()
+		n.program = program
+		if err := n.start(); err != nil {
+			n.t.Error(err)
+		}
+	}
+	wait(ctx, 300*time.Millisecond)
+}
+
+// get returns the text at a path of the node.
+func (p *process) get(path string) string {
+	res, err := http.Get(p.url() + path)
+	if err != nil {
+		p.t.Error(err)
+		return ""
+	}
+	defer res.Body.Close()
+	var text strings.Builder
+	if err := res.Write(&text); err != nil {
+		p.t.Error(err)
+	}
+	return text.String()
+}
+
+// balancer sends clients to the nodes that are ready, as a gateway does: it
+// looks at each now and then, and never sends a request twice.
+type balancer struct {
+	nodes []*process
+
+	mu    sync.Mutex
+	ready []int
+	none  time.Time     // since when there is none
+	alone time.Duration // the longest time without any
+}
+
+// lookEvery is well below the second for which a node that is about to go says
+// so.
+const lookEvery = 50 * time.Millisecond
+
+func (b *balancer) watch(ctx context.Context) {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for ctx.Err() == nil {
+		var ready []int
+		for i, n := range b.nodes {
+			if res, err := client.Get(n.url() + "/readyz"); err == nil {
+				res.Body.Close()
+				if res.StatusCode == http.StatusOK {
+					ready = append(ready, i)
+				}
+			}
+		}
+		b.see(ready)
+		wait(ctx, lookEvery)
+	}
+}
+
+// see keeps the last node there was: somebody has to say what is wrong.
+func (b *balancer) see(ready []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	switch {
+	case len(ready) > 0:
+		b.ready, b.none = ready, time.Time{}
+	case b.none.IsZero():
+		b.none = now
+	default:
+		b.alone = max(b.alone, now.Sub(b.none))
+	}
+}
+
+func (b *balancer) reached() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ready
+}
+
+// checkThrough checks random sessions wherever the balancer sends them.
+func (l *load) checkThrough(ctx context.Context) {
+	for ctx.Err() == nil {
+		if s := l.pick(); s != nil {
+			l.check(l.pickNode(), s)
+		}
+		wait(ctx, 2*time.Millisecond)
+	}
+}
+
+// demandAnswers: through a balancer every question is answered, and everything
+// that ends something says that it has.
+func (l *load) demandAnswers() {
+	l.t.Helper()
+	silent := map[string]int{}
+	for _, p := range l.history.probes {
+		if !p.told() {
+			silent[fmt.Sprintf("node %d answers %d at %v", p.node, p.status, p.to.Round(time.Second))]++
+		}
+	}
+	for _, p := range l.history.people {
+		for _, e := range p.endings {
+			if !e.known && e.node != operatorNode {
+				silent[fmt.Sprintf("node %d leaves the end of a session in doubt at %v", e.node, e.to.Round(time.Second))]++
+			}
+		}
+	}
+	if len(silent) > 0 {
+		l.t.Errorf("of %d checks these failed: %s", len(l.history.probes), table(silent))
+	}
+}
+
+// administrator is the OWNER of the tenant, whose session nobody ends.
+type administrator struct {
+	*load
+	session *session
+	invited map[string]bool // addresses, of which it was said that they are
+}
+
+func newAdministrator(l *load) *administrator {
+	l.t.Helper()
+	s := l.login(0, newPerson("owner@acme.example", "OWNER"))
+	if s == nil {
+		l.t.Fatal("the OWNER cannot sign in")
+	}
+	l.bury(s)
+	return &administrator{load: l, session: s, invited: map[string]bool{}}
+}
+
+// run invites, gives roles and renames the tenant until ctx ends.
+func (a *administrator) run(ctx context.Context) {
+	a.running.Go(func() {
+		for ctx.Err() == nil {
+			a.invite()
+			if len(a.invited)%10 == 0 {
+				a.rename()
+			}
+			wait(ctx, 20*time.Millisecond)
+		}
+	})
+	a.running.Go(func() {
+		for ctx.Err() == nil {
+			a.operateAtRandom(a.byRequest)
+			wait(ctx, 50*time.Millisecond)
+		}
+	})
+}
+
+// must makes a call that can't be refused.
+func (a *administrator) must(want int, method, path string, body any) reply {
+	r := a.call(a.pickNode(), method, path, a.session.token, body)
+	if r.status != want {
+		a.t.Errorf("%s %s is answered %d %s, want %d", method, path, r.status, r.body, want)
+	}
+	return r
+}
+
+func (a *administrator) invite() {
+	email := fmt.Sprintf("invited%d@acme.example", len(a.invited))
+	a.must(http.StatusCreated, http.MethodPost, "/api/v2/auth/invite", map[string]string{"email": email, "role": "USER"})
+	a.invited[email] = true
+}
+
+func (a *administrator) rename() {
+	a.must(http.StatusOK, http.MethodPatch, "/api/v2/tenant", map[string]string{"name": fmt.Sprintf("Acme %d", len(a.invited))})
+}
+
+// byRequest acts on somebody as the console does.
+func (a *administrator) byRequest(email, what string) error {
+	found, err := a.operator.App.Users.Find(context.Background(), email, "")
+	if err != nil {
+		return err
+	}
+	body := map[string]string{"role": what}
+	switch what {
+	case "suspend":
+		body = map[string]string{"status": "suspended"}
+	case "resume":
+		body = map[string]string{"status": "active"}
+	}
+	a.must(http.StatusOK, http.MethodPatch, "/api/v2/users/"+found[0].ID, body)
+	return nil
+}
+
+// demandInvitations wants every invitation that was acknowledged to be there.
+func (a *administrator) demandInvitations() {
+	a.t.Helper()
+	missing := len(a.invited)
+	for path := "/api/v2/invitations?limit=200"; path != ""; {
+		var page struct {
+			Items      []struct{ Email string }
+			NextCursor string
+		}
+		if err := json.Unmarshal(a.must(http.StatusOK, http.MethodGet, path, nil).body, &page); err != nil {
+			a.t.Error(err)
+			return
+		}
+		for _, i := range page.Items {
+			if a.invited[i.Email] {
+				missing--
+			}
+		}
+		path = ""
+		if page.NextCursor != "" {
+			path = "/api/v2/invitations?limit=200&cursor=" + page.NextCursor
+		}
+	}
+	if missing != 0 {
+		a.t.Errorf("%d of %d invitations are lost", missing, len(a.invited))
+	}
+}

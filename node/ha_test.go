@@ -5,6 +5,7 @@ package node_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -78,8 +79,8 @@ func machine(which, verb, mended string, parts ...string) func(*testing.T, *clus
 }
 
 var disasters = []disaster{
-	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
 	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 2, machine("leader", "stop", "cont"), 40 * time.Second},
+	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
 	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 2, machine("leader", "kill", "start", "postgres"), 0},
 	{"patroni-dies", "Patroni of the primary dies, its PostgreSQL lives", 2, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
 	{"switchover", "switchover (`patronictl switchover`)", 3, func(t *testing.T, c *cluster, _ []*process) func() {
@@ -88,15 +89,15 @@ var disasters = []disaster{
 		return func() {}
 	}, 0},
 	{"standby-dies", "the synchronous standby's machine dies", 2, machine("standby", "kill", "start"), 20 * time.Second},
-	{"standby-freezes", "the synchronous standby's machine freezes for 40 s", 2, machine("standby", "stop", "cont"), 40 * time.Second},
-	{"etcd-leader-dies", "the etcd that leads dies", 2, machine("etcd-leader", "kill", "start", "etcd"), 20 * time.Second},
+	{"standby-freezes", "the synchronous standby's machine freezes for 40 s", 1, machine("standby", "stop", "cont"), 40 * time.Second},
+	{"etcd-leader-dies", "the etcd that leads dies", 1, machine("etcd-leader", "kill", "start", "etcd"), 20 * time.Second},
 	{"etcd-gone", "two of three etcd die, for 40 s", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
 		c.do(t, "kill", "1", "etcd")
 		c.do(t, "kill", "2", "etcd")
 		return func() { c.do(t, "start", "1"); c.do(t, "start", "2") }
 	}, 40 * time.Second},
-	{"node-dies", "a node of Doorward dies for 5 s (kill -9)", 2, func(t *testing.T, _ *cluster, nodes []*process) func() {
+	{"node-dies", "a node of Doorward dies for 5 s (kill -9)", 1, func(t *testing.T, _ *cluster, nodes []*process) func() {
 		t.Helper()
 		nodes[1].kill()
 		return func() {
@@ -111,8 +112,9 @@ var disasters = []disaster{
 // own, so that nothing of one before is in its figures.
 func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	c.do(t, "await-healthy")
+	wait(t.Context(), 5*time.Second) // its standbys were just made anew, which keeps the disk busy
 	c.databases++
-	database := fmt.Sprintf("exercise%d", c.databases)
+	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
 	var nodes []*process
 	for n := range 3 {
 		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))
@@ -132,6 +134,9 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	l.endure(t, c, d)
 	wait(ctx, 5*time.Second)
 	f.until = l.now()
+	stop()
+	l.running.Wait()
+	f.sweep(l)
 	v := l.finish(stop)
 	l.report(v)
 	f.write(t, c, d, l, v)
@@ -143,6 +148,7 @@ func (l *load) endure(t *testing.T, c *cluster, d disaster) {
 	t.Helper()
 	began := l.now()
 	mend := d.strike(t, c, l.nodes)
+	t.Logf("struck at %s", time.Now().Format("15:04:05.000"))
 	wait(t.Context(), max(d.lasting, minDisaster)-(l.now()-began))
 	if d.lasting == 0 {
 		l.awaitSignIns(t)
@@ -179,7 +185,8 @@ func (l *load) awaitSignIns(t *testing.T) {
 type outages struct{ longest, sum time.Duration }
 
 // gaps finds them among the calls to a node: each lasts from the beginning of a
-// call without an answer to the end of the next with one.
+// call without an answer to the end of the next with one. A node that was asked
+// nothing was away.
 func gaps(probes []probe, node int, before time.Duration) (o outages) {
 	var of []probe
 	for _, p := range probes {
@@ -194,29 +201,50 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 		case !p.told() && since < 0:
 			since = p.from
 		case p.told() && since >= 0:
-			o.longest, o.sum, since = max(o.longest, p.to-since), o.sum+p.to-since, -1
+			o.end(p.to - since)
+			since = -1
 		}
+	}
+	if since >= 0 || len(of) == 0 {
+		o.end(before - max(since, 0))
 	}
 	return o
 }
 
-// felt is what was felt of a disaster beyond the history of sessions.
+func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
+
+// felt is what was felt of a disaster beyond what people did at random.
 type felt struct {
 	until time.Duration // the end of the load
 
 	mu      sync.Mutex
 	signIns []probe
+	kept    []*session // opened by signIns, and ended by nobody
 }
 
-// signIn signs somebody in on a node until ctx ends. Whose password nobody
-// changes.
+// signIn signs somebody in on a node until ctx ends, to whom nothing else is
+// done.
 func (f *felt) signIn(ctx context.Context, l *load, node int, p *person) {
 	for ctx.Err() == nil {
 		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
+		var answer struct{ Token string }
 		f.mu.Lock()
 		f.signIns = append(f.signIns, probe{span: r.span, node: node, status: r.status})
+		if r.status == http.StatusOK && json.Unmarshal(r.body, &answer) == nil {
+			f.kept = append(f.kept, &session{span: r.span, of: p, token: answer.Token})
+		}
 		f.mu.Unlock()
 		wait(ctx, 200*time.Millisecond)
+	}
+}
+
+// sweep checks every session that was kept on every node: all of them were
+// answered, and so all of them live.
+func (f *felt) sweep(l *load) {
+	for _, s := range f.kept {
+		for node := range l.nodes {
+			l.check(node, s)
+		}
 	}
 }
 
@@ -234,6 +262,7 @@ func (f *felt) write(t *testing.T, c *cluster, d disaster, l *load, v verdict) {
 	t.Helper()
 	checks, signIns := f.worst(l.history.probes), f.worst(f.signIns)
 	sessions, revocations := l.answered()
+	sessions += len(f.kept)
 	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", d.what, seconds(checks.longest), seconds(checks.sum),
 		seconds(gaps(l.history.probes, gatewayNode, f.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
 	t.Log(line)

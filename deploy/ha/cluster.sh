@@ -54,7 +54,7 @@ etcd_env() {
 	local at peers
 	at=$(address "$1")
 	peers=$(for n in $machines; do echo "etcd$n=http://$(address "$n"):2380"; done | paste -sd,)
-	grep -o '^ETCD_[A-Z_]*=.*' "$here/etcd.env"
+	grep -o '^ETCD_[A-Z0-9_]*=.*' "$here/etcd.env"
 	printf '%s\n' "ETCD_NAME=etcd$1" "ETCD_DATA_DIR=$home/$1/etcd" "ETCD_INITIAL_CLUSTER=$peers" \
 		"ETCD_LISTEN_PEER_URLS=http://$at:2380" "ETCD_INITIAL_ADVERTISE_PEER_URLS=http://$at:2380" \
 		"ETCD_LISTEN_CLIENT_URLS=http://$at:2379" "ETCD_ADVERTISE_CLIENT_URLS=http://$at:2379"
@@ -64,7 +64,7 @@ member_env() {
 	local at
 	at=$(address "$1")
 	grep -o '^PATRONI_[A-Z0-9_]*=.*' "$here/member.env"
-	printf '%s\n' "PATRONI_NAME=pg$1" "PATRONI_ETCD3_HOSTS=$(etcd_hosts)" \
+	printf '%s\n' "PATRONI_NAME=pg$1" "PATRONI_ETCD_HOSTS=$(etcd_hosts)" \
 		"PATRONI_RESTAPI_LISTEN=$at:8008" "PATRONI_RESTAPI_CONNECT_ADDRESS=$at:8008" \
 		"PATRONI_POSTGRESQL_LISTEN=$at:5432" "PATRONI_POSTGRESQL_CONNECT_ADDRESS=$at:5432" \
 		"PATRONI_POSTGRESQL_DATA_DIR=$home/$1/data" "PATRONI_POSTGRESQL_PGPASS=$home/$1/pgpass"
@@ -132,7 +132,11 @@ await_healthy() {
 	done
 }
 
-patronictl() { as_user env PATRONI_ETCD3_HOSTS="$(etcd_hosts)" patronictl -c "$home/patroni.yml" "$@"; }
+patronictl() {
+	local env
+	mapfile -t env < <(member_env 1)
+	as_user env "${env[@]}" patronictl -c "$home/patroni.yml" "$@"
+}
 
 list() { patronictl list; }
 
@@ -183,7 +187,7 @@ url() { # NODE DATABASE
 	[ -n "$(psql "SELECT 1 FROM pg_database WHERE datname = '$2'")" ] || psql "CREATE DATABASE $2 OWNER doorward"
 	local hosts=$net.2$1:5000
 	[ "${HA_VIA:-haproxy}" = haproxy ] || hosts=$(address 1):5432,$(address 2):5432,$(address 3):5432
-	echo "postgres://doorward:change-me-4@$hosts/$2?sslmode=disable&target_session_attrs=read-write"
+	echo "postgres://doorward:change-me-5@$hosts/$2?sslmode=disable&target_session_attrs=read-write"
 }
 
 up() {
@@ -204,7 +208,7 @@ up() {
 		start_haproxy "$n"
 	done
 	await_healthy
-	psql "CREATE ROLE doorward LOGIN PASSWORD 'change-me-4'"
+	psql "CREATE ROLE doorward LOGIN PASSWORD 'change-me-5'"
 }
 
 down() {

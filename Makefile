@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible
+.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ build: ## bin/doorward, a static program
 lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, scripts (needs shellcheck and systemd)
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
+
+ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some thirty minutes; needs patroni, etcd-server, haproxy)
+	deploy/ha/exercise.sh
 
 release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
 	scripts/release.sh $(VERSION)

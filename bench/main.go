@@ -31,7 +31,7 @@ type bench struct {
 
 func main() {
 	bare := flag.String("bare", "", "serve the bytes of a check by net/http alone on this `address`; the benchmark starts itself so")
-	only := flag.String("only", "", "run the rows whose `name` begins so: check, sessions, storm, login, revoke, start")
+	only := flag.String("only", "", "run the rows whose `name` begins so: check, sessions, storm, login, revoke, start, capacity")
 	short := flag.Bool("short", false, "fewer sessions and shorter slices, to see that it works")
 	flag.Parse()
 	if *bare != "" {
@@ -67,7 +67,7 @@ func run(only string, short bool) error {
 		name string
 		run  func() error
 	}{
-		{"check", b.checks}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts},
+		{"check", b.checks}, {"sessions", b.sessions}, {"storm", b.storm}, {"login", b.logins}, {"revoke", b.revocations}, {"start", b.starts}, {"capacity", b.capacity},
 	} {
 		if !strings.HasPrefix(part.name, only) {
 			continue

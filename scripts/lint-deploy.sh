@@ -50,6 +50,9 @@ done
 check "compose file" deploylint compose deploy/compose/compose.yaml
 check Dockerfile deploylint dockerfile deploy/container/Dockerfile
 check "settings of the package" accepts deploy/deb/doorward.yaml
-check shellcheck shellcheck --severity=warning scripts/*.sh deploy/compose/*.sh deploy/deb/postinst deploy/deb/prerm deploy/deb/postrm .ci/run
+check shellcheck shellcheck --severity=warning scripts/*.sh deploy/compose/*.sh deploy/ha/*.sh deploy/deb/postinst deploy/deb/prerm deploy/deb/postrm .ci/run
+for config in deploy/ha/*.cfg; do
+	check "$config" haproxy -c -q -f "$config"
+done
 check "systemd unit" unit
 exit "$failed"

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/store"
+)
+
+// capacity measures what docs/capacity.md calculates with: what sessions and
+// events take in PostgreSQL, what an act writes to its log and costs its
+// processor, and how many acts a second it takes before they wait for each other.
+func (b *bench) capacity() error {
+	n := 100_000
+	if !b.long {
+		n = 5000
+	}
+	pg, err := b.postgres()
+	if err != nil {
+		return err
+	}
+	defer pg.stop()
+	if err := pg.create("capacity"); err != nil {
+		return err
+	}
+	dsn := pg.dsn("capacity")
+	if err := populate(dsn, 0, n, cheap); err != nil {
+		return err
+	}
+	m, err := newMeter(pg, dsn)
+	if err != nil {
+		return err
+	}
+	defer m.conn.Close(m.ctx)
+	for _, part := range []func(*meter, string, int) error{b.rowSizes, b.rowWork, b.acts} {
+		if err := part(m, dsn, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meter reads what PostgreSQL has done.
+type meter struct {
+	ctx  context.Context
+	pg   *cluster
+	conn *pgx.Conn
+}
+
+func newMeter(pg *cluster, dsn string) (*meter, error) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, dsn)
+	return &meter{ctx, pg, conn}, err
+}
+
+// reading is the state of the counters at an instant.
+type reading struct {
+	at    time.Time
+	wal   int64
+	cpu   time.Duration
+	sizes map[string]int64
+}
+
+// tables are those that grow with people and what they do.
+var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes"}
+
+func (m *meter) read() (reading, error) {
+	r := reading{at: time.Now(), cpu: m.pg.cpu(), sizes: map[string]int64{}}
+	if err := m.conn.QueryRow(m.ctx, `SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn`).Scan(&r.wal); err != nil {
+		return r, err
+	}
+	for _, table := range tables {
+		var size int64
+		if err := m.conn.QueryRow(m.ctx, `SELECT pg_total_relation_size($1::regclass)`, table).Scan(&size); err != nil {
+			return r, err
+		}
+		r.sizes[table] = size
+	}
+	return r, nil
+}
+
+// checkpoint comes before what is measured: the first change of a page after it
+// is written to the log as a whole page, as it is every few minutes in production.
+func (m *meter) checkpoint() error {
+	_, err := m.conn.Exec(m.ctx, `CHECKPOINT`)
+	return err
+}
+
+// cpu is the time that all processes of the server that live have used (proc(5)).
+func (c *cluster) cpu() (sum time.Duration) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		_, rest, ok := strings.Cut(string(text), ") ")
+		if err != nil || !ok {
+			continue
+		}
+		fields := strings.Fields(rest)
+		if fields[1] != strconv.Itoa(c.cmd.Process.Pid) {
+			continue
+		}
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		sum += time.Duration(user+system) * 10 * time.Millisecond
+	}
+	return sum
+}
+
+// rowSizes are those of what populate has made, indexes included.
+func (b *bench) rowSizes(m *meter, _ string, n int) error {
+	r, err := m.read()
+	for _, table := range []string{"users", "memberships", "sessions"} {
+		b.row("row of "+table+", with indexes", fmt.Sprintf("%d B", r.sizes[table]/int64(n)), fmt.Sprintf("%d rows", n), "", "")
+	}
+	return err
+}
+
+// measured runs do between two readings and prints a row: how many a second, the
+// log each wrote, PostgreSQL's processor time for each.
+func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
+	if err := m.checkpoint(); err != nil {
+		return err
+	}
+	before, err := m.read()
+	if err != nil {
+		return err
+	}
+	n, err := do()
+	if err != nil || n == 0 {
+		return fmt.Errorf("%s: %d times: %w", what, n, err)
+	}
+	after, err := m.read()
+	if err != nil {
+		return err
+	}
+	var grown []string
+	for _, table := range tables {
+		if more := (after.sizes[table] - before.sizes[table]) / int64(n); more > 0 {
+			grown = append(grown, fmt.Sprintf("%s %d B", table, more))
+		}
+	}
+	b.row(what, fmt.Sprintf("%.0f/s", float64(n)/after.at.Sub(before.at).Seconds()),
+		fmt.Sprintf("log %d B each", (after.wal-before.wal)/int64(n)), strings.Join(grown, ", "), ((after.cpu - before.cpu) / time.Duration(n)).String())
+	return nil
+}
+
+// rowWork is what nodes do without being asked, and reads that memory can't answer.
+func (b *bench) rowWork(m *meter, dsn string, n int) error {
+	db, err := store.Open(m.ctx, dsn, time.Now)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := b.measured(m, "uses written, one node's writer", func() (int, error) { return uses(m.ctx, db, n, 200) }); err != nil {
+		return err
+	}
+	if err := b.measured(m, "sessions read, 16 at once", func() (int, error) { return reads(m.ctx, db, n, b.slice) }); err != nil {
+		return err
+	}
+	began := time.Now()
+	_, err = db.Write(m.ctx, func(tx *store.Tx) error {
+		_, err := tx.DeleteOverdueSessions(m.ctx, tx.Now.Add(-24*time.Hour), tx.Now.Add(-time.Hour))
+		return err
+	})
+	b.row(fmt.Sprintf("sweep over %d sessions, none over", n), time.Since(began).Round(time.Millisecond).String(), "", "", "")
+	return err
+}
+
+func hash(n int) [32]byte {
+	t := token(n)
+	return sha256.Sum256(t[:])
+}
+
+// uses writes one use of each session as a node does, in transactions of so many.
+func uses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
+	for from := 0; from < n; from += batch {
+		var all []store.Use
+		for i := from; i < min(from+batch, n); i++ {
+			all = append(all, store.Use{Hash: hash(i), At: db.Now()})
+		}
+		if _, err := db.Write(ctx, func(tx *store.Tx) error { return tx.TouchSessions(ctx, all) }); err != nil {
+			return from, err
+		}
+	}
+	return n, nil
+}
+
+func reads(ctx context.Context, db *store.DB, n int, during time.Duration) (int, error) {
+	var count atomic.Int64
+	var readers sync.WaitGroup
+	failed := make(chan error, clients)
+	end := time.Now().Add(during)
+	for c := range clients {
+		readers.Go(func() {
+			for i := c; time.Now().Before(end); i += 7919 {
+				h := hash(i % n)
+				if _, err := db.Read().SessionByToken(ctx, h[:]); err != nil {
+					failed <- err
+					return
+				}
+				count.Add(1)
+			}
+			failed <- nil
+		})
+	}
+	readers.Wait()
+	for range clients {
+		if err := <-failed; err != nil {
+			return 0, err
+		}
+	}
+	return int(count.Load()), nil
+}
+
+// browser is what a browser calls itself; it is stored with the session.
+const browser = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+
+func browserLogin(n int) []byte {
+	body := fmt.Sprintf(`{"email":%q,"password":%q}`, email(n), password)
+	return fmt.Appendf(nil, "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nUser-Agent: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		browser, len(body), body)
+}
+
+func logoutRequest(n int) []byte {
+	t := token(n)
+	return fmt.Appendf(nil, "POST /api/v2/auth/logout HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nCookie: JSESSIONID=%s\r\n\r\n",
+		base64.RawURLEncoding.EncodeToString(t[:]))
+}
+
+// acts are what people do at three nodes, with hashes so cheap that what the
+// database makes of it shows.
+func (b *bench) acts(m *meter, dsn string, n int) error {
+	var nodes []*process
+	defer func() {
+		for _, p := range nodes {
+			p.stop()
+		}
+	}()
+	for range 3 {
+		p, err := b.doorward(dsn, "--password-memory-kib", "1024", "--password-time", "1")
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, p)
+	}
+	if err := b.measured(m, "three nodes at rest, a second of one", func() (int, error) {
+		time.Sleep(5 * b.slice)
+		return int(5*b.slice.Seconds()) * len(nodes), nil
+	}); err != nil {
+		return err
+	}
+	for _, act := range []struct {
+		what string
+		want int
+		next func(i int) []byte
+	}{
+		{"logins, cheap hash, a hundred tenants", 200, func(i int) []byte { return browserLogin(i % n) }},
+		{"logins, cheap hash, one tenant", 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
+		{"logouts, a hundred tenants", 204, func(i int) []byte { return logoutRequest(i % n) }},
+	} {
+		if err := b.measured(m, act.what, func() (int, error) { return everywhere(nodes, b.slice*time.Duration(b.turns), act.want, act.next) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everywhere has several clients ask each node, each request but once.
+func everywhere(nodes []*process, during time.Duration, want int, request func(i int) []byte) (int, error) {
+	var next atomic.Int64
+	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i, p := range nodes {
+		all.Go(func() {
+			sums[i], errs[i] = load(p, 8, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
+		})
+	}
+	all.Wait()
+	count := 0
+	for i := range nodes {
+		if errs[i] != nil {
+			return 0, errs[i]
+		}
+		count += sums[i].requests
+	}
+	return count, nil
+}

@@ -1,0 +1,27 @@
+package node_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/goldentest"
+)
+
+// TestGoldenHighAvailability: the guide shows the files that make ha runs, as
+// they are.
+func TestGoldenHighAvailability(t *testing.T) {
+	for file, language := range map[string]string{
+		"etcd.env": "sh", "patroni.yml": "yaml", "member.env": "sh", "database.cfg": "haproxy", "gateway.cfg": "haproxy",
+	} {
+		text, err := os.ReadFile(filepath.Join("../deploy/ha", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "```") {
+			t.Fatalf("%s can't be shown in a fence", file)
+		}
+		goldentest.Section(t, "../docs/high-availability.md", file, "\n```"+language+"\n"+string(text)+"```\n\n")
+	}
+}

@@ -1,0 +1,339 @@
+//go:build linux
+
+package node_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// TestHighAvailability brings what docs/high-availability.md tells of over three
+// nodes on PostgreSQL under Patroni and etcd, with people at work, and makes the
+// table there. deploy/ha/exercise.sh (make ha) starts all of it and this test; by
+// itself the test is skipped.
+func TestHighAvailability(t *testing.T) {
+	home := os.Getenv("HA_HOME")
+	if home == "" {
+		t.Skip("run make ha, which starts what this needs")
+	}
+	c := &cluster{home: home}
+	program := mustBuild(t)
+	for _, d := range disasters {
+		for n := range d.times {
+			t.Run(d.name+strconv.Itoa(n+1), func(t *testing.T) { exerciseOnce(t, c, program, d) })
+		}
+	}
+}
+
+// cluster is PostgreSQL under Patroni, run by deploy/ha/cluster.sh. Its machines
+// have numbers from 1 to 3.
+type cluster struct {
+	home      string
+	databases int
+}
+
+// do runs one of the script's commands and returns what it prints.
+func (c *cluster) do(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("../deploy/ha/cluster.sh", args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cluster.sh %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// disaster is what happens to an installation, and how it is mended afterwards.
+type disaster struct {
+	name, what string
+	times      int
+	strike     func(t *testing.T, c *cluster, nodes []*process) (mend func())
+	lasting    time.Duration // before it is mended, at least; recovery is waited for
+}
+
+// machine is a disaster of all that runs on the machine to which a command of
+// the script points, or of those parts of it.
+func machine(which, verb, mended string, parts ...string) func(*testing.T, *cluster, []*process) func() {
+	return func(t *testing.T, c *cluster, _ []*process) func() {
+		t.Helper()
+		n := c.do(t, which)
+		c.do(t, append([]string{verb, n}, parts...)...)
+		return func() { c.do(t, mended, n) }
+	}
+}
+
+var disasters = []disaster{
+	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 2, machine("leader", "stop", "cont"), 40 * time.Second},
+	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
+	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 2, machine("leader", "kill", "start", "postgres"), 0},
+	{"patroni-dies", "Patroni of the primary dies, its PostgreSQL lives", 2, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
+	{"switchover", "switchover (`patronictl switchover`)", 3, func(t *testing.T, c *cluster, _ []*process) func() {
+		t.Helper()
+		c.do(t, "switchover")
+		return func() {}
+	}, 0},
+	{"standby-dies", "the synchronous standby's machine dies", 2, machine("standby", "kill", "start"), 20 * time.Second},
+	{"standby-freezes", "the synchronous standby's machine freezes for 40 s", 1, machine("standby", "stop", "cont"), 40 * time.Second},
+	{"etcd-leader-dies", "the etcd that leads dies", 1, machine("etcd-leader", "kill", "start", "etcd"), 20 * time.Second},
+	{"etcd-gone", "two of three etcd die, for 40 s", 1, func(t *testing.T, c *cluster, _ []*process) func() {
+		t.Helper()
+		c.do(t, "kill", "1", "etcd")
+		c.do(t, "kill", "2", "etcd")
+		return func() { c.do(t, "start", "1"); c.do(t, "start", "2") }
+	}, 40 * time.Second},
+	{"node-dies", "a node of Doorward dies for 5 s (kill -9)", 1, func(t *testing.T, _ *cluster, nodes []*process) func() {
+		t.Helper()
+		nodes[1].kill()
+		return func() {
+			if err := nodes[1].start(); err != nil {
+				t.Error(err)
+			}
+		}
+	}, 5 * time.Second},
+}
+
+// exerciseOnce is one disaster with a database, three nodes and people of its
+// own, so that nothing of one before is in its figures.
+func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
+	c.do(t, "await-healthy")
+	wait(t.Context(), 5*time.Second) // its standbys were just made anew, which keeps the disk busy
+	c.databases++
+	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
+	var nodes []*process
+	for n := range 3 {
+		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))
+	}
+	l := newLoad(t, nodes, c.do(t, "url", "1", database), 20)
+	n := newNemesis(&fleet{nodes: nodes}, l)
+	f := &felt{}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.run(ctx, 2, 6)
+	gateway := startGateway(t, c, nodes)
+	l.running.Go(func() { l.checkThrough(ctx, gateway, n.witness) })
+	for node := range nodes {
+		l.running.Go(func() { f.signIn(ctx, l, node, n.witness.of) })
+	}
+	wait(ctx, 5*time.Second)
+	l.endure(t, c, d)
+	wait(ctx, 5*time.Second)
+	f.until = l.now()
+	stop()
+	l.running.Wait()
+	f.sweep(l)
+	v := l.finish(stop)
+	l.report(v)
+	f.write(t, c, d, l, v)
+	demand(t, v)
+}
+
+// endure strikes, mends after a time, and returns when all is well.
+func (l *load) endure(t *testing.T, c *cluster, d disaster) {
+	t.Helper()
+	began := l.now()
+	mend := d.strike(t, c, l.nodes)
+	t.Logf("struck at %s", time.Now().Format("15:04:05.000"))
+	wait(t.Context(), max(d.lasting, minDisaster)-(l.now()-began))
+	if d.lasting == 0 {
+		l.awaitSignIns(t)
+	}
+	mend()
+	c.do(t, "await-healthy")
+	l.awaitSignIns(t)
+	for _, node := range []int{0, 1, 2, gatewayNode, operatorNode} {
+		l.suffered(fault{span{began, l.now()}, node, d.name})
+	}
+}
+
+// minDisaster is how long a disaster may take until it is felt: HAProxy gives a
+// server up after two to three seconds.
+const minDisaster = 5 * time.Second
+
+// awaitSignIns returns when every node writes to the database for somebody: a
+// login, which nothing in memory can answer.
+func (l *load) awaitSignIns(t *testing.T) {
+	t.Helper()
+	for node, deadline := 0, l.now()+3*time.Minute; node < len(l.nodes); {
+		if l.login(node, l.pickPerson()) != nil {
+			node++
+			continue
+		}
+		if l.now() > deadline {
+			t.Fatalf("node %d takes no login within three minutes:\n%s", node, l.nodes[node].tail())
+		}
+		wait(t.Context(), 50*time.Millisecond)
+	}
+}
+
+// outages are the times during which calls were not answered, or with 503.
+type outages struct{ longest, sum time.Duration }
+
+// gaps finds them among the calls to a node: each lasts from the beginning of a
+// call without an answer to the end of the next with one. A node that was asked
+// nothing was away.
+func gaps(probes []probe, node int, before time.Duration) (o outages) {
+	var of []probe
+	for _, p := range probes {
+		if p.node == node && p.from < before {
+			of = append(of, p)
+		}
+	}
+	slices.SortFunc(of, func(a, b probe) int { return cmp.Compare(a.to, b.to) })
+	since := time.Duration(-1)
+	for _, p := range of {
+		switch {
+		case !p.told() && since < 0:
+			since = p.from
+		case p.told() && since >= 0:
+			o.end(p.to - since)
+			since = -1
+		}
+	}
+	if since >= 0 || len(of) == 0 {
+		o.end(before - max(since, 0))
+	}
+	return o
+}
+
+func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
+
+// felt is what was felt of a disaster beyond what people did at random.
+type felt struct {
+	until time.Duration // the end of the load
+
+	mu      sync.Mutex
+	signIns []probe
+	kept    []*session // opened by signIns, and ended by nobody
+}
+
+// signIn signs somebody in on a node until ctx ends, to whom nothing else is
+// done.
+func (f *felt) signIn(ctx context.Context, l *load, node int, p *person) {
+	for ctx.Err() == nil {
+		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
+		var answer struct{ Token string }
+		f.mu.Lock()
+		f.signIns = append(f.signIns, probe{span: r.span, node: node, status: r.status})
+		if r.status == http.StatusOK && json.Unmarshal(r.body, &answer) == nil {
+			f.kept = append(f.kept, &session{span: r.span, of: p, token: answer.Token})
+		}
+		f.mu.Unlock()
+		wait(ctx, 200*time.Millisecond)
+	}
+}
+
+// sweep checks every session that was kept on every node: all of them were
+// answered, and so all of them live.
+func (f *felt) sweep(l *load) {
+	for _, s := range f.kept {
+		for node := range l.nodes {
+			l.check(node, s)
+		}
+	}
+}
+
+// worst is the node that suffered most.
+func (f *felt) worst(probes []probe) (w outages) {
+	for node := range 3 {
+		o := gaps(probes, node, f.until)
+		w.longest, w.sum = max(w.longest, o.longest), max(w.sum, o.sum)
+	}
+	return w
+}
+
+// write adds a line to the table that exercise.sh prints.
+func (f *felt) write(t *testing.T, c *cluster, d disaster, l *load, v verdict) {
+	t.Helper()
+	checks, signIns := f.worst(l.history.probes), f.worst(f.signIns)
+	sessions, revocations := l.answered()
+	sessions += len(f.kept)
+	line := fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %d | %d | %d |\n", d.what, seconds(checks.longest), seconds(checks.sum),
+		seconds(gaps(l.history.probes, gatewayNode, f.until).longest), seconds(signIns.longest), sessions, revocations, v.refused, v.stale, v.old)
+	t.Log(line)
+	table, err := os.OpenFile(filepath.Join(c.home, "table.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	if _, err := table.WriteString(line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// answered counts the sessions that were opened and the calls that revoked some,
+// as far as they were answered with success.
+func (l *load) answered() (sessions, revocations int) {
+	for _, p := range l.history.people {
+		sessions += len(p.sessions)
+		for _, e := range p.endings {
+			if e.known {
+				revocations++
+			}
+		}
+	}
+	return sessions, revocations
+}
+
+// What is asked through the gateway is in the history under a node of its own.
+const gatewayNode = -2
+
+// startGateway starts HAProxy in front of the nodes and returns its URL.
+func startGateway(t *testing.T, c *cluster, nodes []*process) string {
+	t.Helper()
+	address := freeAddress()
+	cmd := exec.Command("haproxy", "-db", "-f", "../deploy/ha/gateway.cfg")
+	cmd.Env = append(os.Environ(), "GATEWAY="+address)
+	for i, n := range nodes {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE%d=%s", i+1, n.address))
+	}
+	log, err := os.OpenFile(filepath.Join(c.home, "gateway.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return "http://" + address
+}
+
+// checkThrough checks a session through the gateway until ctx ends.
+func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
+	client := &http.Client{Timeout: 20 * time.Second}
+	for ctx.Err() == nil {
+		req, err := http.NewRequest(http.MethodGet, gateway+"/api/v2/access/check", nil)
+		if err != nil {
+			panic(err)
+		}
+		req.Header.Set("Cookie", "JSESSIONID="+s.token)
+		r := reply{span: span{from: l.now()}}
+		if res, err := client.Do(req); err == nil {
+			r.status, r.header = res.StatusCode, res.Header
+			res.Body.Close()
+		}
+		r.to = l.now()
+		l.note(s, gatewayNode, "", r)
+		wait(ctx, 10*time.Millisecond)
+	}
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -76,7 +77,7 @@ func New(db *store.DB, s Settings) *App {
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy})
+	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: follow})
 	desk := credential.New(door, db, pool, s.Attempts)
 	return &App{
 		Access:      door,
@@ -94,6 +95,12 @@ func New(db *store.DB, s Settings) *App {
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}
+}
+
+// follow shows a phase of hashing in the trace of its request.
+func follow(ctx context.Context, phase string) (over func()) {
+	_, span := trace.Start(ctx, phase)
+	return span.End
 }
 
 // Ready returns nil when requests can be served: the database answers and has

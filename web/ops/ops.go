@@ -20,7 +20,7 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{
 		front.On("GET /healthz", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
 			return ok(c)
-		}), front.Doc{}),
+		}), front.Doc{}).Check(),
 		front.On("GET /readyz", front.Public(), front.Raw(func(ctx context.Context, c *front.Call) error {
 			if draining() {
 				return &doorward.Error{Code: doorward.CodeUnavailable, Detail: "This node is shutting down.", RetryAfter: time.Second}
@@ -29,7 +29,7 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 				return doorward.Unavailable(err)
 			}
 			return ok(c)
-		}), front.Doc{}),
+		}), front.Doc{}).Check(),
 	}
 }
 
@@ -44,7 +44,7 @@ func Metrics(s *front.Site, strangers bool) front.Route {
 		}
 		handler.ServeHTTP(c.W, c.R)
 		return nil
-	}), front.Doc{})
+	}), front.Doc{}).Check()
 }
 
 func local(r *http.Request) bool {

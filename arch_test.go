@@ -112,10 +112,10 @@ var laws = []law{
 		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, store and internal/cedar only",
+		name:   "app/access imports doorward, store, internal/cedar and internal/trace only",
 		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(s step) bool {
-			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/cedar")
+			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/cedar", "internal/trace")
 		},
 		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
@@ -152,6 +152,14 @@ var laws = []law{
 			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", "web/ui", feature(s.from.folder)+"/*")
 		},
 		plant: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
+	},
+	{
+		name:   "OpenTelemetry is named in internal/trace only",
+		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
+		breaks: func(s step) bool {
+			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && s.from.folder != "internal/trace"
+		},
+		plant: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
 	{
 		name:   "database/sql is named in store and internal only",

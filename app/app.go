@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -76,7 +77,7 @@ func New(db *store.DB, s Settings) *App {
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy})
+	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: follow})
 	desk := credential.New(door, db, pool, s.Attempts)
 	return &App{
 		Access:      door,
@@ -96,9 +97,35 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// Ready returns nil when requests can be served: the database answers and has
-// the schema that this binary needs.
-func (a *App) Ready(ctx context.Context) error { return a.db.CheckSchema(ctx) }
+// follow shows a phase of hashing in the trace of its request.
+func follow(ctx context.Context, phase string) (over func()) {
+	_, span := trace.Start(ctx, phase)
+	return span.End
+}
+
+// Ready returns nil when requests can be served: the database answers, has the
+// schema that this binary needs, and takes the node's lease, which one that only
+// reads does not. Else the error is unavailable and says which of them it is.
+func (a *App) Ready(ctx context.Context) error {
+	err := a.db.CheckSchema(ctx)
+	switch {
+	case errors.Is(err, store.ErrSchema):
+		return unready(err, "The schema of the database is not one that this version works with.")
+	case err != nil:
+		return unready(err, "The database does not answer.")
+	case !a.Watch.Fresh():
+		return unready(errStale, "This node has not renewed its lease in time: what it remembers may be old.")
+	}
+	return nil
+}
+
+var errStale = errors.New("app: the lease has run out")
+
+func unready(err error, detail string) error {
+	e := doorward.Unavailable(err)
+	e.Detail = detail
+	return e
+}
 
 // Now is the instant by the clock that everything goes by.
 func (a *App) Now() time.Time { return a.db.Now() }

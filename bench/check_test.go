@@ -5,11 +5,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
@@ -22,21 +26,43 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
 // BenchmarkCheck is the handler of a check that finds its session in memory:
-// what Doorward adds to net/http.
+// what Doorward adds to net/http; without tracing, with it, within a trace that
+// isn't followed, and in one that is.
 func BenchmarkCheck(b *testing.B) {
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer sink.Close()
+	collector, err := url.Parse(sink.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tracer := trace.New(trace.Options{
+		Collector: collector, Sample: 1, Believed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: slog.New(slog.DiscardHandler),
+	})
+	defer tracer.Close(time.Second)
 	door := doorwardtest.Start(b)
 	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
+	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, "") })
+	b.Run("on", func(b *testing.B) { check(b, door, ann, tracer, "") })
+	b.Run("unsampled", func(b *testing.B) { check(b, door, ann, tracer, parent+"00\r\n") })
+	b.Run("sampled", func(b *testing.B) { check(b, door, ann, tracer, parent+"01\r\n") })
+}
+
+func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, line string) {
+	b.Helper()
 	base, err := url.Parse(door.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
 	site := front.New(door.Node.App, base, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	site.Tracer = tracer
 	handler := edge.Check(site, http.NotFoundHandler())
-	raw := "GET /api/v2/access/check?action=message.send HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\nCookie: JSESSIONID=" + ann.Token() + "\r\n\r\n"
+	raw := "GET /api/v2/access/check?action=message.send HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\nCookie: JSESSIONID=" + ann.Token() + "\r\n" + line + "\r\n"
 	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil {
 		b.Fatal(err)
 	}
+	req.RemoteAddr = "127.0.0.1:4711"
 	w := discard{http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {

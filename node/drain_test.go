@@ -85,8 +85,7 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	underWay.say(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n\n")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
-	for ready(t, s) != http.StatusServiceUnavailable {
-	}
+	becomes(t, s, "shutting down")
 
 	kept.say(t, get)
 	if res := kept.hear(t); res.StatusCode != http.StatusOK || !res.Close {

@@ -17,6 +17,7 @@ func (n *Node) measure() {
 	n.measureHashes(m)
 	n.measureMail(m)
 	n.measureTLS(m)
+	n.measureTraces(m)
 	m.Sampled(n.measureDatabase)
 }
 
@@ -104,4 +105,10 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 		}
 		return 0
 	})
+}
+
+func (n *Node) measureTraces(m *telemetry.Metrics) {
+	const name, help = "doorward_trace_spans_total", "Spans of traces, by what became of them: sent to the collector, or lost for want of one that takes them."
+	m.Counter(name, help, func() float64 { sent, _ := n.tracer.Counts(); return float64(sent) }, "result", "sent")
+	m.Counter(name, help, func() float64 { _, lost := n.tracer.Counts(); return float64(lost) }, "result", "lost")
 }

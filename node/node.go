@@ -22,6 +22,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web"
 	"github.com/doorward/doorward/web/front"
@@ -54,6 +55,10 @@ type Config struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List
 	Hash              argon.Params
+
+	// Trace says where traces go; without a collector nothing is followed. Version,
+	// node, log and who is believed are filled in.
+	Trace trace.Options
 
 	// Announce is how long a draining node goes on taking connections, each
 	// answer asking the client to reconnect, and /readyz saying no.
@@ -97,6 +102,7 @@ type Node struct {
 	DB  *store.DB
 
 	cfg      Config
+	tracer   *trace.Tracer // nil unless cfg.Trace has a collector
 	site     *front.Site
 	main     *listener
 	admin    *listener // nil without AdminListen
@@ -148,8 +154,15 @@ func (n *Node) settings() app.Settings {
 	}
 }
 
-// Close gives the database back. After Run it has been done.
-func (n *Node) Close() error { return n.DB.Close() }
+// flushWithin is how long a collector is waited for at the end.
+const flushWithin = 2 * time.Second
+
+// Close hands the last spans over and gives the database back. After Run it has
+// been done.
+func (n *Node) Close() error {
+	n.tracer.Close(flushWithin)
+	return n.DB.Close()
+}
 
 // Start opens the database, listens on the configured addresses and accepts
 // connections; it answers them once Run is called.
@@ -167,7 +180,19 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
+	n.follow()
 	return n, nil
+}
+
+// follow has requests followed, if there is a collector.
+func (n *Node) follow() {
+	o := n.cfg.Trace
+	if o.Collector == nil {
+		return
+	}
+	o.Believed, o.Log, o.Version, o.Node = n.cfg.Proxies, n.cfg.Log, n.cfg.Version, n.Address()
+	n.tracer = trace.New(o)
+	n.site.Tracer = n.tracer
 }
 
 // build makes the handlers of both addresses.

@@ -45,7 +45,7 @@ func (l *listener) address(asked string) string {
 func (n *Node) Run(ctx context.Context) error {
 	upkeep, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
-	work.Go(func() { n.App.Run(upkeep) })
+	work.Go(func() { n.App.Run(n.tracer.Within(upkeep)) })
 	servers := n.servers()
 	failed := make(chan error, len(servers))
 	if n.cfg.TLS != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/trace"
 )
 
 // ErrNone is returned when the one row asked for doesn't exist.
@@ -196,6 +197,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 		return nil, fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
+	trace.Note(ctx, "begun")
 	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
 	if err := fn(tx); err != nil {
 		return nil, err

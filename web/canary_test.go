@@ -17,6 +17,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -28,13 +30,15 @@ func tokenCanary(name string) string {
 
 // Every operation of the API, whoever asks, with a secret wherever one may stand
 // and where people put one by mistake. None comes back in an answer, and none
-// gets into the log at its lowest level, into a metric, or into what is logged and
-// stored about a mail server that refuses.
+// gets into the log at its lowest level, into a metric, into a trace, or into what
+// is logged and stored about a mail server that refuses.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
 	file := filepath.Join(t.TempDir(), "doorward.db")
-	d := start(t, doorwardtest.Database("sqlite:"+file), func(c *node.Config) {
+	collector := tracetest.Start(t)
+	collected := func(c *node.Config) { c.Trace = trace.Options{Collector: collector.URL, Sample: 1} }
+	d := start(t, doorwardtest.Database("sqlite:"+file), doorwardtest.TrustLoopback(), collected, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
@@ -52,7 +56,8 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 				cookie("JSESSIONID=" + c.token("cookie") + "; doorward_device=" + c.token("device") + "; other=" + c.token("other")),
 				func(r *http.Request) { r.SetBasicAuth("ann", c.token("basic")) },
 			} {
-				a := d.send(t, method+" "+path, body, as, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")))
+				a := d.send(t, method+" "+path, body, as, with("X-Forwarded-For", c.token("for")), with("Referer", "https://x.example/#"+c.token("referer")),
+					with("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), with("Tracestate", "x="+c.token("state")), with("Baggage", "x="+c.token("baggage")))
 				asked++
 				for _, secret := range append(c.all, session, key) {
 					if answerRepeats(a, secret) && !mayRepeat(a, secret, session) {
@@ -66,12 +71,19 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 	if asked < 7*30 {
 		t.Errorf("only %d requests: is the document still read right?", asked)
 	}
-	d.absent(t, secrets, map[string]string{"the log": log.String(), "the metrics": d.metrics(t), "the database": stored(t, file)})
-	refused := start(t, func(c *node.Config) {
+	metrics, rows := d.metrics(t), stored(t, file)
+	d.Stop() // hands over its last spans
+	d.absent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
+	if len(collector.Named("POST /api/v2/auth/login")) == 0 || len(collector.Named("mail.send")) == 0 || !strings.Contains(metrics, `doorward_trace_spans_total{result="lost"} 0`) {
+		t.Error("looked in the wrong place: there is no login, or no mail, in the traces, or some were lost")
+	}
+	refused := start(t, collected, func(c *node.Config) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}, doorwardtest.Mail("smtp://platform:"+canary("smtp")+"@localhost:1"))
 	refused.mailFails(t, log)
-	d.absent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": refused.metrics(t)})
+	metrics = refused.metrics(t)
+	refused.Stop()
+	d.absent(t, []string{canary("smtp")}, map[string]string{"the log": log.String(), "the metrics": metrics, "the traces": collector.Raw()})
 }
 
 var parameterInPath = regexp.MustCompile(`\{\w+\}`)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
 )
 
@@ -37,14 +39,16 @@ func (j *journal) String() string {
 // canary is a secret like no other, to be looked for later.
 func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
 
-// No secret reaches the log, at any level, or an answer, or the database as it
-// is: not when all goes well, not in a body of the wrong form, and not when the
+// No secret reaches the log, at any level, or an answer, or a trace, or the
+// database as it is: not when all goes well, not in a body of the wrong form, and not when the
 // database is gone. (Answers are looked through by every test of this package.)
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	log := &journal{}
 	path := filepath.Join(t.TempDir(), "doorward.db")
+	collector := tracetest.Start(t)
 	d := start(t, doorwardtest.Database("sqlite:"+path), func(c *node.Config) {
+		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
@@ -56,6 +60,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	d.unavailable(t, "database closed", inNeed(acme.Owner.Email), acme.Owner.Token(), answersWithin)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
+	d.Stop() // hands over its last spans
+	traces := collector.Raw()
 	for _, secret := range append(secrets, acme.Owner.Token(), password) {
 		if at := strings.Index(log.String(), secret); at >= 0 {
 			t.Errorf("the log has %q in %q", secret, log.String()[max(0, at-300):at+len(secret)])
@@ -63,6 +69,17 @@ func TestSecretsStaySecret(t *testing.T) {
 		if strings.Contains(file, secret) {
 			t.Errorf("the database has %q", secret)
 		}
+		if strings.Contains(traces, secret) {
+			t.Errorf("the traces have %q", secret)
+		}
+	}
+	for _, personal := range []string{acme.Owner.Email, acme.Owner.ID, acme.ID, "ann@lakeside.example", "127.0.0.1"} {
+		if strings.Contains(traces, personal) {
+			t.Errorf("the traces have %q, which is about somebody", personal)
+		}
+	}
+	if !strings.Contains(traces, "/api/v2/auth/login") {
+		t.Error("looked in the wrong place: no login in the traces")
 	}
 	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(file, acme.Owner.Email) {
 		t.Error("looked in the wrong place: no login in the log, or no OWNER in the database")

@@ -23,6 +23,7 @@ import (
 	"strconv"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -119,7 +120,7 @@ func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, 
 func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
 	at, err := decideAll(by, deeds)
 	if err == nil {
-		err = d.write(ctx, by, func(tx *store.Tx) (err error) {
+		err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
 			at, err = performAll(ctx, tx, by, deeds)
 			return err
 		})
@@ -160,7 +161,7 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []D
 // Whoever is told that something is gone, and didn't end it, may rely on that
 // as much as the one who did. The error is unavailable.
 func (d *Door) Settle(ctx context.Context, by doorward.Caller) error {
-	settled, err := d.watch.SettleAll(ctx)
+	settled, err := d.settled(ctx, d.watch.SettleAll)
 	return revoked(by, settled, err)
 }
 
@@ -243,7 +244,7 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 	if on.Granted != "" {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
 	}
-	if err := d.write(ctx, by, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
+	if err := d.write(ctx, by, act, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
 		return err
 	}
 	return reason
@@ -251,18 +252,53 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 
 // Upkeep writes without a decision or a record. Not for anybody's act.
 func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
-	return d.write(ctx, doorward.Caller{}, fn)
+	return d.write(ctx, doorward.Caller{}, "upkeep", fn)
 }
 
 // write commits and, when that has ended something, returns once no node
 // answers from the memory of it any more.
-func (d *Door) write(ctx context.Context, by doorward.Caller, fn func(*store.Tx) error) error {
-	changes, err := d.db.Write(ctx, fn)
+func (d *Door) write(ctx context.Context, by doorward.Caller, act doorward.Action, fn func(*store.Tx) error) error {
+	changes, err := d.commit(ctx, act, fn)
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	settled, err := d.watch.Settle(ctx, changes)
+	settled, err := d.settled(ctx, func(ctx context.Context) (store.Settled, error) { return d.watch.Settle(ctx, changes) })
 	return revoked(by, settled, err)
+}
+
+// commit writes. What is followed shows the name of the act and when its turn
+// had come.
+func (d *Door) commit(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
+	ctx, span := trace.Transaction(ctx, systems[d.db.Engine()], string(act))
+	defer span.End()
+	changes, err := d.db.Write(ctx, fn)
+	failed(span, err)
+	return changes, err
+}
+
+// systems are the names that OpenTelemetry has for databases.
+var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
+
+// settled waits for the other nodes.
+func (d *Door) settled(ctx context.Context, wait func(context.Context) (store.Settled, error)) (store.Settled, error) {
+	ctx, span := trace.Start(ctx, "revocation.wait")
+	defer span.End()
+	settled, err := wait(ctx)
+	span.SetCount("doorward.nodes", settled.Nodes)
+	failed(span, err)
+	return settled, err
+}
+
+// failed tells of an error by its code alone: its text may say anything. What is
+// no error of ours is how a feature leaves its transaction.
+func failed(span *trace.Span, err error) {
+	var e *doorward.Error
+	switch {
+	case errors.As(err, &e):
+		span.Fail(string(e.Code))
+	case err != nil:
+		span.Fail("_OTHER")
+	}
 }
 
 // revoked tells the caller how far a revocation has come.

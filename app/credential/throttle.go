@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -45,6 +46,8 @@ type attempt struct {
 // that parallel guesses, over several nodes too, can't pass the limits between
 // the check and the count. An attempt that is refused here is not counted.
 func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+	ctx, span := trace.Start(ctx, "attempt.reserve")
+	defer span.End()
 	a := attempt{ip: "ip:" + Network(by.IP)}
 	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := d.countIP(ctx, tx, a.ip); err != nil {
@@ -156,6 +159,8 @@ func (d *Desk) settle(ctx context.Context, by doorward.Caller, a attempt) error 
 	if a.allowance != nil {
 		tell(by, &doorward.Allowance{Name: a.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: deviceHits, Reset: deviceWindow})
 	}
+	ctx, span := trace.Start(ctx, "attempt.settle")
+	defer span.End()
 	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.RefundThrottle(ctx, a.ip); err != nil {
 			return err

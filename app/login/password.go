@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -103,6 +104,8 @@ const devicesPerUser = 20
 
 // remember makes the browser a known device.
 func (l *Login) remember(ctx context.Context, account doorward.Account) (*secret.Token, error) {
+	ctx, span := trace.Start(ctx, "browser.remember")
+	defer span.End()
 	token := secret.New()
 	hash := token.Hash()
 	err := l.door.Upkeep(ctx, func(tx *store.Tx) error {

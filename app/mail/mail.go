@@ -32,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
 
@@ -126,6 +127,10 @@ func (m *Mail) tryAll(ctx context.Context, due []store.Mail) error {
 var errTaken = errors.New("mail: taken by another worker")
 
 func (m *Mail) try(ctx context.Context, row store.Mail) error {
+	ctx, span := trace.Root(ctx, "mail")
+	defer span.End()
+	span.Set("doorward.mail.kind", string(row.Kind))
+	span.SetCount("doorward.mail.try", row.Tries+1)
 	var letter *letter
 	err := m.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
 		if taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(claimFor)); err != nil || !taken {
@@ -148,12 +153,27 @@ func (m *Mail) try(ctx context.Context, row store.Mail) error {
 func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter) error {
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	err := m.transport.Send(sending, letter.message(row))
+	err := m.handOver(sending, letter.message(row))
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
 	m.count(row, err)
 	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+}
+
+// handOver shows in its trace whether trying again makes sense, and no word of
+// what the mail server said: it may repeat an address.
+func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
+	ctx, span := trace.Start(ctx, "mail.send")
+	defer span.End()
+	err := m.transport.Send(ctx, message)
+	switch {
+	case smtp.Permanent(err):
+		span.Fail("permanent")
+	case err != nil:
+		span.Fail("temporary")
+	}
+	return err
 }
 
 func (m *Mail) count(row store.Mail, sendErr error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // secrets may also come from a file named by the variable with _FILE.
-var secrets = []string{"database", "smtp"}
+var secrets = []string{"database", "smtp", "trace-header"}
 
 // origins says where each setting that was not typed as a flag came from, so
 // that a complaint about it names the place to mend.

@@ -173,6 +173,8 @@ func wanted(f *pflag.Flag) string {
 		return "write a time with its unit, as in 90s, 30m or 24h."
 	case "int", "uint32":
 		return "write a whole number."
+	case "float64":
+		return "write a number, as in 0.25."
 	case "stringSlice":
 		return "write values separated by commas."
 	}

@@ -22,7 +22,8 @@ func healthcheckCommand() *cobra.Command {
 		Use: "healthcheck", Short: "Ask the server on this machine whether it is well",
 		Long: `Healthcheck asks /healthz of the server that runs with the same settings, and
 exits with 0 when it answers: for containers that have no other program inside.
-With --ready it asks /readyz, which also wants the database.`,
+With --ready it asks /readyz, which also wants the database, its schema and the
+node's lease.`,
 		Example: "  doorward healthcheck --listen localhost:8080\n  doorward healthcheck --ready --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.read(cmd)

@@ -65,7 +65,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 func asYAML(f *pflag.Flag) (string, error) {
 	value := f.Value.String()
 	switch f.Value.Type() {
-	case "bool", "int", "uint32":
+	case "bool", "int", "uint32", "float64":
 		return value, nil
 	case "stringSlice":
 		return flow(f.Value.(pflag.SliceValue).GetSlice())
@@ -121,9 +121,23 @@ func mask(name, value string) string {
 		if _, err := smtp.Open(value, "Doorward <no-reply@localhost>", slog.New(slog.DiscardHandler)); err != nil {
 			return masked
 		}
+	case "trace-header":
+		return maskHeader(value)
 	default:
 		return value
 	}
 	value = inAuthority.ReplaceAllString(value, "$1:"+masked+"@")
 	return inQuery.ReplaceAllString(value, "$1="+masked)
+}
+
+// maskHeader leaves the name.
+func maskHeader(value string) string {
+	h, ok := parseHeader(value)
+	switch {
+	case value == "":
+		return ""
+	case !ok:
+		return masked
+	}
+	return h.Name + ": " + masked
 }

@@ -42,6 +42,9 @@ func warn(s *settings, cfg node.Config) {
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
 		cfg.Log.Warn("links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open")
 	}
+	if s.traceHeader != "" && plainAbroad(cfg.Trace.Collector) {
+		cfg.Log.Warn("trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP)
+	}
 	if s.mailIsLogged() {
 		cfg.Log.Warn("mails go to this log, with the links that let people in; set --smtp to send them")
 	}

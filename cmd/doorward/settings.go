@@ -40,6 +40,9 @@ type settings struct {
 	acmeDir, acmeEmail  string
 	acmeURL             string
 	proxies             []string
+	traceOTLP           string
+	traceHeader         string
+	traceSample         float64
 	migrate             bool
 
 	sessionIdle, sessionAbsolute time.Duration
@@ -86,6 +89,9 @@ func (s *settings) mail(f *pflag.FlagSet) {
 func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
+	f.StringVar(&s.traceOTLP, "trace-otlp", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)")
+	f.StringVar(&s.traceHeader, "trace-header", "", "`header` NAME: VALUE that the collector wants for authentication")
+	f.Float64Var(&s.traceSample, "trace-sample", 0.1, "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides")
 	f.StringVar(&s.brandName, "brand-name", "Doorward", "`name` that the pages show")
 	f.StringVar(&s.brandAccent, "brand-accent", "", "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read")
 }
@@ -166,7 +172,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	}
 	for _, step := range []func(*node.Config) error{
 		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies,
-		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand,
+		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace,
 	} {
 		if err := step(&cfg); err != nil {
 			return cfg, err

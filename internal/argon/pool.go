@@ -17,7 +17,16 @@ type Options struct {
 	// Yield, when it is not nil, reports whether other work needs a core now:
 	// while it does, one worker fewer begins a hash, but always one.
 	Yield func() bool
+	// Phase, when it is not nil, is told when a caller begins to wait and when its
+	// hash begins, and the function returned when that is over. For measuring.
+	Phase func(ctx context.Context, name string) (over func())
 }
+
+// The names of phases.
+const (
+	PhaseWait = "password.wait"
+	PhaseHash = "password.hash"
+)
 
 // Pool hashes and verifies a bounded number of passwords at once. It is safe
 // for concurrent use, holds no goroutine and needs no closing.
@@ -26,6 +35,7 @@ type Pool struct {
 	nobody  digest // what Verify works on when there is no stored hash
 	workers int
 	slots   slots
+	phase   func(ctx context.Context, name string) (over func())
 	hashes  atomic.Uint64
 }
 
@@ -41,6 +51,7 @@ func NewPool(p Params, o Options) *Pool {
 		params:  p,
 		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
+		phase:   o.Phase,
 		slots:   slots{queue: o.Queue, wait: o.Wait, all: o.Workers, free: o.Workers, yield: o.Yield},
 	}
 }
@@ -57,6 +68,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Yield == nil {
 		o.Yield = func() bool { return false }
+	}
+	if o.Phase == nil {
+		o.Phase = func(context.Context, string) func() { return func() {} }
 	}
 	return o
 }
@@ -131,11 +145,15 @@ func (p *Pool) Stats() Stats {
 // run does one hash worth of work of the given cost when its turn comes.
 func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
 	need := p.need(cost)
-	if err := p.slots.take(ctx, need); err != nil {
+	waited := p.phase(ctx, PhaseWait)
+	err := p.slots.take(ctx, need)
+	waited()
+	if err != nil {
 		return err
 	}
 	defer p.slots.give(need)
 	p.hashes.Add(1)
+	defer p.phase(ctx, PhaseHash)()
 	work()
 	return nil
 }

@@ -42,6 +42,13 @@ func Check(s *front.Site, next http.Handler) http.Handler {
 type checker struct{ site *front.Site }
 
 func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
+	r, span := c.site.Tracer.Check(r, Path, time.Time{})
+	defer span.End()
+	span.Answered(c.answer(w, r))
+}
+
+// answer returns the status.
+func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	id, err := c.identify(r)
 	if err == nil {
 		err = c.judge(r, &id)
@@ -50,13 +57,13 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 		hurry(w)
 	}
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return c.refuse(w, r, err)
 	}
 	c.site.Metrics.Checks.Allowed.Inc()
 	h := w.Header()
 	c.site.SetHeaders(h, r)
 	setIdentity(h, &[6]string{id.UserID, id.TenantID, string(id.Role), id.Email, id.SessionID, ""})
+	return http.StatusOK
 }
 
 // forUnread is how long the rest of a body that nobody reads is waited for.
@@ -70,7 +77,7 @@ func hurry(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(forUnread))
 }
 
-func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) (status int) {
 	var e *doorward.Error
 	counts := c.site.Metrics.Checks
 	switch {
@@ -85,6 +92,7 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	setIdentity(w.Header(), &[6]string{})
 	c.site.Refuse(w, r, err)
+	return front.Status(front.AsError(err).Code)
 }
 
 // setIdentity sets the six headers, empty ones too, so that a gateway which

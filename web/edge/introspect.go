@@ -17,7 +17,7 @@ import (
 func Routes(a *app.App) []front.Route {
 	i := &introspection{a}
 	return []front.Route{
-		front.On("POST /api/v2/access/introspect", front.OperatorOnly(), front.JSON(http.StatusOK, i.serve), docIntrospect),
+		front.On("POST /api/v2/access/introspect", front.OperatorOnly(), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
 	}
 }
 

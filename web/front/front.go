@@ -9,6 +9,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,12 +21,15 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/internal/telemetry"
+	"github.com/doorward/doorward/internal/trace"
 )
 
 // Site serves one installation. Make it with New.
 type Site struct {
 	App     *app.App
 	Metrics *telemetry.Metrics
+	// Tracer follows requests; nil follows none.
+	Tracer *trace.Tracer
 	// Brand is what people see of the installation.
 	Brand Brand
 	// ErrorPage shows a person what went wrong in place of a problem, and
@@ -77,12 +81,21 @@ type Route struct {
 	Endpoint Endpoint
 	Doc      Doc
 	counts   *telemetry.Route // set when it is served
+	check    bool
 }
 
 // On returns the route of a pattern such as "POST /api/v2/auth/login".
 func On(pattern string, g Guard, e Endpoint, d Doc) Route {
 	method, path, _ := strings.Cut(pattern, " ")
 	return Route{Method: method, Path: path, Guard: g, Endpoint: e, Doc: d}
+}
+
+// Check says that the route is asked all the time, by machines, and changes
+// nothing whatever its method: it has no line in the log unless it fails, and is
+// followed only for a trace that asks for it.
+func (r Route) Check() Route {
+	r.check = true
+	return r
 }
 
 // Doc describes a route in the reference.
@@ -142,7 +155,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
-	infoOf(r).counts = route.counts
+	r = s.follow(r, route)
 	c := &Call{W: w, R: r, site: s, query: route.Doc.Query}
 	err := s.sameOrigin(r)
 	if err == nil {
@@ -159,6 +172,21 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	default:
 		s.Fail(w, r, err)
 	}
+}
+
+// follow notes what the request turned out to be for, and begins its span if it
+// is to be followed. What finds no route never is.
+func (s *Site) follow(r *http.Request, route Route) *http.Request {
+	about := infoOf(r)
+	about.counts, about.check = route.counts, route.check
+	if route.check {
+		r, about.span = s.Tracer.Check(r, route.Path, about.began)
+	} else {
+		r, about.span = s.Tracer.Request(r, route.Path, about.began)
+	}
+	about.span.Set("doorward.request.id", about.id)
+	about.trace = trace.ID(r.Context())
+	return r
 }
 
 // findRoute answers 404 where ServeMux would redirect to a cleaned path or
@@ -208,10 +236,10 @@ func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)
-		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), counts: counts}))
+		r = r.WithContext(context.WithValue(ctx, infoKey{}, &info{id: id, path: r.URL.EscapedPath(), began: began, counts: counts, trace: trace.ID(ctx)}))
 		rec := &recorder{ResponseWriter: w}
 		s.setHeaders(rec.Header(), id)
-		defer s.finish(rec, r, began)
+		defer s.finish(rec, r)
 		next.ServeHTTP(rec, r)
 	})
 }
@@ -250,21 +278,24 @@ func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // finish turns a panic into an answer and writes the log line of a request
 // that changed something or failed.
-func (s *Site) finish(w *recorder, r *http.Request, began time.Time) {
+func (s *Site) finish(w *recorder, r *http.Request) {
+	about := infoOf(r)
+	defer about.span.End()
 	if p := recover(); p != nil {
 		s.panicked(w, r, p)
 	}
-	took := time.Since(began)
-	if counts := infoOf(r).counts; counts != nil {
-		counts.Answered(w.status, took)
+	took := time.Since(about.began)
+	if about.counts != nil {
+		about.counts.Answered(w.status, took)
 	}
+	about.span.Answered(cmp.Or(w.status, http.StatusOK))
 	level := slog.LevelDebug
-	if !Safe(r.Method) || w.status >= 400 {
+	if !Safe(r.Method) && !about.check || w.status >= 400 {
 		level = slog.LevelInfo
 	}
-	s.log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", loggable(path(r))), slog.Int("status", w.status),
-		slog.Duration("took", took), slog.String("requestId", infoOf(r).id))
+	s.log.LogAttrs(r.Context(), level, "request", about.traced(
+		slog.String("method", r.Method), slog.String("path", loggable(about.path)), slog.Int("status", w.status),
+		slog.Duration("took", took), slog.String("requestId", about.id))...)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

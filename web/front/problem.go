@@ -124,8 +124,8 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil || errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
-	s.log.Error("request failed", slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))),
-		slog.String("requestId", infoOf(r).id), slog.Any("err", e.Err))
+	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", infoOf(r).traced(slog.String("code", string(e.Code)),
+		slog.String("path", loggable(path(r))), slog.String("requestId", infoOf(r).id), slog.Any("err", e.Err))...)
 }
 
 // write sends v as JSON, made for people to read in a terminal too: letters

@@ -2,6 +2,7 @@ package front
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -9,9 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/telemetry"
+	"github.com/doorward/doorward/internal/trace"
 )
 
 // info is what a request is known by.
@@ -20,6 +23,19 @@ type info struct {
 	path string // as sent: percent-encoded, before the base path is stripped
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
+	check  bool // see Route.Check
+	began  time.Time
+	span   *trace.Span // nil unless the request is followed
+	trace  string      // the id of the trace that it is followed in, or empty
+}
+
+// traced adds the trace to what a line in the log says, where there is one: the
+// line of a request that isn't followed costs what it did.
+func (i *info) traced(says ...slog.Attr) []slog.Attr {
+	if i.trace == "" {
+		return says
+	}
+	return append(says, slog.String("traceId", i.trace))
 }
 
 type infoKey struct{}

@@ -14,22 +14,23 @@ import (
 )
 
 // Routes returns /healthz, which only says that the process answers, and
-// /readyz, which is 503 while requests can't be served: the database is out of
-// reach, its schema is another one, or draining is true.
+// /readyz, which is 503 while requests can't be served, and says why: the database
+// is out of reach, its schema is another one, the node's lease has run out, or
+// draining is true.
 func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{
 		front.On("GET /healthz", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
 			return ok(c)
-		}), front.Doc{}),
+		}), front.Doc{}).Check(),
 		front.On("GET /readyz", front.Public(), front.Raw(func(ctx context.Context, c *front.Call) error {
 			if draining() {
 				return &doorward.Error{Code: doorward.CodeUnavailable, Detail: "This node is shutting down.", RetryAfter: time.Second}
 			}
 			if err := s.App.Ready(ctx); err != nil {
-				return doorward.Unavailable(err)
+				return err
 			}
 			return ok(c)
-		}), front.Doc{}),
+		}), front.Doc{}).Check(),
 	}
 }
 
@@ -44,7 +45,7 @@ func Metrics(s *front.Site, strangers bool) front.Route {
 		}
 		handler.ServeHTTP(c.W, c.R)
 		return nil
-	}), front.Doc{})
+	}), front.Doc{}).Check()
 }
 
 func local(r *http.Request) bool {

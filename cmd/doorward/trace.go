@@ -1,0 +1,44 @@
+package main
+
+import (
+	"net/textproto"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/node"
+)
+
+// readTrace repeats neither the header nor a password in the URL.
+func (s *settings) readTrace(cfg *node.Config) error {
+	if !(s.traceSample >= 0 && s.traceSample <= 1) { // NaN too
+		return s.wrong("trace-sample", "it is 0, for none, to 1, for all.")
+	}
+	header, ok := parseHeader(s.traceHeader)
+	switch {
+	case s.traceHeader != "" && !ok:
+		return s.wrong("trace-header", "write NAME: VALUE, as in Authorization: Bearer and the token.")
+	case s.traceOTLP == "" && s.traceHeader != "":
+		return badConfig("%s is set, and %s is not, so there is nobody to send it to. Set both.", s.from.of("trace-header"), s.from.of("trace-otlp"))
+	case s.traceOTLP == "":
+		return nil
+	}
+	u, err := url.Parse(s.traceOTLP)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return s.wrong("trace-otlp", "write the address of a collector, for example http://localhost:4318.")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return s.wrong("trace-otlp", "it may have a host and a path, nothing else; what authenticates is for --trace-header.")
+	}
+	cfg.Trace = trace.Options{Collector: u, Header: header, Sample: s.traceSample}
+	return nil
+}
+
+// parseHeader reads "Name: value" (RFC 9110, section 5.1).
+func parseHeader(line string) (h trace.Header, ok bool) {
+	name, value, found := strings.Cut(line, ":")
+	h = trace.Header{Name: textproto.CanonicalMIMEHeaderKey(name), Value: strings.Trim(value, " \t")}
+	return h, found && httpguts.ValidHeaderFieldName(name) && h.Value != "" && httpguts.ValidHeaderFieldValue(h.Value)
+}

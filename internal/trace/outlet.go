@@ -1,0 +1,150 @@
+package trace
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Options say what is followed and where spans go.
+type Options struct {
+	// Collector is the address of one that takes OTLP over HTTP, such as
+	// http://localhost:4318; spans go to /v1/traces below it.
+	Collector *url.URL
+	// Header is sent along for authentication, unless its name is empty.
+	Header Header
+	// Sample is the part, 0 to 1, of what nobody who is believed decides about that
+	// is followed.
+	Sample float64
+	// Believed are the addresses whose word about a trace counts.
+	Believed []netip.Prefix
+	// Version and Node are those of the program and its place among several.
+	Version, Node string
+	Log           *slog.Logger
+}
+
+// Header is one of a request. Its value is a secret.
+type Header struct{ Name, Value string }
+
+// The bounds of what waits for the collector: at most maxWaiting spans of some
+// 2 KiB, and what is more is lost. The numbers are the defaults of
+// https://opentelemetry.io/docs/specs/otel/trace/sdk/#batching-processor, but
+// for the times, which are shorter so that little is held at the end.
+const (
+	maxWaiting   = 2048
+	maxBatch     = 512
+	batchEvery   = 2 * time.Second
+	exportWithin = 10 * time.Second
+)
+
+// The bounds of one span. Nothing of ours comes near them.
+var limits = sdk.SpanLimits{
+	AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 32, LinkCountLimit: 8,
+	AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 8,
+}
+
+// New returns a tracer that exports until Close. It doesn't ask whether the
+// collector is there.
+func New(o Options) *Tracer {
+	stop, cancel := context.WithCancel(context.Background())
+	out := &outlet{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
+	batches := sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxWaiting), sdk.WithMaxExportBatchSize(maxBatch),
+		sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportWithin))
+	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
+		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(gate{batches, out}))
+	return &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample, believed: o.Believed}
+}
+
+// resourceOf says who speaks
+// (https://opentelemetry.io/docs/specs/semconv/resource/#service).
+func resourceOf(o Options) *resource.Resource {
+	host, _ := os.Hostname() // one without a name is known by its address
+	return resource.NewSchemaless(attribute.String("service.name", "doorward"), attribute.String("service.version", o.Version),
+		attribute.String("service.instance.id", o.Node), attribute.String("host.name", host))
+}
+
+// Counts are of spans since the start, for metrics: those that the collector has
+// taken, and those that it never got.
+func (t *Tracer) Counts() (sent, lost uint64) {
+	if t == nil {
+		return 0, 0
+	}
+	return t.outlet.sent.Load(), t.outlet.lost.Load()
+}
+
+// Close exports what has ended, as far as the collector takes it within that
+// time, and gives all back.
+func (t *Tracer) Close(within time.Duration) {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	defer t.outlet.cancel()
+	_ = t.provider.Shutdown(ctx) // what it couldn't do is counted and logged by the outlet
+}
+
+// outlet exports, counts, and keeps what goes wrong to itself: the batches would
+// tell a handler that is global to the process.
+type outlet struct {
+	sdk.SpanExporter
+	stop       context.Context // ends an export under way
+	cancel     context.CancelFunc
+	log        *slog.Logger
+	waiting    atomic.Int64
+	sent, lost atomic.Uint64
+	complained time.Time // by the one goroutine that exports
+}
+
+// ExportSpans returns nil always.
+func (o *outlet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(o.stop, cancel)()
+	err := o.SpanExporter.ExportSpans(ctx, spans)
+	o.waiting.Add(-int64(len(spans)))
+	if err == nil {
+		o.sent.Add(uint64(len(spans)))
+		return nil
+	}
+	o.lost.Add(uint64(len(spans)))
+	o.complain(err)
+	return nil
+}
+
+// complainEvery keeps a collector that is gone from filling the log.
+const complainEvery = time.Minute
+
+func (o *outlet) complain(err error) {
+	if time.Since(o.complained) < complainEvery {
+		return
+	}
+	o.complained = time.Now()
+	o.log.Warn("traces not exported", "lost", o.lost.Load(), "err", err)
+}
+
+// gate lets a span into the queue while there is room, and counts those for which
+// there is none. Who ends a span never waits.
+type gate struct {
+	sdk.SpanProcessor
+	outlet *outlet
+}
+
+// OnEnd is called for every span that ends.
+func (g gate) OnEnd(s sdk.ReadOnlySpan) {
+	if g.outlet.waiting.Add(1) > maxWaiting {
+		g.outlet.waiting.Add(-1)
+		g.outlet.lost.Add(1)
+		return
+	}
+	g.SpanProcessor.OnEnd(s)
+}

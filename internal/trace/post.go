@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// tracesPath is where a collector takes spans
+// (https://opentelemetry.io/docs/specs/otlp/#otlphttp-request).
+const tracesPath = "/v1/traces"
+
+// poster posts batches to a collector: the transport of OTLP/HTTP below
+// OpenTelemetry's own exporter. Theirs, otlptracehttp, links gRPC and a gateway
+// for it into the program, obeys variables of the environment that nobody has
+// set for us, follows redirects with the header that is a secret, and quotes up
+// to 4 MiB of what the collector answers into errors.
+type poster struct {
+	http    *http.Client
+	url     string
+	header  Header
+	version string
+}
+
+func newPoster(o Options) *poster {
+	address := strings.TrimSuffix(strings.TrimSuffix(o.Collector.String(), "/"), tracesPath) + tracesPath
+	return &poster{url: address, header: o.Header, version: o.Version, http: &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Start is for otlptrace.Client.
+func (p *poster) Start(context.Context) error { return nil }
+
+// Stop is for otlptrace.Client.
+func (p *poster) Stop(context.Context) error {
+	p.http.CloseIdleConnections()
+	return nil
+}
+
+// The tries at one batch and the pause after the first, which doubles.
+const (
+	tries      = 3
+	firstPause = time.Second
+)
+
+// UploadTraces posts a batch. TracesData has the bytes of the request that OTLP
+// asks for, by a promise in its definition.
+func (p *poster) UploadTraces(ctx context.Context, spans []*wire.ResourceSpans) error {
+	body, err := proto.Marshal(&wire.TracesData{ResourceSpans: spans})
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		again, err := p.post(ctx, body)
+		if !again || try == tries || !pause(ctx, firstPause<<(try-1)) {
+			return err
+		}
+	}
+}
+
+// post reports whether trying again makes sense
+// (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes).
+func (p *poster) post(ctx context.Context, body []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("User-Agent", "doorward/"+p.version)
+	if p.header.Name != "" {
+		req.Header.Set(p.header.Name, p.header.Value)
+	}
+	res, err := p.http.Do(req)
+	if err != nil {
+		return true, err
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	switch res.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return false, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		again = true
+	}
+	return again, fmt.Errorf("the collector answered %d", res.StatusCode)
+}
+
+// pause reports whether the time has passed.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,353 @@
+package trace_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/internal/trace/tracetest"
+)
+
+const (
+	foreignTrace = "0af7651916cd43dd8448eb211c80319c"
+	foreignSpan  = "b7ad6b7169203331"
+	sampled      = "00-" + foreignTrace + "-" + foreignSpan + "-01"
+	unsampled    = "00-" + foreignTrace + "-" + foreignSpan + "-00"
+)
+
+var gateway = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+
+// request is one from an address, with these lines of traceparent.
+func request(from string, lines ...string) *http.Request {
+	r := httptest.NewRequest("GET", "/api/v2/users/usr_1", nil)
+	r.RemoteAddr = from + ":4711"
+	r.Header["Traceparent"] = lines
+	return r
+}
+
+func open(t *testing.T, c *tracetest.Collector, sample float64) *trace.Tracer {
+	t.Helper()
+	tracer := trace.New(trace.Options{Collector: c.URL, Sample: sample, Believed: gateway, Version: "1.2.3", Node: "localhost:8080", Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { tracer.Close(time.Minute) })
+	return tracer
+}
+
+func TestTrace(t *testing.T) {
+	c := tracetest.Start(t)
+	tracer := open(t, c, 1)
+	r, span := tracer.Request(request("192.0.2.1"), "/api/v2/users/{id}", time.Now().Add(-time.Second))
+	work(r.Context())
+	span.Answered(503)
+	span.End()
+	tracer.Close(time.Minute)
+	all := c.Spans()
+	if len(all) != 3 {
+		t.Fatalf("got %d spans, want 3: %+v", len(all), all)
+	}
+	whole, transaction, hash := all[0], all[1], all[2]
+	if whole.Name != "GET /api/v2/users/{id}" || whole.Kind != "SPAN_KIND_SERVER" || whole.Parent != "" || !whole.Failed || whole.Took < uint64(time.Second) {
+		t.Errorf("the request is %+v", whole)
+	}
+	if diff := cmp.Diff(map[string]string{
+		"http.request.method": "GET", "http.route": "/api/v2/users/{id}", "url.scheme": "http", "http.response.status_code": "int_value:503", "error.type": "503",
+	}, whole.Attributes); diff != "" {
+		t.Errorf("the request says (-want +got):\n%s", diff)
+	}
+	if transaction.Parent != whole.ID || transaction.Trace != whole.Trace || transaction.Kind != "SPAN_KIND_CLIENT" || !cmp.Equal(transaction.Events, []string{"begun"}) || transaction.Failed {
+		t.Errorf("the transaction is %+v", transaction)
+	}
+	if hash.Parent != transaction.ID || hash.Name != "password.hash" {
+		t.Errorf("the hash is %+v", hash)
+	}
+	if whole.Resource["service.name"] != "doorward" || whole.Resource["service.version"] != "1.2.3" || whole.Resource["service.instance.id"] != "localhost:8080" {
+		t.Errorf("the resource is %v", whole.Resource)
+	}
+	if sent, lost := tracer.Counts(); sent != 3 || lost != 0 {
+		t.Errorf("counted %d sent and %d lost", sent, lost)
+	}
+}
+
+func work(ctx context.Context) {
+	ctx, transaction := trace.Transaction(ctx, "sqlite", "user.invite")
+	defer transaction.End()
+	trace.Note(ctx, "begun")
+	_, hash := trace.Start(ctx, "password.hash")
+	hash.End()
+}
+
+// Whose word about a trace counts: that of a trusted proxy, when it is of the
+// form of the standard.
+func TestWhoIsBelieved(t *testing.T) {
+	for name, c := range map[string]struct {
+		from     string
+		lines    []string
+		sample   float64
+		followed bool // a request
+		within   bool // the trace of the caller
+		byACheck bool
+	}{
+		"a gateway that says yes":         {"10.1.2.3", []string{sampled}, 0, true, true, true},
+		"a gateway that says no":          {"10.1.2.3", []string{unsampled}, 1, false, false, false},
+		"a gateway by IPv6":               {"[::ffff:10.1.2.3]", []string{sampled}, 0, true, true, true},
+		"a gateway that says nothing":     {"10.1.2.3", nil, 1, true, false, false},
+		"a stranger who says yes":         {"192.0.2.1", []string{sampled}, 0, false, false, false},
+		"a stranger who says yes, by lot": {"192.0.2.1", []string{sampled}, 1, true, false, false},
+		"a stranger who says no":          {"192.0.2.1", []string{unsampled}, 1, true, false, false},
+		"two at once":                     {"10.1.2.3", []string{sampled, sampled}, 0, false, false, false},
+		"of no trace":                     {"10.1.2.3", []string{strings.Replace(sampled, foreignTrace, strings.Repeat("0", 32), 1)}, 0, false, false, false},
+		"in capitals":                     {"10.1.2.3", []string{strings.ToUpper(sampled)}, 0, false, false, false},
+		"of the version that never is":    {"10.1.2.3", []string{"ff" + sampled[2:]}, 0, false, false, false},
+		"of a later version":              {"10.1.2.3", []string{"01" + sampled[2:] + "-more"}, 0, true, true, true},
+		"cut off":                         {"10.1.2.3", []string{sampled[:54]}, 0, false, false, false},
+		"empty":                           {"10.1.2.3", []string{""}, 0, false, false, false},
+		"an address that is none":         {"nowhere", []string{sampled}, 0, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector := tracetest.Start(t)
+			tracer := open(t, collector, c.sample)
+			r, span := tracer.Request(request(c.from, c.lines...), "/", time.Now())
+			if (span != nil) != c.followed || (trace.ID(r.Context()) == foreignTrace) != c.within {
+				t.Errorf("a request is followed: %v, as %q", span != nil, trace.ID(r.Context()))
+			}
+			span.End()
+			_, check := tracer.Check(request(c.from, c.lines...), "/", time.Time{})
+			if (check != nil) != c.byACheck {
+				t.Errorf("a check is followed: %v", check != nil)
+			}
+			check.End()
+			tracer.Close(time.Minute)
+			for _, s := range collector.Spans() {
+				if (s.Parent == foreignSpan) != c.within {
+					t.Errorf("exported as %+v", s)
+				}
+			}
+		})
+	}
+}
+
+// What a caller says besides is nobody's business.
+func TestNothingElseIsTakenOver(t *testing.T) {
+	c := tracetest.Start(t)
+	tracer := open(t, c, 0)
+	r := request("10.1.2.3", sampled)
+	r.Method = "CHOSEN"
+	r.Header.Set("Tracestate", "vendor=chosen")
+	r.Header.Set("Baggage", "user=chosen")
+	r.Header.Set("User-Agent", "chosen")
+	r.URL.RawQuery = "q=chosen"
+	_, span := tracer.Request(r, "/", time.Now())
+	span.End()
+	tracer.Close(time.Minute)
+	if all := c.Spans(); len(all) != 1 || all[0].Name != "HTTP /" || all[0].Attributes["http.request.method"] != "_OTHER" {
+		t.Errorf("got %+v", all)
+	}
+	if raw := c.Raw(); len(raw) < 100 || strings.Contains(strings.ToLower(raw), "chosen") {
+		t.Errorf("exported is %q", raw)
+	}
+}
+
+func TestSample(t *testing.T) {
+	tracer := open(t, tracetest.Start(t), 0.25)
+	followed := 0
+	for range 4000 {
+		_, span := tracer.Request(request("192.0.2.1"), "/", time.Now())
+		if span != nil {
+			followed++
+		}
+	}
+	if followed < 800 || followed > 1200 { // 1000, give or take seven deviations of 27
+		t.Errorf("of 4000 requests %d were followed, want a quarter", followed)
+	}
+}
+
+// What the node does by itself is followed by lot, and where there is no tracer
+// nothing is.
+func TestRoot(t *testing.T) {
+	c := tracetest.Start(t)
+	tracer := open(t, c, 1)
+	ctx, span := trace.Root(tracer.Within(t.Context()), "mail")
+	_, send := trace.Start(ctx, "mail.send")
+	send.Fail("temporary")
+	send.End()
+	span.End()
+	if _, span := trace.Root(t.Context(), "mail"); span != nil {
+		t.Error("followed without a tracer")
+	}
+	tracer.Close(time.Minute)
+	all := c.Spans()
+	if len(all) != 2 || all[0].Parent != "" || all[1].Parent != all[0].ID || all[1].Attributes["error.type"] != "temporary" || !all[1].Failed {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// Off, and for whoever isn't followed, nothing is made.
+func TestNotFollowedCostsNothing(t *testing.T) {
+	tracer := open(t, tracetest.Start(t), 0)
+	ctx := tracer.Within(t.Context())
+	stranger, quiet := request("192.0.2.1", sampled), request("10.1.2.3", unsampled)
+	for name, do := range map[string]func(){
+		"off":                   func() { _, s := (*trace.Tracer)(nil).Request(stranger, "/", time.Time{}); s.Answered(200); s.End() },
+		"off, a check":          func() { _, s := (*trace.Tracer)(nil).Check(stranger, "/", time.Time{}); s.Answered(200); s.End() },
+		"a stranger":            func() { _, s := tracer.Request(stranger, "/", time.Time{}); s.Answered(200); s.End() },
+		"a stranger's check":    func() { _, s := tracer.Check(stranger, "/", time.Time{}); s.Answered(200); s.End() },
+		"an unsampled check":    func() { _, s := tracer.Check(quiet, "/", time.Time{}); s.Answered(200); s.End() },
+		"a piece of work":       func() { _, s := trace.Start(ctx, "x"); s.Set("a", "b"); s.Fail("x"); s.End() },
+		"a transaction":         func() { _, s := trace.Transaction(ctx, "sqlite", "user.invite"); s.SetCount("a", 1); s.End() },
+		"an instant":            func() { trace.Note(ctx, "begun") },
+		"work that is nobody's": func() { _, s := trace.Root(ctx, "mail"); s.End() },
+		"the id":                func() { _ = trace.ID(ctx) },
+	} {
+		if n := testing.AllocsPerRun(100, do); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// A collector that is gone, hangs, refuses or leads elsewhere costs spans, and
+// nothing else: no wait for whoever ends a span, no memory beyond the bound, no
+// end that doesn't come, and no secret in the log.
+func TestCollectorThatIsNoGood(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	hang := make(chan struct{})
+	defer close(hang)
+	for name, answer := range map[string]http.HandlerFunc{
+		"hangs": func(http.ResponseWriter, *http.Request) { <-hang },
+		"refuses": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
+		},
+		"is busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"leads elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+"/"+r.Header.Get("Authorization"), http.StatusTemporaryRedirect)
+		},
+		"is gone": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answer)
+			base, err := url.Parse(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer == nil {
+				server.Close()
+			} else {
+				t.Cleanup(server.CloseClientConnections)
+			}
+			log := &journal{}
+			tracer := trace.New(trace.Options{
+				Collector: base, Header: trace.Header{Name: "Authorization", Value: "Bearer canary-collector"}, Sample: 1, Log: slog.New(slog.NewJSONHandler(log, nil)),
+			})
+			const many = 10_000
+			var work sync.WaitGroup
+			for range 4 {
+				work.Go(func() {
+					for range many / 4 {
+						_, span := tracer.Request(request("192.0.2.1"), "/", time.Now())
+						span.End()
+					}
+				})
+			}
+			work.Wait()
+			if _, lost := tracer.Counts(); lost < many-2048 {
+				t.Errorf("of %d spans only %d are lost: more wait than may", many, lost)
+			}
+			tracer.Close(100 * time.Millisecond)
+			for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+				sent, lost := tracer.Counts()
+				if sent == 0 && lost == many {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%d sent and %d lost, want all %d lost", sent, lost, many)
+				}
+			}
+			if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "traces not exported") || strings.Contains(text, "canary") {
+				t.Errorf("the log says %q", text)
+			}
+			if elsewhere.Load() > 0 {
+				t.Error("it was followed elsewhere, with the header")
+			}
+		})
+	}
+}
+
+// journal is a log to be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// A batch that a busy collector has turned away is tried again.
+func TestBusyCollector(t *testing.T) {
+	c := tracetest.Start(t)
+	var asked atomic.Int64
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		c.ServeHTTP(w, r)
+	}))
+	defer busy.Close()
+	base, err := url.Parse(busy.URL + "/v1/traces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer := trace.New(trace.Options{Collector: base, Header: trace.Header{Name: "X-Key", Value: "k"}, Sample: 1, Log: slog.New(slog.DiscardHandler)})
+	_, span := tracer.Request(request("192.0.2.1"), "/", time.Now())
+	span.End()
+	tracer.Close(time.Minute)
+	if got := c.Headers(); len(got) != 1 || got[0].Get("X-Key") != "k" || len(c.Spans()) != 1 {
+		t.Errorf("got %v %+v", got, c.Spans())
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer sink.Close()
+	base, err := url.Parse(sink.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, sample := range []float64{0, 1} {
+		b.Run(fmt.Sprint(sample), func(b *testing.B) {
+			tracer := trace.New(trace.Options{Collector: base, Sample: sample, Log: slog.New(slog.DiscardHandler)})
+			defer tracer.Close(time.Second)
+			ctx, span := trace.Root(tracer.Within(b.Context()), "mail")
+			defer span.End()
+			b.ReportAllocs()
+			for b.Loop() {
+				_, s := trace.Start(ctx, "mail.send")
+				s.End()
+			}
+		})
+	}
+}

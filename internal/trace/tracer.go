@@ -1,0 +1,155 @@
+package trace
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	otel "go.opentelemetry.io/otel/trace"
+)
+
+// Tracer decides which work is followed. Make it with New; a nil one follows
+// nothing.
+type Tracer struct {
+	provider *sdk.TracerProvider
+	tracer   otel.Tracer
+	outlet   *outlet
+	sample   float64
+	believed []netip.Prefix
+}
+
+// Request begins the span of a request to a route, known by its pattern, that
+// came at began (the zero time: now). Who is believed decides whether it is followed, and of which
+// trace it is a part; of all others one in so many is, in a trace of its own.
+//
+// The request returned has the span in its context. It is the same one when it
+// isn't followed.
+func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
+	if t == nil {
+		return r, nil
+	}
+	parent := t.parent(r)
+	if parent.IsValid() && !parent.IsSampled() || !parent.IsValid() && !t.chosen() {
+		return r, nil
+	}
+	return t.enter(r, route, began, parent)
+}
+
+// Check is Request for what is asked so often that it is followed only when a
+// trace that is believed asks for it. It costs a check that isn't followed no
+// allocation.
+func (t *Tracer) Check(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
+	if t == nil || !saysSampled(r.Header) {
+		return r, nil
+	}
+	parent := t.parent(r)
+	if !parent.IsValid() || !parent.IsSampled() {
+		return r, nil
+	}
+	return t.enter(r, route, began, parent)
+}
+
+func (t *Tracer) enter(r *http.Request, route string, began time.Time, parent otel.SpanContext) (*http.Request, *Span) {
+	ctx := r.Context()
+	if parent.IsValid() {
+		ctx = otel.ContextWithRemoteSpanContext(ctx, parent)
+	}
+	method, name := methodOf(r)
+	ctx, span := t.tracer.Start(ctx, name+" "+route, otel.WithSpanKind(otel.SpanKindServer), otel.WithTimestamp(began),
+		otel.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route), attribute.String("url.scheme", schemeOf(r))))
+	return r.WithContext(ctx), &Span{span}
+}
+
+// Root begins a piece of work that the node does by itself, if the context is one
+// of Within and this piece is among those followed.
+func Root(ctx context.Context, name string) (context.Context, *Span) {
+	t, ok := ctx.Value(tracerKey{}).(*Tracer)
+	if !ok || !t.chosen() {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(ctx, name, otel.WithNewRoot())
+	return ctx, &Span{span}
+}
+
+type tracerKey struct{}
+
+// Within returns the context in which Root finds the tracer.
+func (t *Tracer) Within(ctx context.Context) context.Context {
+	if t == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, tracerKey{}, t)
+}
+
+// chosen decides about work that nobody else has decided about.
+func (t *Tracer) chosen() bool { return rand.Float64() < t.sample }
+
+// traceParent is the header of https://www.w3.org/TR/trace-context/#traceparent-header
+// as net/http spells it.
+const traceParent = "Traceparent"
+
+// parent returns the span that the caller says the request belongs to, if the
+// caller is believed; else one that isn't valid. Were everybody believed, a
+// stranger could have each of his requests followed, which is work for us and
+// for the collector, could keep ours from being followed, and could write into a
+// trace of somebody else's.
+//
+// The state that other tracers hand on (tracestate) and baggage are text of
+// others and aren't read.
+func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
+	lines := r.Header[traceParent]
+	if len(lines) != 1 || !t.believes(r.RemoteAddr) {
+		return none
+	}
+	carrier := propagation.MapCarrier{"traceparent": lines[0]}
+	return otel.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+}
+
+// believes goes by who is at the other end of the connection: what stands in
+// X-Forwarded-For says where a request comes from, not who wrote its headers.
+func (t *Tracer) believes(remote string) bool {
+	peer, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	addr := peer.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(t.believed, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// saysSampled reports whether the flags, the last of the four fields of version
+// 00, have the bit for it. It only spares the parsing: parent decides.
+func saysSampled(h http.Header) bool {
+	lines := h[traceParent]
+	if len(lines) != 1 || len(lines[0]) < len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01") {
+		return false
+	}
+	switch lines[0][54] {
+	case '0', '2', '4', '6', '8', 'a', 'c', 'e':
+		return false
+	}
+	return true
+}
+
+// methodOf returns the method as attribute and as part of a name, so that a
+// caller can make no new one
+// (https://opentelemetry.io/docs/specs/semconv/http/http-spans/#name).
+func methodOf(r *http.Request) (method, name string) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return r.Method, r.Method
+	}
+	return "_OTHER", "HTTP"
+}
+
+func schemeOf(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}

@@ -1,0 +1,99 @@
+package node_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// readiness is what /readyz answers: its status, and why not 200.
+func readiness(t *testing.T, s *doorwardtest.Server) (status int, why string) {
+	t.Helper()
+	res, err := http.Get(s.URL + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problem struct{ Code, Detail string }
+	if res.StatusCode != http.StatusOK {
+		if err := json.Unmarshal(text, &problem); err != nil || problem.Code != "unavailable" || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%d %v %s", res.StatusCode, res.Header, text)
+		}
+	}
+	return res.StatusCode, problem.Detail
+}
+
+// becomes waits until /readyz says why, or with an empty word that all is well.
+// Whether the process lives is another question all the while.
+func becomes(t *testing.T, s *doorwardtest.Server, why string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, says := readiness(t, s)
+		if why == "" && status == http.StatusOK || why != "" && status == http.StatusServiceUnavailable && strings.Contains(says, why) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("/readyz says %d %q, want %q", status, says, why)
+		}
+	}
+	res, err := http.Get(s.URL + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("/healthz says %d", res.StatusCode)
+	}
+}
+
+// TestReadyz: each thing that a node needs, and what it says when it lacks it.
+func TestReadyz(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "doorward.db")
+	s := doorwardtest.Start(t, doorwardtest.Database("sqlite:"+path), announcing(3*time.Second))
+	becomes(t, s, "")
+	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	lock, err := other.Begin() // nobody else can write, everybody read
+	if err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "lease")
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "")
+	if _, err := other.Exec("CREATE TABLE aside AS SELECT * FROM goose_db_version; DELETE FROM goose_db_version WHERE version_id > 1"); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "schema")
+	if _, err := other.Exec("DELETE FROM goose_db_version; INSERT INTO goose_db_version SELECT * FROM aside; DROP TABLE aside"); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "")
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); s.Stop() }()
+	becomes(t, s, "shutting down")
+	<-stopped
+
+	s = doorwardtest.Start(t)
+	becomes(t, s, "")
+	if err := s.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "database does not answer")
+}

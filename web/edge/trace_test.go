@@ -1,0 +1,114 @@
+package edge_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/internal/trace/tracetest"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web/edge"
+	"github.com/doorward/doorward/web/front"
+)
+
+const (
+	callersTrace = "0af7651916cd43dd8448eb211c80319c"
+	asksForIt    = "00-" + callersTrace + "-b7ad6b7169203331-01"
+	asksNot      = "00-" + callersTrace + "-b7ad6b7169203331-00"
+)
+
+// traced is a server that follows all that nobody decides about, with loopback
+// for a gateway.
+func traced(t *testing.T, options ...doorwardtest.Option) (*door, *tracetest.Collector) {
+	t.Helper()
+	c := tracetest.Start(t)
+	return start(t, append(options, doorwardtest.TrustLoopback(), func(cfg *node.Config) {
+		cfg.Trace = trace.Options{Collector: c.URL, Sample: 1}
+	})...), c
+}
+
+// A check is followed when the gateway's trace asks for it, and never else.
+func TestCheckIsFollowedOnRequest(t *testing.T) {
+	t.Parallel()
+	d, c := traced(t)
+	key := d.operatorKey(t)
+	for _, more := range [][]string{nil, {"Traceparent", asksNot}, {"Traceparent", asksForIt}} {
+		d.check(t, "GET", "action=message.send", as(d.people["USER"], more...)).passes(d.people["USER"])
+		d.check(t, "GET", "action=user.invite", as(d.people["USER"], more...)).fails(http.StatusForbidden, "forbidden")
+		d.check(t, "CHOSEN", "", more).fails(http.StatusUnauthorized, "unauthenticated")
+		body := strings.NewReader(`{"credential":"` + d.people["USER"].Token() + `"}`)
+		h := append(headers{"Authorization", "Bearer " + key, "Content-Type", "application/json"}, more...)
+		if a := d.send(t, "POST /api/v2/access/introspect", body, h); a.status != http.StatusOK {
+			t.Fatalf("introspect: %d %s", a.status, a.body)
+		}
+		if a := d.send(t, "GET /healthz", nil, more); a.status != http.StatusOK {
+			t.Fatalf("healthz: %d %s", a.status, a.body)
+		}
+	}
+	d.Stop()
+	want := map[string]string{
+		"GET " + edge.Path + " 200": "", "GET " + edge.Path + " 403": "", "HTTP " + edge.Path + " 401": "",
+		"POST /api/v2/access/introspect 200": "", "GET /healthz 200": "",
+	}
+	for _, s := range c.Spans() {
+		name := s.Name + " " + strings.TrimPrefix(s.Attributes["http.response.status_code"], "int_value:")
+		_, asked := want[name]
+		route := s.Attributes["http.route"]
+		switch {
+		case asked && s.Trace == callersTrace:
+			delete(want, name)
+		case asked, route == edge.Path, strings.Contains(route, "introspect"), strings.Contains(route, "healthz"):
+			t.Errorf("followed: %+v", s)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not followed: %v", want)
+	}
+}
+
+// TestCheckAllocatesAsWithout: with tracing on, a check that nobody asks to
+// follow makes not one allocation more than with tracing off.
+func TestCheckAllocatesAsWithout(t *testing.T) {
+	d, c := traced(t)
+	d.check(t, "GET", "", as(d.people["USER"])).passes(d.people["USER"]) // into memory
+	base, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateways := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // from where httptest asks
+	tracer := trace.New(trace.Options{Collector: c.URL, Sample: 1, Believed: gateways, Log: slog.New(slog.DiscardHandler)})
+	defer tracer.Close(time.Minute)
+	allocations := func(tracer *trace.Tracer, traceparent ...string) float64 {
+		site := front.New(d.Node.App, base, gateways, slog.New(slog.DiscardHandler))
+		site.Tracer = tracer
+		handler := edge.Check(site, http.NotFoundHandler())
+		req := httptest.NewRequest("GET", edge.Path+"?action=message.send", nil)
+		req.Header = http.Header{"Cookie": {"JSESSIONID=" + d.people["USER"].Token()}, "X-Request-Id": {"test"}, "Traceparent": traceparent}
+		w := httptest.NewRecorder()
+		n := testing.AllocsPerRun(200, func() {
+			clear(w.Header())
+			handler.ServeHTTP(w, req)
+		})
+		if w.Header().Get("X-Auth-User") != d.people["USER"].ID {
+			t.Fatal("the check did not pass")
+		}
+		return n
+	}
+	off := allocations(nil)
+	if on := allocations(tracer); on != off {
+		t.Errorf("off %v allocations, on %v", off, on)
+	}
+	if on := allocations(tracer, asksNot); on != off {
+		t.Errorf("off %v allocations, on, in a trace that isn't followed, %v", off, on)
+	}
+	if on := allocations(tracer, asksForIt); on <= off {
+		t.Errorf("off %v allocations, followed %v: is it?", off, on)
+	}
+}

@@ -1,0 +1,203 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/internal/trace/tracetest"
+	"github.com/doorward/doorward/node"
+)
+
+// traced has all requests followed, and the log kept.
+func traced(collector *tracetest.Collector, log *journal) func(*node.Config) {
+	return func(c *node.Config) {
+		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
+		c.Log = slog.New(slog.NewJSONHandler(log, nil))
+	}
+}
+
+// outline is a trace as one would draw it: the spans in their order, each below
+// the one that it is a part of, with what it says.
+func outline(spans []tracetest.Span, root tracetest.Span) (lines []string) {
+	var draw func(of tracetest.Span, depth string)
+	draw = func(of tracetest.Span, depth string) {
+		line := depth + of.Name
+		for _, key := range []string{"http.response.status_code", "db.system.name", "doorward.nodes", "doorward.mail.kind", "doorward.mail.try", "error.type"} {
+			if value, has := of.Attributes[key]; has {
+				line += " " + strings.TrimPrefix(value, "int_value:")
+			}
+		}
+		for _, event := range of.Events {
+			line += ", " + event
+		}
+		lines = append(lines, line)
+		for _, s := range spans {
+			if s.Parent == of.ID {
+				draw(s, depth+"  ")
+			}
+		}
+	}
+	draw(root, "")
+	return lines
+}
+
+// newest is the outline of the last trace that begins with a span of that name.
+func newest(t *testing.T, c *tracetest.Collector, name string) []string {
+	t.Helper()
+	named := c.Named(name)
+	if len(named) == 0 {
+		t.Fatalf("there is no span %s", name)
+	}
+	return outline(c.Spans(), named[len(named)-1])
+}
+
+// What a trace shows of a login, of a revocation, of a refusal and of a mail; and
+// that the lines in the log have its id.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	for system, options := range map[string]func(*testing.T) []doorwardtest.Option{
+		"sqlite": func(*testing.T) []doorwardtest.Option { return nil },
+		"postgresql": func(t *testing.T) []doorwardtest.Option {
+			return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))}
+		},
+	} {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			collector, log := tracetest.Start(t), &journal{}
+			leadATracedLife(t, start(t, append(options(t), traced(collector, log))...))
+			for name, want := range map[string][]string{
+				"POST /api/v2/auth/login": {
+					"POST /api/v2/auth/login 200",
+					"  attempt.reserve", "    transaction upkeep SYSTEM, begun",
+					"  password.wait", "  password.hash",
+					"  attempt.settle", "    transaction upkeep SYSTEM, begun",
+					"  transaction session.open SYSTEM, begun",
+					"  browser.remember", "    transaction upkeep SYSTEM, begun",
+				},
+				"DELETE /api/v2/users/{id}/sessions": {
+					"DELETE /api/v2/users/{id}/sessions 200", "  transaction user.signout SYSTEM, begun", "  revocation.wait 1",
+				},
+				"POST /api/v2/auth/invite": {"POST /api/v2/auth/invite 403", "  transaction user.invite SYSTEM, begun"},
+				"mail":                     {"mail invitation 1", "  transaction upkeep SYSTEM, begun", "  mail.send", "  transaction upkeep SYSTEM, begun"},
+			} {
+				for i := range want {
+					want[i] = strings.ReplaceAll(want[i], "SYSTEM", system)
+				}
+				if diff := cmp.Diff(want, newest(t, collector, name)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			inLog(t, log, collector.Spans())
+		})
+	}
+}
+
+// leadATracedLife signs in, ends sessions, is refused and gets mail, and stops the
+// server so that all of it is handed over.
+func leadATracedLife(t *testing.T, d *door) {
+	t.Helper()
+	acme := d.Tenant("Acme")
+	ann := acme.Join("ann@acme.example", "USER")
+	token := d.token(t, ann.Email)
+	d.send(t, "DELETE /api/v2/users/"+ann.ID+"/sessions", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+	d.send(t, "POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, as(ann.Login())).fails(http.StatusForbidden, "forbidden")
+	d.send(t, "GET /no/such/path", nil, as(token)).fails(http.StatusNotFound, "not_found")
+	d.deliver(t)
+	d.Stop()
+}
+
+// inLog wants each request that was followed to be found from its trace, and
+// the other way round.
+func inLog(t *testing.T, log *journal, spans []tracetest.Span) {
+	t.Helper()
+	byRequest := map[string]string{}
+	for _, s := range spans {
+		if id := s.Attributes["doorward.request.id"]; id != "" {
+			byRequest[id] = s.Trace
+		}
+		if s.Attributes["http.route"] == "" && s.Kind == "SPAN_KIND_SERVER" {
+			t.Errorf("a request to no route is followed: %+v", s)
+		}
+	}
+	found := 0
+	for line := range strings.Lines(log.String()) {
+		var says struct{ Msg, Path, RequestID, TraceID string }
+		if err := json.Unmarshal([]byte(line), &says); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case says.Msg != "request":
+		case says.TraceID != byRequest[says.RequestID]:
+			t.Errorf("%s is in the trace %q: %s", says.RequestID, byRequest[says.RequestID], line)
+		case says.TraceID != "":
+			found++
+		case says.Path != "/no/such/path":
+			t.Errorf("not followed: %s", line)
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d lines in the log name a trace", found)
+	}
+}
+
+// TestLogOfRequests: one line a request that changes something or fails, none for
+// one that only asks, whatever its method.
+func TestLogOfRequests(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	d := start(t, func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(log, nil)) })
+	acme := d.Tenant("Acme")
+	token, key := d.token(t, acme.Owner.Email), d.operatorKey(t)
+	for _, c := range []struct {
+		route string
+		body  any
+		as    opt
+		lines int
+	}{
+		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1},
+		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1}, // 409
+		{"GET /api/v2/users", nil, as(token), 0},
+		{"GET /api/v2/users/usr_none", nil, as(token), 1},
+		{"GET /no/such/path", nil, as(token), 1},
+		{"POST /api/v2/access/introspect", m{"credential": token}, bearer(key), 0},
+		{"POST /api/v2/access/introspect", m{"credential": token}, as(token), 1}, // 403
+		{"GET /api/v2/access/check", nil, as(token), 0},
+		{"GET /healthz", nil, as(token), 0},
+		{"GET /readyz", nil, as(token), 0},
+		{"POST /api/v2/auth/logout", nil, as(token), 1},
+	} {
+		before := strings.Count(log.String(), `"msg":"request"`)
+		a := d.send(t, c.route, c.body, c.as)
+		if got := strings.Count(log.String(), `"msg":"request"`) - before; got != c.lines {
+			t.Errorf("%s, %d: %d lines, want %d", c.route, a.status, got, c.lines)
+		}
+	}
+	for line := range strings.Lines(log.String()) {
+		var says map[string]any
+		if err := json.Unmarshal([]byte(line), &says); err != nil {
+			t.Fatal(err)
+		}
+		members := []string{"level", "method", "msg", "path", "requestId", "status", "time", "took"}
+		if says["msg"] == "request" && !slices.Equal(sorted(says), members) {
+			t.Errorf("a line has the members %v, want %v", sorted(says), members)
+		}
+	}
+}
+
+func sorted(object map[string]any) (names []string) {
+	for name := range object {
+		names = append(names, fmt.Sprint(name))
+	}
+	slices.Sort(names)
+	return names
+}

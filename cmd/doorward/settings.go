@@ -51,6 +51,7 @@ type settings struct {
 	passwordList                 string
 	memoryKiB, hashTime          uint32
 	limitAccount, limitIP        int
+	limitConnections             int
 	clockOffset                  time.Duration
 }
 
@@ -86,6 +87,7 @@ func (s *settings) mail(f *pflag.FlagSet) {
 func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
+	f.IntVar(&s.limitConnections, "limit-connections-address", 1000, "connections that a client address may have open, those in --trusted-proxies aside (0: no limit)")
 	f.StringVar(&s.brandName, "brand-name", "Doorward", "`name` that the pages show")
 	f.StringVar(&s.brandAccent, "brand-accent", "", "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read")
 }
@@ -155,7 +157,7 @@ func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 // nodeConfig checks the settings on the way.
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := node.Config{
-		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen,
+		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen, ConnectionsPerClient: s.limitConnections,
 		Sessions:         doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		SessionsInMemory: s.inMemory, Lease: s.lease,
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
@@ -322,7 +324,7 @@ func (s *settings) checkLimits(*node.Config) error {
 	for _, l := range []struct {
 		name  string
 		value int
-	}{{"session-limit", s.sessionLimit}, {"limit-login-account", s.limitAccount}, {"limit-login-ip", s.limitIP}} {
+	}{{"session-limit", s.sessionLimit}, {"limit-login-account", s.limitAccount}, {"limit-login-ip", s.limitIP}, {"limit-connections-address", s.limitConnections}} {
 		if l.value < 0 {
 			return s.wrong(l.name, "it may not be negative; 0 switches the limit off.")
 		}

@@ -134,8 +134,9 @@ func newServer(h http.Handler) *http.Server {
 		MaxHeaderBytes:               32 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, // the least that RFC 9113, section 6.5.2, advises
-			// What a client may send ahead of being read: by default 1 MiB, where
-			// no body is longer than 64 KiB.
+			// What a client may send in one piece and ahead of being read: by
+			// default 1 MiB each, where no body is longer than 64 KiB.
+			MaxReadFrameSize:              16 << 10, // the least, by the same section
 			MaxReceiveBufferPerConnection: 256 << 10,
 			MaxReceiveBufferPerStream:     64 << 10,
 		},

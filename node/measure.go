@@ -13,12 +13,19 @@ import (
 func (n *Node) measure() {
 	m := n.site.Metrics
 	m.Build(n.cfg.Version)
+	n.measureConnections(m)
 	n.measureSessions(m)
 	n.measureHashes(m)
 	n.measureMail(m)
 	n.measureTLS(m)
 	n.measureTraces(m)
 	m.Sampled(n.measureDatabase)
+}
+
+func (n *Node) measureConnections(m *telemetry.Metrics) {
+	m.Gauge("doorward_connections", "Connections of clients that are open.", func() float64 { return float64(n.traffic.open.Load()) })
+	m.Counter("doorward_connections_refused_total", "Connections closed at once because their client had too many.",
+		func() float64 { return float64(n.traffic.refused.Load()) })
 }
 
 func (n *Node) measureSessions(m *telemetry.Metrics) {

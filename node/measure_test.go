@@ -147,9 +147,15 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 }
 
 // counted is the value of a series.
-func counted(t *testing.T, door *doorwardtest.Server, series string) (value float64) {
+func counted(t *testing.T, door *doorwardtest.Server, series string) float64 {
 	t.Helper()
-	res, err := http.Get(door.URL + "/metrics")
+	return metricAt(t, door.URL, series)
+}
+
+// metricAt is that of the server at an address.
+func metricAt(t *testing.T, address, series string) (value float64) {
+	t.Helper()
+	res, err := http.Get(address + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

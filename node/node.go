@@ -39,8 +39,11 @@ type Config struct {
 	AdminListen string   // likewise; empty: health is on the main address
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
-	Brand       front.Brand    // of the pages; without a name, ours
-	TLS         tlscert.Source // of the main address, loaded; nil: plain HTTP
+	// ConnectionsPerClient is how many an IPv4 address, or a /64 of IPv6, may
+	// have open on either address; 0: any number. Proxies may anyway.
+	ConnectionsPerClient int
+	Brand                front.Brand    // of the pages; without a name, ours
+	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
 	Transport smtp.Transport
 	Sessions  doorward.SessionLimits
@@ -107,6 +110,7 @@ type Node struct {
 	main     *listener
 	admin    *listener // nil without AdminListen
 	draining atomic.Bool
+	traffic  traffic
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -176,7 +180,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, errors.Join(err, main.Close())
 	}
-	n.main = main
+	n.main = n.counted(main)
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
@@ -203,12 +207,19 @@ func (n *Node) build() error {
 		if err != nil {
 			return err
 		}
-		n.admin = admin
+		n.admin = n.counted(admin)
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
 	n.main.handler = n.closing(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
 	return nil
+}
+
+// counted gives a listener its crowd. Each has its own, so that clients of the
+// main address keep nobody from the other one.
+func (n *Node) counted(l *listener) *listener {
+	l.crowd = &crowd{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
+	return l
 }
 
 // URL is the address of the node from outside.

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// listener is one address and what answers there.
+// listener is one address, who is there and what answers there.
 type listener struct {
 	net.Listener
+	crowd   *crowd
 	handler http.Handler
 }
 
@@ -27,6 +28,26 @@ func listen(addr string) (*listener, error) {
 		return nil, fmt.Errorf("node: listen on %s: %w", addr, err)
 	}
 	return &listener{Listener: l}, nil
+}
+
+// Accept returns the next connection. One too many of its client is reset: an
+// answer would have to wait for a request, and over TLS for a handshake.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		tcp, ok := conn.(*net.TCPConn)
+		if !ok {
+			return conn, nil
+		}
+		if guest := l.crowd.enter(tcp); guest != nil {
+			return guest, nil
+		}
+		_ = tcp.SetLinger(0)
+		_ = tcp.Close()
+	}
 }
 
 // address is what was asked for, with the port that was really taken.
@@ -101,7 +122,7 @@ func (s server) serve() error {
 }
 
 // newServer bounds what a slow or hostile client can hold. The times for body
-// and answer are per request, in web/front.
+// and answer are per request, in web/front; crowd has the connections.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h,
@@ -111,6 +132,14 @@ func newServer(h http.Handler) *http.Server {
 		IdleTimeout:                  2 * time.Minute,
 		WriteTimeout:                 30 * time.Second,
 		MaxHeaderBytes:               32 << 10,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100, // the least that RFC 9113, section 6.5.2, advises
+			// What a client may send in one piece and ahead of being read: by
+			// default 1 MiB each, where no body is longer than 64 KiB.
+			MaxReadFrameSize:              16 << 10, // the least, by the same section
+			MaxReceiveBufferPerConnection: 256 << 10,
+			MaxReceiveBufferPerStream:     64 << 10,
+		},
 	}
 }
 

@@ -154,8 +154,10 @@ func TestPostgresGoneAndBack(t *testing.T) {
 
 func (d *door) waitUntilReady(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	began := time.Now()
+	for deadline := began.Add(time.Minute); time.Now().Before(deadline); {
 		if d.send(t, "GET /readyz", nil).status == http.StatusOK {
+			t.Logf("ready again after %v", time.Since(began).Round(time.Millisecond))
 			return
 		}
 	}

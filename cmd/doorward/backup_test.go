@@ -26,7 +26,7 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 	if testing.Short() {
 		rounds = 1
 	}
-	v := settle(t, "sqlite:doorward.db")
+	v := settle(t, build(t), "sqlite:doorward.db")
 	v.start()
 	alive, stop := context.WithCancel(context.Background())
 	var people sync.WaitGroup
@@ -94,7 +94,7 @@ func (v *victim) restored(file string, acked *ledger) {
 // TestRestoreKilled: whenever a restore is killed, the database is what was before
 // or what is then, and the next one succeeds.
 func TestRestoreKilled(t *testing.T) {
-	v := settle(t, "sqlite:doorward.db")
+	v := settle(t, build(t), "sqlite:doorward.db")
 	v.runs("backup", "copy.db")
 	for round := range 12 {
 		cmd := v.beside("restore", "--force", "copy.db")

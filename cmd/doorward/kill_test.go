@@ -36,7 +36,7 @@ func TestKilledOnSQLite(t *testing.T) {
 func TestKilledOnPostgres(t *testing.T) { outlive(t, pgtest.DSN(t), 5) }
 
 func outlive(t *testing.T, dsn string, rounds int) {
-	v := settle(t, dsn)
+	v := settle(t, build(t), dsn)
 	var all ledger
 	for round := range rounds {
 		v.start()
@@ -112,8 +112,8 @@ func build(t *testing.T) string {
 }
 
 // settle makes the tenant Acme and its OWNER, and leaves the server killed.
-func settle(t *testing.T, dsn string) *victim {
-	v := &victim{T: t, program: build(t), dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
+func settle(t *testing.T, program, dsn string) *victim {
+	v := &victim{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
 	create := v.command("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {
@@ -173,7 +173,7 @@ func (v *victim) end() {
 var impatient = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
 // ask returns an error when the server is gone.
-func (v *victim) ask(session, method, path string, body map[string]string) (int, []byte, error) {
+func (v *victim) ask(session, method, path string, body any) (int, []byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err

@@ -54,6 +54,7 @@ type settings struct {
 	passwordList                 string
 	memoryKiB, hashTime          uint32
 	limitAccount, limitIP        int
+	limitConnections             int
 	clockOffset                  time.Duration
 }
 
@@ -92,6 +93,7 @@ func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.traceOTLP, "trace-otlp", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)")
 	f.StringVar(&s.traceHeader, "trace-header", "", "`header` NAME: VALUE that the collector wants for authentication")
 	f.Float64Var(&s.traceSample, "trace-sample", 0.1, "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides")
+	f.IntVar(&s.limitConnections, "limit-connections-address", 1000, "connections that a client address may have open, those in --trusted-proxies aside (0: no limit)")
 	f.StringVar(&s.brandName, "brand-name", "Doorward", "`name` that the pages show")
 	f.StringVar(&s.brandAccent, "brand-accent", "", "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read")
 }
@@ -161,7 +163,7 @@ func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 // nodeConfig checks the settings on the way.
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := node.Config{
-		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen,
+		Database: s.database, Migrate: s.migrate, Listen: s.listen, AdminListen: s.adminListen, ConnectionsPerClient: s.limitConnections,
 		Sessions:         doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		SessionsInMemory: s.inMemory, Lease: s.lease,
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
@@ -328,7 +330,7 @@ func (s *settings) checkLimits(*node.Config) error {
 	for _, l := range []struct {
 		name  string
 		value int
-	}{{"session-limit", s.sessionLimit}, {"limit-login-account", s.limitAccount}, {"limit-login-ip", s.limitIP}} {
+	}{{"session-limit", s.sessionLimit}, {"limit-login-account", s.limitAccount}, {"limit-login-ip", s.limitIP}, {"limit-connections-address", s.limitConnections}} {
 		if l.value < 0 {
 			return s.wrong(l.name, "it may not be negative; 0 switches the limit off.")
 		}

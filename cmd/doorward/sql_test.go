@@ -13,7 +13,10 @@ import (
 // file in the folder.
 func openSQL(dsn, folder string) (*sql.DB, error) {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		return sql.Open("sqlite", filepath.Join(folder, path))
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		return sql.Open("sqlite", path)
 	}
 	return sql.Open("pgx", dsn)
 }

@@ -233,6 +233,7 @@ func (s *Site) withoutBase(r *http.Request) *http.Request {
 func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
+		boundBody(w, r)
 		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 		defer cancel()
 		id := requestID(r)

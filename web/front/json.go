@@ -143,13 +143,21 @@ func decode[In any](c *Call) (In, error) {
 // readWithin bounds how slowly a body may come.
 const readWithin = 2 * time.Second
 
+// boundBody gives a body its time, whoever reads it: net/http takes in what
+// nobody has read before it sends the answer, and without a deadline waits for it
+// for ever.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		// Not every ResponseWriter has deadlines; the server's own limits remain.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin))
+	}
+}
+
 func read(c *Call) ([]byte, error) {
 	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "")
 	if c.R.ContentLength > MaxBody {
 		return nil, tooLarge
 	}
-	// Not every ResponseWriter has deadlines; the server's own limits remain.
-	_ = http.NewResponseController(c.W).SetReadDeadline(time.Now().Add(readWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, MaxBody))
 	var big *http.MaxBytesError
 	switch {

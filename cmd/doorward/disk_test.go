@@ -1,0 +1,248 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// diskFolder names, in the process that has a small disk, the folder on which it
+// is.
+const diskFolder = "DOORWARD_TEST_DISK"
+
+// onSmallDisk runs the test once more in a process that has a disk of its own, of
+// some mebibytes: a tmpfs that nobody else sees and that goes with the process. It
+// returns the folder in there, and is empty here. Without root it takes a kernel
+// that lets everybody have name spaces.
+func onSmallDisk(t *testing.T, mebibytes int) string {
+	t.Helper()
+	t.Parallel()
+	if folder := os.Getenv(diskFolder); folder != "" {
+		return folder
+	}
+	folder := t.TempDir()
+	script := fmt.Sprintf(`mount -t tmpfs -o size=%dm,mode=755 doorward "$0" && exec "$@"`, mebibytes)
+	args := []string{"--mount"}
+	if os.Getuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	if err := os.Chmod(filepath.Dir(folder), 0o711); err != nil { // for the user of PostgreSQL
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("unshare", append(slices.Clone(args), "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no name space of one's own here: %v\n%s", err, out)
+	}
+	args = append(args, "sh", "-c", script, folder, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	cmd := exec.Command("unshare", args...)
+	cmd.Env = append(os.Environ(), diskFolder+"="+folder)
+	out, err := cmd.CombinedOutput()
+	t.Logf("on a disk of %d MiB:\n%s", mebibytes, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ""
+}
+
+// ballast fills the disk to the last byte.
+func ballast(t *testing.T, folder string) (sink func()) {
+	t.Helper()
+	name := filepath.Join(folder, "ballast")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := os.Remove(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The disk of the database is full while people are at work: writes are 503, what
+// only reads goes on, and when there is room again so does everything, without
+// anybody's help.
+
+func TestDiskFullOnSQLite(t *testing.T) {
+	if folder := onSmallDisk(t, 24); folder != "" {
+		outgrow(t, "sqlite:"+filepath.Join(folder, "doorward.db"), folder, 1)
+	}
+}
+
+// On PostgreSQL the tables and indexes are on the full disk; its log is not, whose
+// end would be the server's.
+func TestDiskFullOnPostgres(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("PostgreSQL runs as a user of its own, which takes root")
+	}
+	if folder := onSmallDisk(t, 8); folder != "" {
+		dsn := pgtest.DSN(t)
+		keepTablesIn(t, dsn, filepath.Join(folder, "tables"))
+		// A single row fits into a page that PostgreSQL has, and is written still.
+		outgrow(t, dsn, folder, 50)
+	}
+}
+
+// keepTablesIn has the tables of an empty database made in a folder.
+func keepTablesIn(t *testing.T, dsn, folder string) {
+	t.Helper()
+	db, err := openSQL(dsn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var name, data string
+	err = db.QueryRow(`SELECT current_database(), current_setting('data_directory')`).Scan(&name, &data)
+	if err == nil {
+		err = madeForOwnerOf(data, folder)
+	}
+	if err == nil {
+		_, err = db.Exec(`CREATE TABLESPACE small LOCATION '` + folder + `'`)
+	}
+	if err == nil {
+		_, err = db.Exec(`ALTER DATABASE ` + name + ` SET default_tablespace = small`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func madeForOwnerOf(other, folder string) error {
+	info, err := os.Stat(other)
+	if err == nil {
+		err = os.Mkdir(folder, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	return os.Chown(folder, int(owner.Uid), int(owner.Gid))
+}
+
+// outgrow takes atOnce invitations at once for more than fits.
+func outgrow(t *testing.T, dsn, folder string, atOnce int) {
+	v := settle(t, itself(t), dsn)
+	v.start()
+	v.crowd(func() bool { return v.acked.size(&v.acked.open) >= 10 })
+	guest := v.acked.open[0]
+	sink := ballast(t, folder)
+	v.crowd(v.refused(atOnce))
+	checks := v.checksGoOn(guest)
+	full := v.acked.size(&v.acked.invited)
+	sink()
+	began := time.Now()
+	v.until("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
+	t.Logf("writes again %v after there was room; meanwhile %s", time.Since(began).Round(time.Millisecond), checks)
+	v.crowd(func() bool { return v.acked.size(&v.acked.invited) >= full+10 })
+	v.keeps(v.acked)
+	v.kill()
+	v.start()
+	v.keeps(v.acked)
+	v.end()
+	v.whole()
+	v.start("--clock-offset", "3m") // so that tries at mail which the disk cut short count as over
+	v.deliversAll(v.acked.invited)
+	v.end()
+	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(v.acked.invited), len(v.acked.registered), len(v.acked.open))
+}
+
+// itself is this test's binary under the name by which it is the program: speed is
+// of no account here.
+func itself(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "doorward")
+	if err := os.Symlink(os.Args[0], name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// crowd has four people at a time do what people do, until it is enough.
+func (v *victim) crowd(enough func() bool) {
+	v.Helper()
+	alive, stop := context.WithCancel(v.Context())
+	defer stop()
+	var people sync.WaitGroup
+	for i := range 4 {
+		people.Go(func() {
+			for n := 0; alive.Err() == nil; n++ {
+				v.life(alive, &people, fmt.Sprintf("full%d.%d.%d@acme.example", time.Now().UnixNano(), i, n))
+			}
+		})
+	}
+	v.until("enough was done", enough)
+	stop()
+	people.Wait()
+}
+
+// refused asks whether so many invitations at once are refused, thrice in a row.
+func (v *victim) refused(atOnce int) func() bool {
+	times := 0
+	return func() bool {
+		var offers []map[string]string
+		for i := range atOnce {
+			offers = append(offers, map[string]string{"email": fmt.Sprintf("late%d.%d@acme.example", time.Now().UnixNano(), i), "role": "USER"})
+		}
+		if status := v.inviteAll(offers); status == http.StatusServiceUnavailable {
+			times++
+			return times >= 3
+		}
+		times = 0
+		for _, o := range offers {
+			v.acked.note(&v.acked.invited, o["email"])
+		}
+		return false
+	}
+}
+
+func (v *victim) inviteAll(offers []map[string]string) int {
+	v.Helper()
+	status, answer, err := v.ask(v.owner, http.MethodPost, "/api/v2/auth/invite/bulk", map[string]any{"invitations": offers})
+	if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
+		v.Fatalf("%d invitations: %d %.300s %v", len(offers), status, answer, err)
+	}
+	return status
+}
+
+// checksGoOn asks for access with a session for longer than memory is good for.
+func (v *victim) checksGoOn(session string) string {
+	v.Helper()
+	statuses := map[int]int{}
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		status, _, err := v.ask(session, http.MethodGet, "/api/v2/access/check?action=message.read", nil)
+		if err != nil {
+			v.Error(err)
+		}
+		statuses[status]++
+	}
+	if len(statuses) != 1 || statuses[http.StatusOK] == 0 {
+		v.Errorf("checks on a full disk are answered %v", statuses)
+	}
+	ready, _, err := v.ask("", http.MethodGet, "/readyz", nil)
+	if err != nil || ready != http.StatusOK {
+		v.Errorf("/readyz is %d %v: to start a node anew would help nobody", ready, err)
+	}
+	login, _, err := v.ask("", http.MethodPost, "/api/v2/auth/login", map[string]string{"email": "owner@acme.example", "password": password})
+	return fmt.Sprintf("checks were answered %v, a login %d %v", statuses, login, err)
+}

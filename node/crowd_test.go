@@ -1,0 +1,131 @@
+//go:build linux
+
+package node_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/node"
+)
+
+// Linux has all of 127.0.0.0/8 on the loopback interface, so that a test can be
+// many clients.
+
+// dialFrom connects from an address of this machine.
+func dialFrom(t *testing.T, from, to string) line {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c, err := d.Dial("tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return line{c, bufio.NewReader(c)}
+}
+
+// served reports whether a request on the connection is answered; else it was
+// closed without a word.
+func (l line) served(t *testing.T) bool {
+	t.Helper()
+	_, _ = io.WriteString(l, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // reading says how it went
+	res, err := http.ReadResponse(l.in, nil)
+	if err != nil {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	return true
+}
+
+// crowded allows three connections to a client, and any number to the proxy.
+func crowded(admin string) doorwardtest.Option {
+	return func(c *node.Config) {
+		c.Listen, c.AdminListen, c.ConnectionsPerClient = "127.0.0.1:0", admin, 3
+		c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}
+	}
+}
+
+func TestConnectionsPerClient(t *testing.T) {
+	t.Parallel()
+	admin := freeAddress()
+	s := doorwardtest.Start(t, crowded(admin))
+	for name, address := range map[string]string{"main": s.Node.Address(), "admin": admin} {
+		first := fill(t, name, "127.0.0.2", address)
+		if dialFrom(t, "127.0.0.2", address).served(t) {
+			t.Errorf("%s: a fourth connection of a client is served", name)
+		}
+		fill(t, name, "127.0.0.3", address)
+		for range 10 {
+			if !dialFrom(t, "127.0.0.9", address).served(t) {
+				t.Fatalf("%s: a connection of the proxy is refused", name)
+			}
+		}
+		first.Close()
+		for deadline := time.Now().Add(20 * time.Second); !dialFrom(t, "127.0.0.2", address).served(t); {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: a closed connection makes no room", name)
+			}
+		}
+	}
+}
+
+// fill opens as many connections as a client may, and returns the first.
+func fill(t *testing.T, name, from, address string) (first line) {
+	t.Helper()
+	for i := range 3 {
+		l := dialFrom(t, from, address)
+		if !l.served(t) {
+			t.Fatalf("%s: connection %d of %s is refused", name, i+1, from)
+		}
+		if i == 0 {
+			first = l
+		}
+	}
+	return first
+}
+
+// What is refused shows in the metrics.
+func TestConnectionsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := doorwardtest.Start(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 2 })
+	for range 2 {
+		if !dialFrom(t, "127.0.0.2", s.Node.Address()).served(t) {
+			t.Fatal("one of two connections is refused")
+		}
+	}
+	for range 5 {
+		if dialFrom(t, "127.0.0.2", s.Node.Address()).served(t) {
+			t.Fatal("a third connection is served")
+		}
+	}
+	if open, refused := counted(t, s, "doorward_connections"), counted(t, s, "doorward_connections_refused_total"); open != 3 || refused != 5 {
+		t.Errorf("%v connections are open and %v were refused, want 3 (the scrape's is one) and 5", open, refused)
+	}
+}
+
+// A client that is refused over TLS learns it before the handshake, and nobody
+// else is held up.
+func TestConnectionsPerClientOverTLS(t *testing.T) {
+	t.Parallel()
+	s := startSecured(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 1 })
+	held := dialFrom(t, "127.0.0.2", s.Node.Address())
+	late := dialFrom(t, "127.0.0.2", s.Node.Address())
+	if _, err := late.in.ReadByte(); err == nil {
+		t.Error("a second connection hears something")
+	}
+	if res, err := s.client(true, false).Get("https://localhost" + s.Node.Address()[len("127.0.0.1"):] + "/healthz"); err != nil {
+		t.Errorf("another client: %v", err)
+	} else {
+		res.Body.Close()
+	}
+	held.Close()
+}

@@ -1,0 +1,104 @@
+package node_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// http2Faults are the cases of h2spec that fail, all of them in net/http and
+// before anything of ours is asked, with what it does there. docs/reliability.md
+// explains them.
+var http2Faults = map[string]string{
+	"http2/6.5.3: Sends multiple values of SETTINGS_INITIAL_WINDOW_SIZE":                                          "hangs up, where RFC 9113, section 6.5.3, has the last value count: no client sends a setting twice in one frame",
+	"http2/8.1.2.2: Sends a HEADERS frame that contains the connection-specific header field":                     "answers 400, which section 8.1.1 allows before the stream is reset",
+	`http2/8.1.2.2: Sends a HEADERS frame that contains the TE header field with any value other than "trailers"`: "the same",
+}
+
+// report is what h2spec writes: an element for each section of a specification.
+type report struct {
+	Suites []struct {
+		Package string `xml:"package,attr"`
+		Cases   []struct {
+			Name    string  `xml:"package,attr"`
+			Class   string  `xml:"classname,attr"`
+			Failure *string `xml:"failure"`
+			Error   *string `xml:"error"`
+			Skipped *string `xml:"skipped"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+// TestHTTP2 asks all that h2spec knows to ask of HTTP/2 (RFC 9113) and of HPACK
+// (RFC 7541), over TLS, and wants exactly the failures that are known.
+func TestHTTP2(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds h2spec")
+	}
+	t.Parallel()
+	if _, err := os.ReadFile("../tools/h2spec/go.sum"); err != nil { // so that go test sees it change
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "h2spec")
+	if out, err := exec.Command("go", "-C", "../tools/h2spec", "build", "-o", program, "github.com/summerwind/h2spec/cmd/h2spec").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	host, port, err := net.SplitHostPort(startSecured(t).Node.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "report.xml")
+	cmd := exec.Command(program, "--host", host, "--port", port, "--tls", "--insecure", "--strict", "--path", "/openapi.json", "--junit-report", file)
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("h2spec: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var r report
+	if err := xml.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	passed, skipped, failed := r.sum()
+	t.Logf("h2spec: %d cases passed, %d skipped, %d failed", passed, skipped, len(failed))
+	for _, name := range failed {
+		if http2Faults[name] == "" {
+			t.Errorf("%q fails", name)
+		}
+	}
+	for name := range http2Faults {
+		if !slices.Contains(failed, name) {
+			t.Errorf("%q passes now: take it from the list", name)
+		}
+	}
+	if passed < 140 {
+		t.Errorf("only %d cases passed:\n%s", passed, out)
+	}
+}
+
+// sum counts the cases; those that failed are named by section and what they ask
+// for.
+func (r report) sum() (passed, skipped int, failed []string) {
+	for _, suite := range r.Suites {
+		for _, c := range suite.Cases {
+			switch {
+			case c.Failure != nil || c.Error != nil:
+				failed = append(failed, strings.TrimSpace(fmt.Sprintf("%s: %s", c.Name, c.Class)))
+			case c.Skipped != nil:
+				skipped++
+			default:
+				passed++
+			}
+		}
+	}
+	return passed, skipped, failed
+}

@@ -1,0 +1,342 @@
+//go:build linux
+
+package node_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// junkRequests is so small because this runs with every change, under the race
+// detector; make faults sends 100,000.
+var junkRequests = flag.Int("junk", 2000, "how many requests of junk TestJunk sends")
+
+// junk makes what is sent on one connection. token is a session.
+type junk func(r *rand.Rand, token string) []byte
+
+// junks are the kinds. Each is sent with another seed every time.
+var junks = map[string]junk{
+	"bytes": func(r *rand.Rand, _ string) []byte { return noise(r, 1+r.IntN(4096)) },
+	"bytes in a head": func(r *rand.Rand, _ string) []byte {
+		return fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", noise(r, 1+r.IntN(500)))
+	},
+	"a long head": func(r *rand.Rand, _ string) []byte { return plain("/healthz", "X-Long: "+word(r, 64<<10)) },
+	"many headers": func(r *rand.Rand, _ string) []byte {
+		return plain("/healthz", strings.Repeat(word(r, 3)+": a\r\n", 4000)+"X: y")
+	},
+	"a long path": func(r *rand.Rand, _ string) []byte { return plain("/"+word(r, 20<<10), "") },
+	"odd paths":   func(r *rand.Rand, token string) []byte { return plain(oddPath(r), as(token)) },
+	"odd methods": func(r *rand.Rand, token string) []byte {
+		return ask(pick(r, "get", "PRI", "CONNECT", "TRACE", "OPTIONS", word(r, 9)), target(r), as(token), "")
+	},
+	"odd versions": func(r *rand.Rand, _ string) []byte {
+		return fmt.Appendf(nil, "GET / %s\r\nHost: x\r\nConnection: close\r\n\r\n", pick(r, "HTTP/0.9", "HTTP/1.7", "HTTP/3.0", "HTTP/1.1/1", ""))
+	},
+	"no host, or two": func(r *rand.Rand, _ string) []byte {
+		return fmt.Appendf(nil, "GET / HTTP/1.1\r\n%sConnection: close\r\n\r\n", pick(r, "", "Host: a\r\nHost: b\r\n", "Host: a b\r\n"))
+	},
+	"odd chunks":  oddChunks,
+	"odd lengths": oddLengths,
+	"a large body": func(r *rand.Rand, token string) []byte {
+		return post(target(r), as(token), `{"email":"`+word(r, 70_000)+`"}`)
+	},
+	"odd JSON": func(r *rand.Rand, token string) []byte { return post(target(r), as(token), oddJSON(r)) },
+	"deep JSON": func(r *rand.Rand, token string) []byte {
+		return post(target(r), as(token), strings.Repeat(pick(r, "[", `{"a":`), 5000))
+	},
+	"JSON bytes changed": func(r *rand.Rand, token string) []byte {
+		return post(target(r), as(token), spoilt(r, `{"email":"ann@acme.example","password":"four quiet","role":"USER"}`))
+	},
+	"odd types": func(r *rand.Rand, token string) []byte {
+		return ask("POST", target(r), as(token)+"\r\nContent-Type: "+word(r, 40)+"\r\nContent-Encoding: gzip", "{}")
+	},
+	"odd forms": func(r *rand.Rand, _ string) []byte {
+		return ask("POST", pick(r, "/login", "/forgot", "/accept", "/reset"), "Content-Type: application/x-www-form-urlencoded", oddForm(r))
+	},
+	"odd credentials": func(r *rand.Rand, _ string) []byte {
+		return plain(target(r), pick(r, "Authorization: Bearer ", "Authorization: ", "Cookie: JSESSIONID=", "Cookie: ")+word(r, r.IntN(3000)))
+	},
+	"odd queries": func(r *rand.Rand, token string) []byte { return plain(target(r)+"?"+oddQuery(r), as(token)) },
+	"odd proxies": func(r *rand.Rand, token string) []byte {
+		return plain(target(r), as(token)+"\r\nX-Forwarded-For: "+word(r, 900)+"\r\nX-Request-Id: "+word(r, 300))
+	},
+	"a body cut short": func(r *rand.Rand, token string) []byte {
+		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", target(r), as(token), 2+r.IntN(70_000))
+	},
+	"TLS": func(r *rand.Rand, _ string) []byte {
+		return append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01}, noise(r, 512)...)
+	},
+	"HTTP/2": func(r *rand.Rand, _ string) []byte {
+		return append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), noise(r, 64)...)
+	},
+}
+
+// targets are a route of each kind, and some that aren't there.
+var targets = []string{
+	"/", "/docs", "/login", "/console", "/account", "/openapi.json", "/healthz", "/nothing",
+	"/api/v2/access/check", "/api/v2/auth/session", "/api/v2/auth/login", "/api/v2/auth/invite", "/api/v2/auth/forgot-password",
+	"/api/v2/auth/complete-registration", "/api/v2/auth/switch-tenant", "/api/v2/users", "/api/v2/users/usr_x", "/api/v2/invitations",
+	"/api/v2/audit-events", "/api/v2/tenant", "/api/v2/sessions", "/api/v2/introspect",
+}
+
+func target(r *rand.Rand) string { return pick(r, targets...) }
+
+func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+
+func noise(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// word is of printable characters, those that mean something among them.
+func word(r *rand.Rand, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte('!' + r.IntN('~'-'!'))
+	}
+	return strings.ReplaceAll(string(b), ":", ";")
+}
+
+func as(token string) string { return "Cookie: JSESSIONID=" + token }
+
+// ask writes a request that is the last of its connection.
+func ask(method, path, headers, body string) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method, path)
+	if headers != "" {
+		out.WriteString(headers + "\r\n")
+	}
+	if body != "" {
+		fmt.Fprintf(&out, "Content-Length: %d\r\n", len(body))
+	}
+	out.WriteString("\r\n" + body)
+	return out.Bytes()
+}
+
+func plain(path, headers string) []byte { return ask(http.MethodGet, path, headers, "") }
+
+func post(path, headers, body string) []byte {
+	return ask(http.MethodPost, path, headers+"\r\nContent-Type: application/json", body)
+}
+
+func oddPath(r *rand.Rand) string {
+	path := target(r)
+	for range 1 + r.IntN(4) {
+		at := r.IntN(len(path) + 1)
+		path = path[:at] + pick(r, "%00", "%", "%zz", "..", "/../", "//", "\x00", "%2e%2e%2f", "%c0%ae", "\\", ";a=b", "#", "%ff", "é", "*", "%0d%0aX: y") + path[at:]
+	}
+	return path
+}
+
+func oddQuery(r *rand.Rand) string {
+	var all []string
+	for range 1 + r.IntN(5) {
+		all = append(all, pick(r, "cursor", "limit", "action", "role", "from", "until", "format", "email", word(r, 5))+"="+pick(r, "", "-1", "99999999999999999999", "%00", "%ff", "'", "\"", "null", "message.read", word(r, 60)))
+	}
+	return strings.NewReplacer(" ", "", "#", "").Replace(strings.Join(all, "&"))
+}
+
+func oddForm(r *rand.Rand) string {
+	return pick(r, "email=", "password=", "%zz=", "token=", "=&=&", word(r, 3)+"=") + pick(r, "%00", "%ff%fe", strings.Repeat("a", 5000), "a%26b", word(r, 200)) + "&password=%"
+}
+
+func oddJSON(r *rand.Rand) string {
+	return pick(
+		r, "", "null", "[]", "0", `"`, "{", `{"email":1e999}`, `{"email":"a","email":"b"}`, `{"":""}`, `{"email":"\ud800"}`, "{\"email\":\"\xff\"}", `{"email":null,"password":[]}`,
+		`{"email":"a@b.example","password":"`+strings.Repeat("p", 5000)+`"}`, `{"expiresInDays":99999999999999999999999999}`, "\ufeff{}", "{}{}", `{"invitations":[`+strings.Repeat("{},", 3000)+"{}]}",
+		`{"token":"`+word(r, 43)+`"}`, `{"locale":"`+word(r, 20)+`"}`, string(noise(r, 200)),
+	)
+}
+
+func spoilt(r *rand.Rand, text string) string {
+	b := []byte(text)
+	for range 1 + r.IntN(3) {
+		b[r.IntN(len(b))] = byte(r.Uint32())
+	}
+	return string(b)
+}
+
+func oddChunks(r *rand.Rand, token string) []byte {
+	body := pick(r, "zz\r\n", "-1\r\nabc\r\n", "fffffffffffffffff\r\n", "3;"+word(r, 5000)+"\r\nabc\r\n0\r\n\r\n", "1\r\na0\r\n\r\n", "0\r\nTrailer: a\r\nX: "+word(r, 30)+"\r\n\r\n", "\r\n")
+	return append(ask("POST", target(r), as(token)+"\r\nContent-Type: application/json\r\nTransfer-Encoding: "+pick(r, "chunked", "chunked, chunked", "gzip, chunked", "identity", "\tchunked"), ""), body...)
+}
+
+func oddLengths(r *rand.Rand, token string) []byte {
+	length := pick(r, "-1", "99999999999999999999", "+5", "5, 5", "5\r\nContent-Length: 6", "5\r\nTransfer-Encoding: chunked", "0x5", "")
+	return append(ask("POST", target(r), as(token)+"\r\nContent-Type: application/json\r\nContent-Length: "+length, ""), "{} {}"...)
+}
+
+// bombard sends junk to a server, each piece on a connection of its own.
+type bombard struct {
+	*doorwardtest.Server
+	t     *testing.T
+	token string
+
+	mu     sync.Mutex
+	status map[int]int // how often; 0: closed without an answer
+}
+
+// fire sends n pieces, eight at a time.
+func (b *bombard) fire(seed, n int) {
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := worker; i < n; i += 8 {
+				b.one(rand.New(rand.NewPCG(uint64(seed), uint64(i))))
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (b *bombard) one(r *rand.Rand) {
+	name := kinds[r.IntN(len(kinds))]
+	sent := junks[name](r, b.token)
+	status, err := b.send(r, sent)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.status[status]++
+	switch {
+	case err != nil:
+		b.t.Errorf("%s: %v\n%.300q", name, err, sent)
+	case status >= 500 && status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported:
+		// Those two are what net/http says of transfer codings and versions.
+		b.t.Errorf("%s is answered %d\n%.300q", name, status, sent)
+	}
+}
+
+// send returns the status of the answer, 0 for none. What is no whole request is
+// followed by the end of the connection; after one, that would be a client that
+// is gone.
+func (b *bombard) send(r *rand.Rand, text []byte) (int, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(r.Uint32()), byte(1+r.IntN(250)))}}
+	conn, err := dialer.Dial("tcp", b.Node.Address())
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, _ = conn.Write(text) // the server may have heard enough before the end
+	if !bytes.Contains(text, []byte("Connection: close")) {
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return 0, errors.New("neither answered nor closed")
+	}
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, nil
+}
+
+// kinds are the names of the junks.
+var kinds = slices.Sorted(maps.Keys(junks))
+
+// leftover is what the process has now.
+type leftover struct {
+	goroutines int
+	heap       uint64
+}
+
+// settled returns it when there are no more goroutines than atMost, or when their
+// number no longer changes: a connection is held for half a second after an
+// answer that came before the whole request, a body for two.
+func settled(t *testing.T, atMost int) (l leftover) {
+	t.Helper()
+	same := 0
+	for end := time.Now().Add(patience); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
+		http.DefaultClient.CloseIdleConnections()
+		n := runtime.NumGoroutine()
+		if n <= atMost {
+			l.goroutines = n
+			break
+		}
+		if n != l.goroutines {
+			l.goroutines, same = n, 0
+		}
+		same++
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l.heap = m.HeapAlloc
+	return l
+}
+
+// growth is what the heap may have grown by after all of it: less than a leak of
+// a hundred bytes a request makes of 100,000.
+const growth = 8 << 20
+
+// TestJunk runs beside no other test, so that what is left of the junk can be
+// told: no goroutine and no memory.
+func TestJunk(t *testing.T) {
+	log := &journal{}
+	b := &bombard{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
+	acme := b.Tenant("Acme")
+	b.token = acme.Owner.Token()
+	b.fire(1, 500) // so that everything that is made once is there
+	before := settled(t, 0)
+	began := time.Now()
+	b.fire(2, *junkRequests)
+	took := time.Since(began)
+	after := settled(t, before.goroutines)
+	t.Logf("%d requests in %v; statuses %v; goroutines %d, then %d; heap %d KiB, then %d KiB",
+		*junkRequests, took.Round(time.Millisecond), b.status, before.goroutines, after.goroutines, before.heap>>10, after.heap>>10)
+	if after.goroutines > before.goroutines {
+		stacks := make([]byte, 1<<20)
+		t.Errorf("%d goroutines are left over:\n%s", after.goroutines-before.goroutines, stacks[:runtime.Stack(stacks, true)])
+	}
+	if after.heap > before.heap+growth {
+		t.Errorf("the heap has grown by %d KiB", (after.heap-before.heap)>>10)
+	}
+	if text := log.String(); strings.Contains(text, "panic") {
+		t.Errorf("panics:\n%.3000s", text[strings.Index(text, "panic"):])
+	}
+	if status, body := acme.Owner.Get("/api/v2/auth/session"); status != http.StatusOK {
+		t.Errorf("afterwards the session that the junk was sent with is %d %s", status, body)
+	}
+}
+
+// journal is a log that several goroutines write.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if bytes.Contains(p, []byte("panic")) || bytes.Contains(p, []byte("request failed")) {
+		j.text.Write(p)
+	}
+	return len(p), nil
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}

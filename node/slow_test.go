@@ -1,0 +1,225 @@
+//go:build linux
+
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sloth is a way to hold a connection: what is sent of a request, and what is
+// dripped after it, byte by byte.
+type sloth struct {
+	name, begin, drip string
+	mute              bool // it never reads the answer
+}
+
+// sloths are the ways there are: to be slow with the head of a request, with a
+// body that the server reads, with bodies that it doesn't, and with reading what
+// it answers.
+var sloths = []sloth{
+	{name: "head", begin: "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", drip: "a"},
+	{name: "no head at all"},
+	{name: "body", begin: unfinished("POST /api/v2/auth/login"), drip: " "},
+	{name: "form", begin: strings.Replace(unfinished("POST /login"), "application/json", "application/x-www-form-urlencoded", 1), drip: "a"},
+	{name: "body that nobody reads", begin: unfinished("POST /api/v2/auth/logout"), drip: " "},
+	{name: "body for what is not there", begin: unfinished("POST /no/such/path"), drip: " "},
+	{name: "body with a check", begin: unfinished("POST /api/v2/access/check"), drip: " "},
+	{name: "chunks", begin: "GET /api/v2/auth/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n", drip: "a"},
+	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
+	{name: "answer after a pause", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
+}
+
+func unfinished(request string) string {
+	return request + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{"
+}
+
+// slowConnections is how many are held at the same time.
+const slowConnections = 2000
+
+// TestSlowConnections: 2,000 connections from four clients, each of which is
+// opened anew when the server ends it, and people who go on meanwhile.
+func TestSlowConnections(t *testing.T) {
+	t.Parallel()
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	p := serve(t, mustBuild(t), dsn)
+	l := newLoad(t, []*process{p}, dsn, 1)
+	idle := p.resident(t)
+	h := &swarm{t: t, address: p.address, ended: map[string]int{}}
+	h.hold(slowConnections)
+	defer h.release()
+	p.until(t, "2,000 slow connections", func() bool { return p.metric(t, "doorward_connections") >= slowConnections })
+	h.others(t, l)
+	p.until(t, "the server ends every slow request", h.allEnded)
+	t.Logf("resident %d KiB before and %d KiB with %d connections, %v goroutines; ended by the server, with the longest wait: %s",
+		idle, p.resident(t), slowConnections, p.metric(t, "go_goroutines"), h.tally())
+	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
+		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
+	}
+}
+
+// swarm are the slow connections.
+type swarm struct {
+	t       *testing.T
+	address string
+	stop    context.CancelFunc
+	all     sync.WaitGroup
+
+	mu      sync.Mutex
+	ended   map[string]int // by the name of the sloth
+	longest atomic.Int64
+}
+
+// hold opens n connections, and each again whenever it ends.
+func (h *swarm) hold(n int) {
+	ctx, stop := context.WithCancel(h.t.Context())
+	h.stop = stop
+	for i := range n {
+		from := &net.TCPAddr{IP: net.IPv4(127, 0, 3, byte(1+i%4))}
+		h.all.Go(func() {
+			for ctx.Err() == nil {
+				h.once(ctx, from, sloths[i%len(sloths)])
+			}
+		})
+	}
+}
+
+func (h *swarm) release() {
+	h.stop()
+	h.all.Wait()
+}
+
+// once is one connection, until the server ends it or the test does.
+func (h *swarm) once(ctx context.Context, from net.Addr, s sloth) {
+	dialer := net.Dialer{LocalAddr: from, Control: narrow}
+	conn, err := dialer.DialContext(ctx, "tcp", h.address)
+	if err != nil {
+		return // the test is over, or the machine has no port left for a moment
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	began := time.Now()
+	_, err = io.WriteString(conn, s.begin)
+	if s.mute {
+		<-ctx.Done()
+		return
+	}
+	go drip(ctx, conn, s.drip)
+	if err == nil {
+		_, err = io.Copy(io.Discard, conn) // until the server has had enough
+	}
+	if ctx.Err() == nil && (err == nil || errors.Is(err, syscall.ECONNRESET)) {
+		h.note(s.name, time.Since(began))
+	}
+}
+
+func (h *swarm) note(name string, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended[name]++
+	if took.Nanoseconds() > h.longest.Load() {
+		h.longest.Store(took.Nanoseconds())
+	}
+}
+
+// narrow keeps the kernel from taking an answer in that nobody reads.
+func narrow(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+}
+
+func drip(ctx context.Context, conn net.Conn, what string) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if _, err := io.WriteString(conn, what); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// allEnded reports whether the server has ended connections of each kind that is
+// slow to ask.
+func (h *swarm) allEnded() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !slices.ContainsFunc(sloths, func(s sloth) bool { return !s.mute && h.ended[s.name] < slowConnections/len(sloths) })
+}
+
+func (h *swarm) tally() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Sprint(h.ended, " ", time.Duration(h.longest.Load()).Round(10*time.Millisecond))
+}
+
+// others are people: a login and thirty checks, ten times.
+func (h *swarm) others(t *testing.T, l *load) {
+	t.Helper()
+	var checks, logins []time.Duration
+	for range 10 {
+		began := l.now()
+		s := l.login(0, l.history.people[0])
+		if s == nil {
+			t.Fatal("nobody can sign in")
+		}
+		logins = append(logins, l.now()-began)
+		for range 30 {
+			r := l.check(0, s)
+			if r.status != http.StatusOK && r.status != http.StatusForbidden {
+				t.Fatalf("a check is answered %d", r.status)
+			}
+			checks = append(checks, r.to-r.from)
+		}
+	}
+	t.Logf("meanwhile %d checks took %v in the median and %v at most, %d logins %v and %v",
+		len(checks), median(checks), slices.Max(checks), len(logins), median(logins), slices.Max(logins))
+}
+
+// resident is the memory that the process occupies, in KiB.
+func (p *process) resident(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("no VmRSS in\n%s", text)
+	}
+	n, _ := strconv.Atoi(string(found[1]))
+	return n
+}
+
+// metric is the value of a series that the process tells.
+func (p *process) metric(t *testing.T, series string) float64 {
+	t.Helper()
+	return metricAt(t, p.url(), series)
+}
+
+// until looks again and again until it is so.
+func (p *process) until(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * patience); !isSo(); wait(t.Context(), 50*time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v\n%s", what, 2*patience, p.tail())
+		}
+	}
+}

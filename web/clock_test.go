@@ -1,0 +1,93 @@
+package web_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The wall clock of a server jumps: a time server corrects it, an operator
+// mistypes, a machine wakes. What is judged by it is judged anew; what isn't goes
+// on; and nobody is answered with a fault.
+
+// TestClockJumpsForward: a jump is as if that time had passed.
+func TestClockJumpsForward(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
+		d.Advance(50 * time.Minute)
+		d.checks(t, ann.Token(), http.StatusOK)
+		d.Advance(50 * time.Minute) // bob has been away for longer than an hour
+		d.checks(t, ann.Token(), http.StatusOK)
+		d.checks(t, bob.Token(), http.StatusUnauthorized)
+		d.Advance(26 * time.Hour)
+		d.checks(t, ann.Token(), http.StatusUnauthorized)
+		d.clock.advance(-27 * time.Hour) // and it is put right
+		bob.Login()
+		d.checks(t, bob.Token(), http.StatusOK)
+		d.complete(t, code, password).ok(http.StatusOK)
+	})
+}
+
+// TestClockJumpsBackward: nobody is signed out, what ends is ended at once, and
+// limits that had begun last for longer by as much.
+func TestClockJumpsBackward(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
+		for _, jump := range []time.Duration{-time.Minute, -90 * time.Minute, -26 * time.Hour} {
+			d.clock.advance(jump)
+			d.checks(t, ann.Token(), http.StatusOK)
+			d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
+			gone := bob.Login()
+			d.checks(t, gone, http.StatusOK)
+			d.send(t, "POST /api/v2/auth/logout", nil, as(gone)).ok(http.StatusNoContent)
+			d.checks(t, gone, http.StatusUnauthorized)
+		}
+		d.complete(t, code, password).ok(http.StatusOK)
+		d.mailArrives(t, acme.Owner, "later@acme.example")
+		if _, faults, err := d.Node.App.Audit.Verify(t.Context(), acme.ID); err != nil || len(faults) > 0 {
+			t.Errorf("the trail: %v %v", faults, err)
+		}
+		d.clock.advance(27*time.Hour + 31*time.Minute + 25*time.Hour) // right again, and a day later
+		d.checks(t, ann.Token(), http.StatusUnauthorized)
+	})
+}
+
+// checks asks for access and wants the status.
+func (d *door) checks(t *testing.T, token string, want int) {
+	t.Helper()
+	d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
+}
+
+// mailArrives invites and waits for the mail.
+func (d *door) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
+	t.Helper()
+	d.offered(t, by, to, "USER", 3)
+	d.code(t, to)
+}
+
+// TestClocksThatDiffer: revocation goes by no wall clock. Two nodes whose clocks
+// are forty minutes apart agree on who is signed in.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	shared := doorwardtest.Database(pgtest.DSN(t))
+	late, early := start(t, shared), start(t, shared)
+	early.clock.advance(40 * time.Minute)
+	ann := late.Tenant("Acme").Join("ann@acme.example", "USER")
+	for _, nodes := range [][2]*door{{late, early}, {early, late}} {
+		here, there := nodes[0], nodes[1]
+		for range 20 {
+			token := here.token(t, ann.Email)
+			here.checks(t, token, http.StatusOK)
+			there.checks(t, token, http.StatusOK)
+			here.send(t, "POST /api/v2/auth/logout", nil, as(token)).ok(http.StatusNoContent)
+			there.checks(t, token, http.StatusUnauthorized)
+		}
+	}
+}

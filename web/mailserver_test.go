@@ -1,0 +1,66 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/smtp/smtptest"
+)
+
+// TestMailServerInTrouble: whatever the mail server does, people are invited as
+// ever, and when it is well again each of them gets the mail, once.
+func TestMailServerInTrouble(t *testing.T) {
+	for name, trouble := range map[string]func(*smtptest.Server){
+		"down":                      (*smtptest.Server).Stop,
+		"busy":                      func(s *smtptest.Server) { s.Refuse(smtptest.AtConnect, 421) },
+		"full":                      func(s *smtptest.Server) { s.Refuse(smtptest.AtContent, 452) },
+		"silent":                    func(s *smtptest.Server) { s.Stall(smtptest.AtConnect) },
+		"silent in the midst of it": func(s *smtptest.Server) { s.Stall(smtptest.AtContent) },
+		"gone in the midst of it":   func(s *smtptest.Server) { s.HangUp(smtptest.AtContent) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sink := smtptest.Start(t, smtptest.Options{})
+			d := start(t, doorwardtest.Mail(sink.URL()))
+			owner := d.Tenant("Acme").Owner
+			trouble(sink)
+			var invited []string
+			for i := range 12 { // more than are sent side by side
+				email := fmt.Sprintf("ann%d@x.example", i)
+				d.offered(t, owner, email, "USER", 3).is("delivery", "queued")
+				invited = append(invited, email)
+			}
+			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)
+			d.clock.advance(6 * time.Second) // for a second try
+			sink.Stop()                      // which ends the silence of those that wait
+			sink.Behave()
+			sink.Restart(t)
+			d.emptyQueue(t)
+			last := ""
+			for _, email := range invited {
+				last = onlyCode(t, sink, email, "/accept#")
+			}
+			d.complete(t, last, password).ok(http.StatusOK)
+			d.reset(t, onlyCode(t, sink, owner.Email, "/reset#"), "three old boats").ok(http.StatusNoContent)
+		})
+	}
+}
+
+// onlyCode is the code of the one mail to the address with a link to the page.
+func onlyCode(t *testing.T, sink *smtptest.Server, email, page string) string {
+	t.Helper()
+	var codes []string
+	for _, mail := range sink.Wait(t, email, 1) {
+		if text := mail.Parse(t).Text; strings.Contains(text, page) {
+			codes = append(codes, codeLine.FindString(text))
+		}
+	}
+	if len(codes) != 1 {
+		t.Fatalf("%d mails to %s lead to %s", len(codes), email, page)
+	}
+	return codes[0]
+}

@@ -41,10 +41,10 @@ func (f Frame) Accent() string {
 	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
 }
 
-// accentSheet is the style sheet that gives the pages an accent; without one it
-// says nothing. --accent-light and --accent-dark, and what is readable on them,
+// AccentSheet is the style sheet that gives pages an accent like "#3b4ccf", fitted
+// to both schemes; for what is none it says nothing. --accent-light and --accent-dark, and what is readable on them,
 // are for samples of both schemes side by side.
-func accentSheet(accent string) string {
+func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {
 		return "/* No accent colour is set. */\n"
@@ -65,7 +65,7 @@ func accentSheet(accent string) string {
 func brandRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			send(c, "text/css; charset=utf-8", []byte(accentSheet(c.Site().Brand.Accent)))
+			send(c, "text/css; charset=utf-8", []byte(AccentSheet(c.Site().Brand.Accent)))
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
@@ -73,7 +73,7 @@ func brandRoutes() []front.Route {
 			if !named || !ParseColour("#"+digits) {
 				return doorward.Fail(doorward.CodeNotFound, "")
 			}
-			send(c, "text/css; charset=utf-8", []byte(accentSheet("#"+digits)))
+			send(c, "text/css; charset=utf-8", []byte(AccentSheet("#"+digits)))
 			return nil
 		}), front.Doc{}),
 		front.On("GET /assets/logos/{file}", front.Public(), front.Raw(sendLogo), front.Doc{}),

@@ -97,7 +97,7 @@ func TestEveryAccentIsReadable(t *testing.T) {
 		accent := fmt.Sprintf("#%02x%02x%02x", n%6*51, n/6%6*51, n/36*51)
 		whole := [2][2]string{}
 		whole[0][0], whole[0][1], _ = strings.Cut(string(css), darkQuery)
-		whole[1][0], whole[1][1], _ = strings.Cut(accentSheet(accent), darkQuery)
+		whole[1][0], whole[1][1], _ = strings.Cut(AccentSheet(accent), darkQuery)
 		for i, name := range []string{"light", "dark"} {
 			colours := over(palette(whole[0][0]), palette(whole[0][i]), palette(whole[1][0]), palette(whole[1][i]))
 			for _, p := range pairs {
@@ -114,7 +114,7 @@ func TestAccentsThatAreNone(t *testing.T) {
 		if ParseColour(text) {
 			t.Errorf("%q passes for a colour", text)
 		}
-		if sheet := accentSheet(text); strings.Contains(sheet, "accent:") {
+		if sheet := AccentSheet(text); strings.Contains(sheet, "accent:") {
 			t.Errorf("%q gets into the style sheet: %s", text, sheet)
 		}
 	}

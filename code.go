@@ -40,6 +40,7 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeInternal             Code = "internal_error"
 	CodeTooManyAttempts      Code = "too_many_attempts"
+	CodeLogoRefused          Code = "logo_refused"
 
 	CodeInvitationPending  Code = "invitation_pending"
 	CodeAlreadyMember      Code = "already_member"
@@ -82,12 +83,13 @@ var problems = []Problem{
 	{CodeCrossOrigin, KindForbidden, "Refused from another origin", "A browser sent this request from a page of another origin. Pages that change something must be served from the same origin as Doorward. Callers that are not browsers send neither Origin nor Sec-Fetch-Site and are not affected."},
 	{CodeUnauthenticated, KindUnauthenticated, "Not signed in", "The request carries no valid credential. Send the session identifier as \"Cookie: JSESSIONID=<token>\", or an operator key as \"Authorization: Bearer <key>\", and only one of them. A session ends by logout, by idling, at its absolute limit, or when someone revokes it: log in again."},
 	{CodeForbidden, KindForbidden, "Not allowed", "The caller is known, but its role or kind of credential does not allow this. Someone with a higher role in the tenant can do it or change the role."},
-	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most."},
-	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."},
+	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB."},
+	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs shows the form."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not one that this list has handed out, or it was altered, or the filters are others than those it came with. Begin again without a cursor."},
 	{CodePreconditionFailed, KindPrecondition, "Changed meanwhile", "If-Match names another version than the one there is: somebody else has changed the object since you read it. Read it again, look at what is new, and repeat the change with the new ETag."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
+	{CodeLogoRefused, KindInvalid, "Logo refused", "The image can't be taken for a logo; \"errors\" says why: it is an SVG (svg), can't be read as the type it was sent as (invalid), has too many pixels (out_of_range), or too much detail even when scaled down (too_detailed). A PNG of at most 512 by 128 pixels with few colours always does."},
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
 	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. Where it is an account that attempts at its password have closed, a reset of the password by mail opens it again."},

@@ -84,6 +84,13 @@ var refusals = map[string][]refusal{
 		{why: "a limit laxer than the installation's", who: "ADMIN", body: `{"settings":{"sessionIdleMinutes":61}}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "another version", who: "ADMIN", body: `{"name":"Acme"}`, header: [2]string{"If-Match", `"x"`}, status: 412, code: doorward.CodePreconditionFailed},
 	},
+	"PUT /api/v2/tenant/logo": {
+		{why: "no image", who: "ADMIN", body: "x", header: [2]string{"Content-Type", "image/png"}, status: 422, code: doorward.CodeLogoRefused},
+		{why: "an SVG", who: "ADMIN", body: "<svg/>", header: [2]string{"Content-Type", "image/svg+xml"}, status: 415, code: doorward.CodeUnsupportedMediaType},
+	},
+	"DELETE /api/v2/tenant/logo": {
+		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
+	},
 	"DELETE /api/v2/tenant": {
 		{why: "another name", who: "OWNER", body: `{"confirm":"acme"}`, status: 422, code: doorward.CodeValidationFailed},
 	},
@@ -150,6 +157,10 @@ func derived(r front.Route) []refusal {
 	}
 	if r.Method != http.MethodGet {
 		all = append(all, refusal{why: "another origin", header: [2]string{"Origin", "https://evil.example"}, status: 403, code: doorward.CodeCrossOrigin})
+	}
+	if len(r.Endpoint.Media) > 0 {
+		add("too much", caller, strings.Repeat(" ", doorward.MaxLogoSent+1), 413, doorward.CodeBodyTooLarge)
+		add("JSON", caller, "{}", 415, doorward.CodeUnsupportedMediaType)
 	}
 	if r.Endpoint.In != nil {
 		add("half a body", caller, "{", 400, doorward.CodeInvalidBody)

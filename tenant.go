@@ -19,11 +19,12 @@ type Tenant struct {
 	Status    TenantStatus
 	CreatedAt time.Time
 	Settings  TenantSettings
+	Brand     Brand
 	ClosedAt  *time.Time // set while it is closing
 }
 
 // Version changes with everything that can be edited.
-func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings) }
+func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings, t.Brand) }
 
 // TenantSettings are what a tenant has tightened. Zero values leave what the
 // installation says.

@@ -42,6 +42,7 @@ type Settings struct {
 	PasswordMinLength int
 	Common            *commonpw.List
 	Hash              argon.Params
+	Brand             doorward.Brand // of the installation, for mails
 	Transport         smtp.Transport
 	Log               *slog.Logger
 }
@@ -88,7 +89,7 @@ func New(db *store.DB, s Settings) *App {
 		Users:       user.New(door, db),
 		Tenants:     tenant.New(door, db, s.Sessions, s.TenantHold),
 		Keys:        key.New(door, db),
-		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Log),
+		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
 		Audit:       audit.New(db),
 		Overviews:   overview.New(door, db),
 		Whole:       installation.New(door),

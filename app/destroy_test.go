@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
+	"image"
+	"image/png"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -70,6 +73,15 @@ func (w *world) read(db *sql.DB, query string) (all []string) {
 	return all
 }
 
+// dot is the smallest logo.
+func dot(w *world) []byte {
+	w.Helper()
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
+	w.ok(encoder.Encode(&out, image.NewNRGBA(image.Rect(0, 0, 2, 1))))
+	return out.Bytes()
+}
+
 // holding are the rows that have one of the words.
 func holding(rows []string, words ...string) (found []string) {
 	for _, row := range rows {
@@ -122,6 +134,9 @@ func TestClosedTenantIsGone(t *testing.T) {
 			names := []string{"Vanishing Ltd", "Vera Vanish"}
 			_, err := w.on(0).Tenants.Edit(t.Context(), owner.Caller, tenant.Edit{Name: &names[0]})
 			w.ok(err)
+			logo := dot(w)
+			_, err = w.on(0).Tenants.SetLogo(t.Context(), owner.Caller, logo)
+			w.ok(err)
 			alone := w.join(owner, doorward.RoleAdmin)
 			_, _, err = w.on(0).Users.Edit(t.Context(), owner.Caller, alone.User, user.Edit{Name: &names[1]})
 			w.ok(err)
@@ -151,6 +166,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 				t.Errorf("a restoration after the hold: %v", err)
 			}
 
+			names = append(names, string(logo))
 			people := []string{owner.User.Email, alone.User.Email, "pending.vanish@example.com"}
 			ids := []string{owner.User.ID, alone.User.ID, gone.ID}
 			if before := w.rows(); len(holding(before, names...)) == 0 || len(holding(before, people...)) < 10 || len(holding(before, ids...)) < 10 {
@@ -160,6 +176,9 @@ func TestClosedTenantIsGone(t *testing.T) {
 				w.ok(w.on(i).Tenants.Sweep(t.Context()))
 			}
 			after := w.rows()
+			if _, err := w.on(0).Tenants.Logo(t.Context(), doorward.HashLogo(logo)); code(err) != doorward.CodeNotFound {
+				t.Errorf("the logo: %v", err)
+			}
 			if left := holding(after, append(names, people...)...); len(left) > 0 {
 				t.Errorf("there is left:\n%s", strings.Join(left, "\n"))
 			}

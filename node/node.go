@@ -154,7 +154,7 @@ func (n *Node) settings() app.Settings {
 		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
 		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
 		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold,
-		Transport: n.cfg.Transport, Log: n.cfg.Log,
+		Brand: n.cfg.Brand.Brand, Transport: n.cfg.Transport, Log: n.cfg.Log,
 	}
 }
 

@@ -334,15 +334,24 @@ type inserter struct {
 	tx *sql.Tx
 	shape
 	values []any
+	bytes  int // of images and the like among them
 }
 
 // batchOfValues is below what a statement may have: 32766 in SQLite, 65535 in
 // PostgreSQL.
 const batchOfValues = 5_000
 
+// batchOfBytes bounds the memory of a statement: some rows are images.
+const batchOfBytes = 4 << 20
+
 func (w *inserter) insert(ctx context.Context, row []any) error {
 	w.values = append(w.values, row...)
-	if len(w.values)+len(row) <= batchOfValues {
+	for _, v := range row {
+		if b, ok := v.([]byte); ok {
+			w.bytes += len(b)
+		}
+	}
+	if len(w.values)+len(row) <= batchOfValues && w.bytes < batchOfBytes {
 		return nil
 	}
 	return w.flush(ctx)
@@ -367,7 +376,7 @@ func (w *inserter) flush(ctx context.Context) error {
 	}
 	query.WriteString(")")
 	_, err := w.tx.ExecContext(ctx, query.String(), w.values...)
-	w.values = w.values[:0]
+	w.values, w.bytes = w.values[:0], 0
 	return fault(err)
 }
 

@@ -36,6 +36,9 @@ func furnish(t testing.TB, db *store.DB) {
 				return err
 			}
 		}
+		if err := tx.PutLogo(ctx, tenant.ID, doorward.Logo{Hash: "h", Width: 1, Height: 1}, []byte{0x89, 0, 0xff}); err != nil {
+			return err
+		}
 		if _, err := tx.MakeSharedSecret(ctx, "empty", []byte{}); err != nil {
 			return err
 		}
@@ -64,6 +67,9 @@ func TestMoveRoundTrip(t *testing.T) {
 	write, _ := store.Pools(third)
 	if got := ask[string](t, write, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
 		t.Errorf("arrived has %q", got)
+	}
+	if n := ask[int](t, write, `SELECT count(*) FROM logos WHERE tenant_id = 'tnt_1' AND hex(image) = '8900FF'`); n != 1 {
+		t.Error("the logo has not arrived as it was")
 	}
 	if n := ask[int](t, write, `SELECT count(*) FROM shared_secrets WHERE length(value) = 0 AND name = 'empty'`); n != 1 {
 		t.Error("an empty value has become none")

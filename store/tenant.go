@@ -10,7 +10,8 @@ import (
 )
 
 func tenantColumns(t *doorward.Tenant) []any {
-	return append([]any{&t.ID, &t.Name, &t.Status, (*instant)(&t.CreatedAt), maybe{&t.ClosedAt}}, settingsColumns(&t.Settings)...)
+	head := []any{&t.ID, &t.Name, &t.Status, (*instant)(&t.CreatedAt), maybe{&t.ClosedAt}}
+	return append(append(head, settingsColumns(&t.Settings)...), brandColumns(&t.Brand)...)
 }
 
 // settingsColumns follow the names of columnsOfSettings.
@@ -20,7 +21,8 @@ func settingsColumns(s *doorward.TenantSettings) []any {
 
 const (
 	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains`
-	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, ` + columnsOfSettings + ` FROM tenants t `
+	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `
+FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
 // span scans a length of time that may be absent, as 0.
@@ -110,15 +112,16 @@ func (tx *Tx) SetTenantStatus(ctx context.Context, id string, to doorward.Tenant
 	return tx.hit(ctx, sqlSetTenantStatus, to, id, closed)
 }
 
-const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5
-WHERE id = $6`
+const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,
+  accent = $6
+WHERE id = $7`
 
-// EditTenant replaces name and settings.
+// EditTenant replaces name, settings and accent.
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	tx.announce(ChangeTenant, t.ID)
 	s := t.Settings
 	return tx.must(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
-		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.ID)
+		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent, t.ID)
 }
 
 // orNull stores 0 as NULL.

@@ -151,6 +151,7 @@ var endpoints = map[string][]string{
 	"/api/v2/invitations/inv_absent":        {"DELETE", "GET", "HEAD"},
 	"/api/v2/invitations/inv_absent/resend": {"POST"},
 	"/api/v2/tenant":                        {"DELETE", "GET", "HEAD", "PATCH"},
+	"/api/v2/tenant/logo":                   {"DELETE", "PUT"},
 	"/api/v2/tenant/restore":                {"POST"},
 	"/api/v2/users":                         {"GET", "HEAD"},
 	"/api/v2/audit-events":                  {"GET", "HEAD"},

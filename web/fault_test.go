@@ -40,6 +40,7 @@ func inNeed(email string) map[string]m {
 		"GET /api/v2/tenant":                    nil,
 		"PATCH /api/v2/tenant":                  {"name": "Acme"},
 		"DELETE /api/v2/tenant":                 {"confirm": "Acme"},
+		"DELETE /api/v2/tenant/logo":            nil,
 		"POST /api/v2/tenant/restore":           nil,
 		"GET /api/v2/users":                     nil,
 		"GET /api/v2/users/usr_x":               nil,

@@ -33,7 +33,7 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
 		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
 		a.is("id", acme.ID).is("name", "Acme").is("status", "active")
-		want := m{"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}}
+		want := m{"sessionIdleMinutes": 60.0, "sessionAbsoluteMinutes": 1440.0, "invitationDays": 30.0, "allowedEmailDomains": []any{}, "accent": ""}
 		if diff := cmp.Diff(want, a.at("settings")); diff != "" || a.header.Get("ETag") == "" {
 			t.Errorf("the settings, with the headers %v:\n%s", a.header, diff)
 		}
@@ -46,7 +46,7 @@ func TestEditTenant(t *testing.T) {
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		for name, values := range map[string][]any{
 			"sessionIdleMinutes": {1.0, 59.0, 60.0}, "sessionAbsoluteMinutes": {60.0, 1440.0}, "invitationDays": {1.0, 30.0},
-			"allowedEmailDomains": {[]any{"acme.example"}, []any{}},
+			"allowedEmailDomains": {[]any{"acme.example"}, []any{}}, "accent": {"#ffd400", ""},
 		} {
 			for _, value := range values {
 				a := d.patchTenant(t, admin, settings(name, value)).ok(http.StatusOK)

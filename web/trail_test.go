@@ -432,6 +432,20 @@ func (h *historian) withTheTenant() []step {
 		}, []string{
 			`Acme: OWNER done tenant.update tenant Acme, name "Acme" "Acme II", invitationDays "30" "3"`,
 		}},
+		{"a colour and a logo", func() {
+			h.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#FFD400"}}, h.as(h.ann)).ok(200)
+			h.ask("PATCH /api/v2/tenant", m{"settings": m{"accent": "#ffd400"}}, h.as(h.ann)).ok(200)
+			for range 2 {
+				h.ask("PUT /api/v2/tenant/logo", string(dot), h.as(h.ann), typed("image/png")).ok(200)
+			}
+			for range 2 {
+				h.ask("DELETE /api/v2/tenant/logo", nil, h.as(h.ann)).ok(204)
+			}
+		}, []string{
+			`Acme: ann done tenant.update tenant Acme, accent "" "#ffd400"`,
+			`Acme: ann done tenant.update tenant Acme, logo "" "` + dotHash + `"`,
+			`Acme: ann done tenant.update tenant Acme, logo "` + dotHash + `" ""`,
+		}},
 		{"closed", func() {
 			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme II"}, h.as(h.ann)).fails(403, "forbidden")
 			h.ask("DELETE /api/v2/tenant", m{"confirm": "Acme"}, h.as(h.owner)).ok(422)

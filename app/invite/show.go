@@ -12,8 +12,9 @@ import (
 type Shown struct {
 	doorward.Invitation
 	TenantName string
-	Inviter    string // name or address; empty for the operator
-	HasAccount bool   // of the invited address, anywhere
+	Brand      doorward.Brand // of the tenant
+	Inviter    string         // name or address; empty for the operator
+	HasAccount bool           // of the invited address, anywhere
 }
 
 // Show returns what a token invites to, if it can be accepted now. It uses
@@ -24,7 +25,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	s := Shown{Invitation: inv, TenantName: tenant.Name}
+	s := Shown{Invitation: inv, TenantName: tenant.Name, Brand: tenant.Brand}
 	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
 		return Shown{}, err
 	}

@@ -79,6 +79,7 @@ type letter struct {
 	EnterCode           text
 	Code                string
 	Note                text
+	Look                look
 }
 
 // newLetter fills in what a mail says in the language of a BCP 47 tag. The
@@ -91,8 +92,14 @@ func newLetter(kind store.MailKind, locale string, w words) *letter {
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
 	}
-	l.Language, l.Direction = tag, c.Direction
+	l.Language, l.Direction, l.Look = tag, c.Direction, plainLook
 	return &l
+}
+
+// dressed gives the HTML another look.
+func (l *letter) dressed(as look) *letter {
+	l.Look = as
+	return l
 }
 
 // fill wants words that are tidied.

@@ -10,6 +10,7 @@
 //	mail.go       the queue, the mails with a link
 //	notice.go     which mails there are; the notices of what has happened
 //	letter.go     the words filled in, as plain text and as HTML
+//	look.go       colour and logo of the HTML
 //	catalogue.go  what mails say, by language, of text/*.yaml
 //	browser.go    what people call their browser
 //
@@ -42,6 +43,7 @@ type Mail struct {
 	db        *store.DB
 	transport smtp.Transport
 	baseURL   string
+	brand     doorward.Brand
 	log       *slog.Logger
 	counts    counts
 }
@@ -55,9 +57,10 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
 
-// New returns a worker that sends by transport and puts links below baseURL.
-func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, log *slog.Logger) *Mail {
-	return &Mail{door: door, db: db, transport: transport, baseURL: baseURL, log: log}
+// New returns a worker that sends by transport and puts links below baseURL. The
+// brand is that of mails that are no tenant's.
+func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
+	return &Mail{door: door, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log}
 }
 
 const (
@@ -247,7 +250,7 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
-	}), err
+	}).dressed(m.lookOf(tenant)), err
 }
 
 // replaced reports whether the invitation was sent again while the mail waited:
@@ -275,7 +278,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.baseURL + "/reset#token=" + token, Code: token}), err
+	return newLetter(row.Kind, account.Locale, words{Link: m.baseURL + "/reset#token=" + token, Code: token}).dressed(m.lookOf(doorward.Tenant{})), err
 }
 
 // resettable returns the account of the address if it can be signed in to

@@ -35,7 +35,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 
 // composeSecurity tells people what was done with their account. It says
 // nothing that anybody else has written, such as names and what a browser calls
-// itself, and has no link: a mail like this is what phishers imitate.
+// itself, and has no link and no image: a mail like this is what phishers imitate.
 func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	role := changeOf(e, "role")
 	return newLetter(row.Kind, locale, words{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
-	}), err
+	}).dressed(m.lookOf(tenant)), err
 }
 
 // actorOf is how a mail calls who acted in the event's tenant; empty for the

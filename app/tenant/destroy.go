@@ -28,7 +28,7 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 // gone.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.forsake(ctx, tx, id) })
-	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyInvitations, destroyPeople, destroyTrail} {
+	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.door.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
 		}
@@ -94,6 +94,11 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 		return err
 	}
 	return tx.DeleteAccount(ctx, account)
+}
+
+func destroyLogo(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	_, err = tx.DeleteLogo(ctx, id)
+	return false, err
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

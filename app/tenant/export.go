@@ -18,7 +18,7 @@ import (
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// people, invitations, and the audit trail. With hashes it holds the password
+// logo, people, invitations, and the audit trail. With hashes it holds the password
 // hashes of the people, which are those of their accounts in the whole
 // installation. Tokens and sessions are never in it.
 //
@@ -80,13 +80,17 @@ type document struct {
 
 func (d *document) write(id string, now time.Time) {
 	t, err := existing(d.ctx, d.read, id)
+	var logo []byte
+	if err == nil && t.Brand.Logo.Hash != "" {
+		logo, err = d.read.LogoImage(d.ctx, t.Brand.Logo.Hash)
+	}
 	d.err = err
 	d.text("{\n\"format\": ")
 	d.value(ExportFormat)
 	d.text(",\n\"exportedAt\": ")
 	d.value(now)
 	d.text(",\n\"tenant\": ")
-	d.value(tenantOf(t))
+	d.value(tenantOf(t, logo))
 	items(d, "people", func(add func(any) error) error {
 		return d.read.EachMember(d.ctx, id, func(m store.Member) error { return add(d.person(m)) })
 	})
@@ -148,6 +152,13 @@ type exportedTenant struct {
 	CreatedAt time.Time        `json:"createdAt"`
 	ClosedAt  *time.Time       `json:"closedAt,omitempty"`
 	Settings  exportedSettings `json:"settings"`
+	Logo      *exportedLogo    `json:"logo,omitempty"`
+}
+
+// exportedLogo is the image as "data:" has it: Base64 of a PNG.
+type exportedLogo struct {
+	MediaType string `json:"mediaType"`
+	Data      []byte `json:"data"`
 }
 
 // exportedSettings has what the tenant has tightened and nothing else: the
@@ -157,13 +168,18 @@ type exportedSettings struct {
 	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes,omitempty"`
 	InvitationDays         int      `json:"invitationDays,omitempty"`
 	AllowedEmailDomains    []string `json:"allowedEmailDomains,omitempty"`
+	Accent                 string   `json:"accent,omitempty"`
 }
 
-func tenantOf(t doorward.Tenant) exportedTenant {
+func tenantOf(t doorward.Tenant, logo []byte) exportedTenant {
 	s := t.Settings
-	return exportedTenant{t.ID, t.Name, string(t.Status), t.CreatedAt, t.ClosedAt, exportedSettings{
-		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains,
+	out := exportedTenant{ID: t.ID, Name: t.Name, Status: string(t.Status), CreatedAt: t.CreatedAt, ClosedAt: t.ClosedAt, Settings: exportedSettings{
+		int64(s.SessionIdle / time.Minute), int64(s.SessionAbsolute / time.Minute), s.InvitationDays, s.AllowedDomains, t.Brand.Accent,
 	}}
+	if len(logo) > 0 {
+		out.Logo = &exportedLogo{"image/png", logo}
+	}
+	return out
 }
 
 type exportedPerson struct {

@@ -29,6 +29,7 @@ type Edit struct {
 	SessionAbsoluteMinutes *int64
 	InvitationDays         *int64
 	AllowedEmailDomains    *[]string // empty: all
+	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
 	// Versions, when there are any, are those that the edit was made on; see
 	// doorward.Tenant.Version.
 	Versions []string
@@ -41,7 +42,7 @@ const maxDomains = 100
 // have become tighter end sessions that are beyond them. Errors:
 // validation_failed, forbidden, precondition_failed.
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorward.Tenant, error) {
-	domains, faults := t.check(e)
+	faults := t.check(&e)
 	var after doorward.Tenant
 	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
@@ -54,7 +55,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		if len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()) {
 			return doorward.Fail(doorward.CodePreconditionFailed, "")
 		}
-		after = e.apply(was, domains)
+		after = e.apply(was)
 		if !noteChanges(tx, was, after) {
 			tx.Nothing()
 			return nil
@@ -75,8 +76,9 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.T
 	return tx.DeleteAgedSessions(ctx, is.ID, tx.Now.Add(-limit))
 }
 
-// check returns the domains in canonical form and all that is wrong.
-func (t *Tenants) check(e Edit) (domains []string, faults []doorward.FieldError) {
+// check puts domains and accent into canonical form and returns all that is
+// wrong.
+func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
 		faults = append(faults, doorward.CheckName("/name", *e.Name)...)
 		if strings.TrimSpace(*e.Name) == "" {
@@ -95,11 +97,16 @@ func (t *Tenants) check(e Edit) (domains []string, faults []doorward.FieldError)
 	between("sessionAbsoluteMinutes", e.SessionAbsoluteMinutes, Minutes(t.sessions.Absolute), "minutes")
 	between("invitationDays", e.InvitationDays, doorward.InvitationDaysMax, "days")
 	if e.AllowedEmailDomains != nil {
-		var more []doorward.FieldError
-		domains, more = checkDomains(*e.AllowedEmailDomains)
+		domains, more := checkDomains(*e.AllowedEmailDomains)
+		e.AllowedEmailDomains = &domains
 		faults = append(faults, more...)
 	}
-	return domains, faults
+	if e.Accent != nil {
+		accent, more := checkAccent(*e.Accent)
+		e.Accent = &accent
+		faults = append(faults, more...)
+	}
+	return faults
 }
 
 // Minutes are the whole minutes that a limit shows as, rounded up.
@@ -122,7 +129,7 @@ func checkDomains(typed []string) (domains []string, faults []doorward.FieldErro
 	return slices.Compact(domains), faults
 }
 
-func (e Edit) apply(t doorward.Tenant, domains []string) doorward.Tenant {
+func (e Edit) apply(t doorward.Tenant) doorward.Tenant {
 	s := &t.Settings
 	if e.Name != nil {
 		t.Name = *e.Name
@@ -137,7 +144,10 @@ func (e Edit) apply(t doorward.Tenant, domains []string) doorward.Tenant {
 		s.InvitationDays = int(*e.InvitationDays)
 	}
 	if e.AllowedEmailDomains != nil {
-		s.AllowedDomains = domains
+		s.AllowedDomains = *e.AllowedEmailDomains
+	}
+	if e.Accent != nil {
+		t.Brand.Accent = *e.Accent
 	}
 	return t
 }
@@ -156,5 +166,6 @@ func noteChanges(tx *access.Tx, was, is doorward.Tenant) bool {
 	note("sessionAbsolute", was.Settings.SessionAbsolute.String(), is.Settings.SessionAbsolute.String())
 	note("invitationDays", fmt.Sprint(was.Settings.MaxInvitationDays()), fmt.Sprint(is.Settings.MaxInvitationDays()))
 	note("allowedEmailDomains", strings.Join(was.Settings.AllowedDomains, " "), strings.Join(is.Settings.AllowedDomains, " "))
+	note("accent", was.Brand.Accent, is.Brand.Accent)
 	return some
 }

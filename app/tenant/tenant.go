@@ -1,7 +1,7 @@
 // Package tenant is the life of a tenant: the operator creates, freezes and
 // thaws it, its OWNER closes and restores it, and some time after that its data
 // is destroyed. In between its administrators name it and tighten the rules of
-// the installation for it.
+// the installation for it, and give it an accent colour and a logo.
 package tenant
 
 import (
@@ -22,12 +22,13 @@ type Tenants struct {
 	db       *store.DB
 	sessions doorward.SessionLimits
 	hold     time.Duration
+	easel    chan struct{} // holds the one image that is being drawn
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
 // was closed is destroyed after the hold.
 func New(door *access.Door, db *store.DB, sessions doorward.SessionLimits, hold time.Duration) *Tenants {
-	return &Tenants{door, db, sessions, hold}
+	return &Tenants{door, db, sessions, hold, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token opens

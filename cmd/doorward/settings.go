@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
@@ -34,6 +36,7 @@ type settings struct {
 
 	baseURL, smtp, mailFrom string
 	brandName, brandAccent  string
+	brandLogo               string
 
 	listen, adminListen string
 	tlsCert, tlsKey     string
@@ -96,6 +99,7 @@ func (s *settings) server(f *pflag.FlagSet) {
 	f.IntVar(&s.limitConnections, "limit-connections-address", 1000, "connections that a client address may have open, those in --trusted-proxies aside (0: no limit)")
 	f.StringVar(&s.brandName, "brand-name", "Doorward", "`name` that the pages show")
 	f.StringVar(&s.brandAccent, "brand-accent", "", "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read")
+	f.StringVar(&s.brandLogo, "brand-logo", "", "PNG, JPEG or WebP `file` that pages and mails show in place of the name")
 }
 
 func (s *settings) policy(f *pflag.FlagSet) {
@@ -393,8 +397,26 @@ func (s *settings) readBrand(cfg *node.Config) error {
 	case s.brandAccent != "" && !ui.ParseColour(s.brandAccent):
 		return s.quoted("brand-accent", s.brandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
 	}
-	cfg.Brand = front.Brand{Name: s.brandName, Accent: s.brandAccent}
-	return nil
+	cfg.Brand = front.Brand{Name: s.brandName, Brand: doorward.Brand{Accent: s.brandAccent}}
+	return s.readLogo(&cfg.Brand)
+}
+
+// readLogo draws the image anew, as it does one that a tenant sends: what a page
+// shows is a PNG of a known size, whatever the file was.
+func (s *settings) readLogo(brand *front.Brand) error {
+	if s.brandLogo == "" {
+		return nil
+	}
+	sent, err := os.ReadFile(s.brandLogo)
+	if err != nil {
+		return s.wrong("brand-logo", "%s", unreadable(s.brandLogo, err))
+	}
+	brand.Logo, brand.Image, err = tenant.DrawLogo(sent)
+	var refused *doorward.Error
+	if errors.As(err, &refused) {
+		return s.quoted("brand-logo", s.brandLogo, "%s", refused.Detail)
+	}
+	return err
 }
 
 // mailIsLogged reports whether mails go nowhere but to the log.

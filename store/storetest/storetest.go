@@ -46,6 +46,7 @@ var cases = []struct {
 }{
 	{"tenants", tenants},
 	{"settings of tenants", settingsOfTenants},
+	{"brands of tenants", brands},
 	{"pages of lists", pagesOfLists},
 	{"filters of lists", filtersOfLists},
 	{"accounts", accounts},

@@ -122,6 +122,12 @@ func (d document) add(r front.Route) {
 	if in := r.Endpoint.In; in != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: d.content("application/json", in)}
 	}
+	if len(r.Endpoint.Media) > 0 {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+		for _, mediaType := range r.Endpoint.Media {
+			op.RequestBody.Content[mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string", Format: "binary"}}
+		}
+	}
 	d.addErrors(op, append(implied(r), r.Doc.Errors...))
 	d.spec.AddOperation(op)
 }
@@ -222,6 +228,9 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
+	}
+	if len(r.Endpoint.Media) > 0 {
+		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)
 	}
 	if r.Endpoint.In != nil {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody, doorward.CodeValidationFailed)

@@ -6,7 +6,9 @@
 package api
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
@@ -37,6 +39,9 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("GET /api/v2/tenant", front.Allowed(doorward.TenantRead).WhileClosing(), front.JSON(http.StatusOK, h.tenant), docTenant),
 		front.On("PATCH /api/v2/tenant", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusOK, h.editTenant), docEditTenant),
+		front.On("PUT /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage),
+			front.Bytes(http.StatusOK, doorward.MaxLogoSent, slices.Sorted(maps.Keys(logoTypes)), h.setLogo), docSetLogo),
+		front.On("DELETE /api/v2/tenant/logo", front.Allowed(doorward.SettingsManage), front.JSON(http.StatusNoContent, h.removeLogo), docRemoveLogo),
 		front.On("DELETE /api/v2/tenant", front.Allowed(doorward.TenantDestroy), front.JSON(http.StatusAccepted, h.closeTenant).EndsSession(), docCloseTenant),
 		front.On("POST /api/v2/tenant/restore", front.Allowed(doorward.TenantDestroy).WhileClosing(), front.JSON(http.StatusOK, h.restoreTenant), docRestoreTenant),
 

@@ -16,6 +16,7 @@ type tenantView struct {
 	CreatedAt   time.Time             `json:"createdAt"`
 	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"While it is closing: when its data is destroyed"`
 	Settings    settingsView          `json:"settings"`
+	Logo        *logoView             `json:"logo,omitempty" doc:"Absent: that of the installation"`
 	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what that has ended"`
 }
 
@@ -26,16 +27,28 @@ type settingsView struct {
 	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes" example:"720"`
 	InvitationDays         int      `json:"invitationDays" example:"14" doc:"The most that an invitation may be valid for"`
 	AllowedEmailDomains    []string `json:"allowedEmailDomains" example:"[\"acme.example\"]" doc:"Of addresses that may be invited; empty: all"`
+	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Of buttons and links on the tenant's pages; empty: that of the installation"`
 }
 
-func (a *api) viewTenant(t doorward.Tenant) tenantView {
+// logoView is where anybody can get the image; another image has another address.
+type logoView struct {
+	URL    string `json:"url" format:"uri" example:"https://auth.example.com/assets/logos/3f786850e387550fdab836ed7e6dc881de23001b.png"`
+	Width  int    `json:"width" example:"512" doc:"Pixels"`
+	Height int    `json:"height" example:"128" doc:"Pixels"`
+}
+
+func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
 	limits := a.app.Tenants.Limits(t)
 	v := tenantView{
 		ID: t.ID, Name: t.Name, Status: t.Status, CreatedAt: t.CreatedAt,
 		Settings: settingsView{
 			SessionIdleMinutes: tenant.Minutes(limits.Idle), SessionAbsoluteMinutes: tenant.Minutes(limits.Absolute),
 			InvitationDays: t.Settings.MaxInvitationDays(), AllowedEmailDomains: append([]string{}, t.Settings.AllowedDomains...),
+			Accent: t.Brand.Accent,
 		},
+	}
+	if l := t.Brand.Logo; l.Hash != "" {
+		v.Logo = &logoView{c.Site().BaseURL() + l.Path(), l.Width, l.Height}
 	}
 	if t.ClosedAt != nil {
 		at := a.app.Tenants.DestroyedAt(t)
@@ -56,7 +69,7 @@ func (a *api) tenant(ctx context.Context, c *front.Call, _ front.None) (tenantVi
 		return tenantView{}, err
 	}
 	c.SetVersion(t.Version())
-	return a.viewTenant(t), nil
+	return a.viewTenant(c, t), nil
 }
 
 type settingsInput struct {
@@ -64,6 +77,7 @@ type settingsInput struct {
 	SessionAbsoluteMinutes *front.Int `json:"sessionAbsoluteMinutes,omitempty" minimum:"1" example:"720"`
 	InvitationDays         *front.Int `json:"invitationDays,omitempty" minimum:"1" maximum:"30" example:"14"`
 	AllowedEmailDomains    *[]string  `json:"allowedEmailDomains,omitempty" maxItems:"100" example:"[\"acme.example\"]" doc:"Empty: all"`
+	Accent                 *string    `json:"accent,omitempty" example:"#3b4ccf" doc:"# and six hexadecimal digits; empty: that of the installation"`
 }
 
 type editTenantInput struct {
@@ -82,19 +96,19 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	e := tenant.Edit{Name: in.Name, Versions: c.Versions()}
 	if s := in.Settings; s != nil {
 		e.SessionIdleMinutes, e.SessionAbsoluteMinutes = (*int64)(s.SessionIdleMinutes), (*int64)(s.SessionAbsoluteMinutes)
-		e.InvitationDays, e.AllowedEmailDomains = (*int64)(s.InvitationDays), s.AllowedEmailDomains
+		e.InvitationDays, e.AllowedEmailDomains, e.Accent = (*int64)(s.InvitationDays), s.AllowedEmailDomains, s.Accent
 	}
 	t, err := a.app.Tenants.Edit(ctx, c.Caller, e)
 	if err != nil {
 		return tenantView{}, err
 	}
 	c.SetVersion(t.Version())
-	return a.viewTenant(t), nil
+	return a.viewTenant(c, t), nil
 }
 
 // viewEnded is the tenant with what its change has ended.
-func (a *api) viewEnded(t doorward.Tenant, counts doorward.Ended) tenantView {
-	v, ended := a.viewTenant(t), front.ViewEnded(counts)
+func (a *api) viewEnded(c *front.Call, t doorward.Tenant, counts doorward.Ended) tenantView {
+	v, ended := a.viewTenant(c, t), front.ViewEnded(counts)
 	v.Ended = &ended
 	return v
 }
@@ -114,7 +128,7 @@ func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (te
 		return tenantView{}, err
 	}
 	c.ClearSession()
-	return a.viewEnded(t, counts), nil
+	return a.viewEnded(c, t, counts), nil
 }
 
 var docRestoreTenant = front.Doc{
@@ -128,7 +142,7 @@ func (a *api) restoreTenant(ctx context.Context, c *front.Call, _ front.None) (t
 	if err != nil {
 		return tenantView{}, err
 	}
-	return a.viewTenant(t), nil
+	return a.viewTenant(c, t), nil
 }
 
 type createTenantInput struct {
@@ -151,7 +165,7 @@ func (a *api) createTenant(ctx context.Context, c *front.Call, in createTenantIn
 	if err != nil {
 		return createdTenant{}, err
 	}
-	return createdTenant{a.viewTenant(made.Tenant), viewInvitation(made.Invitation, made.Invitation.CreatedAt)}, nil
+	return createdTenant{a.viewTenant(c, made.Tenant), viewInvitation(made.Invitation, made.Invitation.CreatedAt)}, nil
 }
 
 type tenantList struct {
@@ -176,7 +190,7 @@ func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantL
 	}
 	out := tenantList{Items: make([]tenantView, 0, len(page.Items))}
 	for _, t := range page.Items {
-		out.Items = append(out.Items, a.viewTenant(t))
+		out.Items = append(out.Items, a.viewTenant(c, t))
 	}
 	out.NextCursor, err = c.Cursor(ctx, page.Next)
 	return out, err
@@ -215,5 +229,5 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 		return tenantView{}, err
 	}
 	t, err := a.app.Tenants.Get(ctx, id)
-	return a.viewEnded(t, counts), err
+	return a.viewEnded(c, t, counts), err
 }

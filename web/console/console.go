@@ -17,6 +17,7 @@
 //	invite.go       inviting one or many
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
+//	brand.go        colour and logo
 //	list.go         filters and pages of lists
 package console
 
@@ -74,22 +75,30 @@ func Routes(a *app.App) []front.Route {
 
 		get("/console/settings", front.Allowed(doorward.TenantRead), h.settings),
 		post("/console/settings", "/console/settings", front.Allowed(doorward.SettingsManage), h.setSettings, h.settings),
+		post("/console/settings/accent", "/console/settings", front.Allowed(doorward.SettingsManage), h.setAccent, h.settings),
+		front.On("POST /console/settings/logo", front.Allowed(doorward.SettingsManage),
+			set.TakeFile("/console/settings", "logo", doorward.MaxLogoSent, dressed(h.setLogo), dressed(h.settings)), front.Doc{}),
+		post("/console/settings/logo/remove", "/console/settings", front.Allowed(doorward.SettingsManage), h.removeLogo, h.settings),
 		get("/console/close", destroys, h.askClosing),
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
 
 		ui.Asset("/assets/console.css", "text/css; charset=utf-8", assets, "assets/console.css"),
 		ui.Asset("/assets/console.js", "text/javascript; charset=utf-8", assets, "assets/console.js"),
+		ui.Asset("/assets/settings.js", "text/javascript; charset=utf-8", assets, "assets/settings.js"),
 	}
 }
 
 // page is what shows a page, or takes a form of one.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
-// dressed gives the page the console's style sheet.
+// dressed gives the page the console's style sheet, and the brand of the tenant.
 func dressed(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
 		v.Styles = []string{"console.css"}
+		if shown, ok := v.Body.(interface{ whose() doorward.Tenant }); ok {
+			v.Tenant = shown.whose()
+		}
 		return v, err
 	}
 }
@@ -101,6 +110,9 @@ type sheet struct {
 	Ended  *ended
 	Count  int // of what was done, where there can be several
 }
+
+// whose is the tenant that the page is about.
+func (s sheet) whose() doorward.Tenant { return s.Tenant }
 
 // ended is what has ended, or will.
 type ended struct{ Sessions, Invitations int }

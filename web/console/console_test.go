@@ -182,7 +182,7 @@ func TestFormsByRole(t *testing.T) {
 	for _, path := range []string{
 		person + "/name", person + "/role", person + "/suspend", person + "/resume", person + "/sign-out", person + "/remove",
 		"/console/invitations/new", "/console/invitations/" + inv + "/resend", "/console/invitations/" + inv + "/revoke",
-		"/console/settings", "/console/close",
+		"/console/settings", "/console/close", "/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	} {
 		form := url.Values{"name": {"x"}, "role": {"OWNER"}, "people": {"x@acme.example"}, "confirm": {"Acme"}, "expiresInDays": {"1"}}
 		for _, role := range []string{"USER", "VIEWER"} {

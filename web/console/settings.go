@@ -20,6 +20,8 @@ type settings struct {
 	MostIdle, MostLength int64
 	Days, MostDays       int
 	Domains              string // one a line
+	Picked               string // the accent in force, for the picker
+	MostSent             int    // bytes of a logo
 }
 
 func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -28,12 +30,12 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
-	return ui.View{Page: "settings", Wide: true, Body: settings{
+	return ui.View{Page: "settings", Wide: true, Scripts: []string{"settings.js"}, Body: settings{
 		sheet: s,
 		Idle:  tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
 		MostIdle: tenant.Minutes(most.Idle), MostLength: tenant.Minutes(most.Absolute),
 		Days: s.Tenant.Settings.MaxInvitationDays(), MostDays: doorward.InvitationDaysMax,
-		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"),
+		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
 	}}, nil
 }
 

@@ -1,10 +1,16 @@
 package front
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"mime"
+	"mime/multipart"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward"
@@ -13,7 +19,7 @@ import (
 // Form reads the body as what a browser sends of a form. Errors:
 // body_too_large, unsupported_media_type, invalid_body.
 func (c *Call) Form() (url.Values, error) {
-	body, err := read(c)
+	body, err := read(c, MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +31,87 @@ func (c *Call) Form() (url.Values, error) {
 	if err != nil {
 		return nil, doorward.Fail(doorward.CodeInvalidBody, "")
 	}
+	return values, isText(values)
+}
+
+func isText(values url.Values) error {
 	for name, all := range values {
 		if text := name + strings.Join(all, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return nil, doorward.Fail(doorward.CodeInvalidBody, "")
+			return doorward.Fail(doorward.CodeInvalidBody, "")
 		}
 	}
-	return values, nil
+	return nil
+}
+
+// What stands around a file in a form, in bytes, and how many fields there may be.
+const (
+	maxAround = 8 << 10
+	maxParts  = 16
+	// maxDrained is how much of a body that is too large is read and thrown away:
+	// a browser shows no answer before it has sent the whole of what a phone's
+	// camera makes.
+	maxDrained = 16 << 20
+)
+
+// Upload reads the body as what a browser sends of a form with one file, of at
+// most so many bytes, in the field of the name. A file that isn't there is empty.
+// Errors: body_too_large, unsupported_media_type, invalid_body.
+func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
+	media, params, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" {
+		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "A page takes what its own form sends.")
+	}
+	body, err := read(c, most+maxAround)
+	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
+		c.drain()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	values, file, err := parts(multipart.NewReader(bytes.NewReader(body), params["boundary"]), field)
+	switch {
+	case err != nil:
+		return nil, nil, doorward.Fail(doorward.CodeInvalidBody, "")
+	case len(file) > most:
+		return nil, nil, doorward.Fail(doorward.CodeBodyTooLarge, "")
+	}
+	return values, file, isText(values)
+}
+
+// drain reads on for as long as an answer may take.
+func (c *Call) drain() {
+	if end, ok := c.R.Context().Deadline(); ok {
+		_ = http.NewResponseController(c.W).SetReadDeadline(end.Add(-timeToAnswer))
+		_, _ = io.CopyN(io.Discard, c.R.Body, maxDrained)
+	}
+}
+
+// timeToAnswer is kept when a body is drained.
+const timeToAnswer = 700 * time.Millisecond
+
+// parts takes a form apart that is in memory already. What is a file is told by
+// its field, not by what it calls itself.
+func parts(r *multipart.Reader, field string) (url.Values, []byte, error) {
+	values, file := url.Values{}, []byte(nil)
+	for range maxParts {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return values, file, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		content, err := io.ReadAll(p)
+		switch name := p.FormName(); {
+		case err != nil:
+			return nil, nil, err
+		case name == field:
+			file = content
+		default:
+			values.Add(name, string(content))
+		}
+	}
+	return nil, nil, errors.New("front: a form with too many fields")
 }
 
 // SetCookie hands the browser a cookie that is no secret, for as many seconds

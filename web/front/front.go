@@ -55,10 +55,12 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	}
 }
 
-// Brand is how an installation presents itself to people.
+// Brand is how an installation presents itself to people; without an accent or
+// a logo, with the pages' own.
 type Brand struct {
-	Name   string
-	Accent string // a colour like "#3b4ccf"; empty for the pages' own
+	doorward.Brand
+	Name  string
+	Image []byte // of the logo, a PNG
 }
 
 // IsLoopback reports whether a host name or address can only be this machine.

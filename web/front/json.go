@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,10 +26,11 @@ type None struct{}
 // refused as out of range.
 type Int = strictjson.Int
 
-// Endpoint is the end of a route. Make it with JSON or Raw.
+// Endpoint is the end of a route. Make it with JSON, Bytes or Raw.
 type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // the body taken, nil for none
+	Media  []string     // the types of a body that is taken as it is, in place of In
 	Out    reflect.Type // the body given, nil for none
 	Cookie string       // what a success does to the session cookie, for the reference; empty for nothing
 	CSV    bool         // the body is to be had as CSV, too
@@ -49,14 +51,54 @@ func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) 
 		if err != nil {
 			return err
 		}
-		if e.Out == nil {
-			c.W.WriteHeader(status)
-			return nil
-		}
-		c.site.write(c.W, status, "application/json", out)
+		e.answer(c, out)
 		return nil
 	}
 	return e
+}
+
+func (e Endpoint) answer(c *Call, out any) {
+	if e.Out == nil {
+		c.W.WriteHeader(e.Status)
+		return
+	}
+	c.site.write(c.W, e.Status, "application/json", out)
+}
+
+// Bytes returns the endpoint that takes a body of one of the media types and at
+// most so many bytes as it is, calls fn with it and answers with what that returns.
+func Bytes[Out any](status, most int, media []string, fn func(ctx context.Context, c *Call, mediaType string, body []byte) (Out, error)) Endpoint {
+	e := Endpoint{Status: status, Media: media, Out: bodyType[Out]()}
+	e.serve = func(ctx context.Context, c *Call) error {
+		body, err := read(c, most)
+		if err != nil {
+			return err
+		}
+		mediaType, err := oneOf(c.R.Header, media)
+		if err != nil {
+			return err
+		}
+		out, err := fn(ctx, c, mediaType, body)
+		if err != nil {
+			return err
+		}
+		e.answer(c, out)
+		return nil
+	}
+	return e
+}
+
+// oneOf returns the type of the body if it is one of these, without parameters.
+func oneOf(h http.Header, media []string) (string, error) {
+	types := h.Values("Content-Type")
+	if len(types) == 1 && len(h.Values("Content-Encoding")) == 0 && slices.Contains(media, strings.ToLower(types[0])) {
+		return strings.ToLower(types[0]), nil
+	}
+	advice := "Send the body as " + strings.Join(media, " or ") + ", without a Content-Encoding."
+	if len(types) == 1 && strings.HasPrefix(strings.ToLower(types[0]), "image/svg") {
+		advice += " An SVG can hold scripts, so it isn't taken; export it as a PNG."
+	}
+	return "", doorward.Fail(doorward.CodeUnsupportedMediaType, "%s", advice)
 }
 
 // OpensSession tells the reference that a success hands out a session cookie.
@@ -129,7 +171,7 @@ func decode[In any](c *Call) (In, error) {
 	if bodyType[In]() == nil {
 		return in, nil
 	}
-	body, err := read(c)
+	body, err := read(c, MaxBody)
 	if err != nil {
 		return in, err
 	}
@@ -153,12 +195,14 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func read(c *Call) ([]byte, error) {
-	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "")
-	if c.R.ContentLength > MaxBody {
+// read returns the body if it has at most so many bytes. Errors: body_too_large,
+// invalid_body.
+func read(c *Call, most int) ([]byte, error) {
+	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "The body may have %d KiB at most.", most>>10)
+	if c.R.ContentLength > int64(most) {
 		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, int64(most)))
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):

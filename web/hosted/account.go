@@ -38,7 +38,17 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	a := newAccount(c.Caller, memberships, sessions)
 	a.Shortest = h.app.PasswordRules.MinLength
-	return ui.View{Page: "account", Wide: true, Body: a}, nil
+	t, err := h.only(ctx, memberships)
+	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err
+}
+
+// only is the tenant of somebody who is in no other one: their account looks like
+// it. That of others is no tenant's.
+func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
+	if len(memberships) != 1 {
+		return doorward.Tenant{}, nil
+	}
+	return h.app.Tenants.Get(ctx, memberships[0].TenantID)
 }
 
 func newAccount(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) account {

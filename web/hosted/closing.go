@@ -25,7 +25,7 @@ func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return c.To(home), nil
 	}
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "closing", Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usable(memberships)) > 1}}, err
+	return ui.View{Page: "closing", Tenant: t, Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usable(memberships)) > 1}}, err
 }
 
 func (h *hosted) restore(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -3,6 +3,9 @@ package hosted
 import (
 	"bytes"
 	"flag"
+	"image"
+	"image/color"
+	"image/png"
 	"io/fs"
 	"net/url"
 	"os"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -47,6 +51,33 @@ var (
 	token = "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"
 )
 
+// drawn is a logo: a disc, and bars where the letters would be.
+func drawn(width, height int) (l doorward.Logo, kept []byte) {
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		x, y := i%width, i/width
+		switch dx, dy := x-height/2, y-height/2; {
+		case dx*dx+dy*dy < height*height/5:
+			img.Set(x, y, color.NRGBA{214, 58, 47, 255})
+		case x > height*6/5 && x < width-4 && y > height/4 && y < height*3/4 && (x/(height/4))%2 == 0:
+			img.Set(x, y, color.NRGBA{24, 26, 34, 255})
+		}
+	}
+	var out bytes.Buffer
+	_ = png.Encode(&out, img) // into memory
+	l, kept, _ = tenant.DrawLogo(out.Bytes())
+	return l, kept
+}
+
+var (
+	wordmark, wordmarkPNG = drawn(512, 128)
+	sign, signPNG         = drawn(128, 128)
+	// branded has a logo that is the name, signed one beside it, and a colour that
+	// nobody could read as it is.
+	branded = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
+	signed  = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: sign}}
+)
+
 func samples() []sample {
 	shown := invite.Shown{
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
@@ -75,10 +106,13 @@ func samples() []sample {
 		{"reset", ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}, ui.Frame{}},
 		{"accept-new", ui.View{Page: "accept", Body: newcomer}, ui.Frame{}},
 		{"accept-new-refused", ui.View{Page: "accept", Body: newcomer}, faults},
+		{"accept-brand", ui.View{Page: "accept", Body: newcomer, Tenant: branded}, ui.Frame{}},
+		{"accept-brand-sign", ui.View{Page: "accept", Body: newcomer, Tenant: signed}, ui.Frame{}},
 		{"accept-member", ui.View{Page: "accept", Body: member}, ui.Frame{}},
 		{"accept-self", ui.View{Page: "accept", Body: self}, ui.Frame{}},
 		{"account", ui.View{Page: "account", Wide: true, Body: sampleAccount()}, ui.Frame{Caller: ann}},
 		{"account-saved", ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, ui.Frame{Caller: ann}},
+		{"account-brand", ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, ui.Frame{Caller: ann}},
 		{"leave", ui.View{Page: "leave", Body: acme}, ui.Frame{}},
 		{"error", ui.View{Page: "error", Title: "error.title", Body: trouble}, ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{"closing", ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}, ui.Frame{}},
@@ -160,6 +194,11 @@ func keep(t *testing.T, name, page string) {
 			}
 			write(t, filepath.Join("assets", asset), body)
 		}
+	}
+	write(t, wordmark.Path(), wordmarkPNG)
+	write(t, sign.Path(), signPNG)
+	for _, accent := range []string{branded.Brand.Accent, signed.Brand.Accent} {
+		write(t, "assets/accents/"+accent[1:]+".css", []byte(ui.AccentSheet(accent)))
 	}
 }
 

@@ -22,7 +22,10 @@ type View struct {
 	Styles  []string // style sheets below /assets, after the kit's own
 	Scripts []string // ES modules below /assets, besides the kit's own
 	Wide    bool     // a page of its own width, not one card in the middle
-	Status  int      // 0: 200
+	// Tenant is the one whose page it is, so that it has its brand; the zero value
+	// for a page of the installation.
+	Tenant doorward.Tenant
+	Status int // 0: 200
 	// Connects has the policy let the page's scripts ask this server; otherwise
 	// they can ask nobody.
 	Connects bool
@@ -55,12 +58,31 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 // Take returns the endpoint of a form that is on the page with the path at.
 // When fn refuses what was sent, again shows the page once more.
 func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, func(c *Call) (err error) {
+		c.form, err = c.Form()
+		return err
+	})
+}
+
+// TakeFile is Take for a form with a file of at most so many bytes in the field.
+func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, func(c *Call) (err error) {
+		c.form, c.file, err = c.Upload(field, most)
+		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
+			// Said at the field: it is a file that was chosen, not a page.
+			c.tooLarge, err = field, nil
+		}
+		return err
+	})
+}
+
+func (s *Set) take(at string, fn, again func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
 		c := s.call(fc)
-		if c.form, err = fc.Form(); err != nil {
+		if err = read(c); err != nil {
 			return err
 		}
-		v, err := fn(ctx, c)
+		v, err := c.do(ctx, fn)
 		if err != nil && correctable(err) {
 			c.fault = err
 			status := c.Refuse(err).Status
@@ -72,6 +94,16 @@ func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View
 		}
 		return c.answer(v)
 	}).Failing(failing(at))
+}
+
+// do calls fn, unless the file is too large already.
+func (c *Call) do(ctx context.Context, fn func(ctx context.Context, c *Call) (View, error)) (View, error) {
+	if c.tooLarge == "" {
+		return fn(ctx, c)
+	}
+	e := doorward.Fail(doorward.CodeBodyTooLarge, "")
+	e.Fields = []doorward.FieldError{{Pointer: "/" + c.tooLarge, Code: "too_large", Message: "This file is too large."}}
+	return View{}, e
 }
 
 // answer sends the page, or the browser elsewhere.

@@ -9,18 +9,14 @@ import (
 )
 
 // Routes returns the routes of what all pages load. Every answer of the site is
-// no-store, these too: they are small, and after an upgrade no browser joins an
-// old script to a new page.
+// no-store, these too but for logos: they are small, and after an upgrade no
+// browser joins an old script to a new page.
 func Routes() []front.Route {
-	return []front.Route{
+	return append(brandRoutes(),
 		Asset("/assets/ui.css", "text/css; charset=utf-8", assets, "assets/ui.css"),
 		Asset("/assets/ui.js", "text/javascript; charset=utf-8", assets, "assets/ui.js"),
 		Asset("/assets/icon.svg", "image/svg+xml", assets, "assets/icon.svg"),
-		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-			send(c, "text/css; charset=utf-8", []byte(accentSheet(c.Site().Brand.Accent)))
-			return nil
-		}), front.Doc{}),
-	}
+	)
 }
 
 // Asset returns the route of a file.

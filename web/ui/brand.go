@@ -1,118 +1,102 @@
 package ui
 
 import (
+	"context"
 	"fmt"
-	"math"
-	"strconv"
-)
+	"strings"
 
-// colour is red, green and blue, each 0 to 1.
-type colour [3]float64
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/colour"
+	"github.com/doorward/doorward/web/front"
+)
 
 // ParseColour reports whether the text is a colour like "#3b4ccf".
 func ParseColour(text string) bool {
-	_, ok := parseColour(text)
+	_, ok := colour.Parse(text)
 	return ok
 }
 
-func parseColour(text string) (c colour, ok bool) {
-	if len(text) != 7 || text[0] != '#' {
-		return c, false
+// Default is the accent of pages that nobody has given another one, as in ui.css.
+const Default = "#3b4ccf"
+
+// Header is what stands at the top of a page: a logo, the name it stands for, or
+// both.
+type Header struct {
+	doorward.Logo
+	Name string
+}
+
+// Header is that of the tenant whose page it is, if it has a logo, else that of
+// the installation. A tenant's bare name stands elsewhere on its pages: here it
+// would pass for that of the service.
+func (f Frame) Header() Header {
+	if f.Tenant.Brand.Logo.Hash != "" {
+		return Header{f.Tenant.Brand.Logo, f.Tenant.Name}
 	}
-	for i := range c {
-		n, err := strconv.ParseUint(text[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			return c, false
-		}
-		c[i] = float64(n) / 255
-	}
-	return c, true
+	return Header{f.Brand.Logo, f.Brand.Name}
 }
 
-func (c colour) String() string {
-	return fmt.Sprintf("#%02x%02x%02x", int(c[0]*255+.5), int(c[1]*255+.5), int(c[2]*255+.5))
+// Accent names the style sheet of the page's accent: its six digits, or "".
+func (f Frame) Accent() string {
+	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
 }
 
-func (c colour) mix(with colour, share float64) (out colour) {
-	for i := range c {
-		out[i] = c[i]*(1-share) + with[i]*share
-	}
-	return out
-}
-
-// luminance is the relative luminance of WCAG 2.2.
-func (c colour) luminance() float64 {
-	l := 0.0
-	for i, weight := range []float64{.2126, .7152, .0722} {
-		v := c[i]
-		if v <= .04045 {
-			v /= 12.92
-		} else {
-			v = math.Pow((v+.055)/1.055, 2.4)
-		}
-		l += weight * v
-	}
-	return l
-}
-
-func contrast(a, b colour) float64 {
-	x, y := a.luminance(), b.luminance()
-	return (max(x, y) + .05) / (min(x, y) + .05)
-}
-
-// readable is the least contrast of text (WCAG 2.2, 1.4.3), with a margin for
-// the rounding to bytes.
-const readable = 4.55
-
-// scheme is one of the two palettes, as far as an accent meets it.
-type scheme struct{ paper, wash, ink colour }
-
-var (
-	white = colour{1, 1, 1}
-	black = colour{}
-	light = scheme{paper: white, wash: mustColour("#f6f7f9"), ink: black}
-	dark  = scheme{paper: mustColour("#0f1116"), wash: mustColour("#171a21"), ink: white}
-)
-
-func mustColour(text string) colour {
-	c, ok := parseColour(text)
-	if !ok {
-		panic("ui: " + text + " is no colour")
-	}
-	return c
-}
-
-// fit moves the accent towards the ink until it can be read on the paper, on
-// the wash and on its own wash.
-func (s scheme) fit(accent colour) (fitted, wash colour) {
-	for share := 0.0; share <= 1; share += .02 {
-		fitted = accent.mix(s.ink, share)
-		wash = s.paper.mix(fitted, .1)
-		if min(contrast(fitted, s.paper), contrast(fitted, s.wash), contrast(fitted, wash)) >= readable {
-			break
-		}
-	}
-	return fitted, wash
-}
-
-// on is what can be read on the colour.
-func on(c colour) colour {
-	if contrast(c, white) >= readable {
-		return white
-	}
-	return black
-}
-
-// accentSheet is the style sheet that gives the pages the accent of an
-// installation; without one it says nothing.
-func accentSheet(accent string) string {
-	c, ok := parseColour(accent)
+// AccentSheet is the style sheet that gives pages an accent like "#3b4ccf", fitted
+// to both schemes; for what is none it says nothing. --accent-light and --accent-dark, and what is readable on them,
+// are for samples of both schemes side by side.
+func AccentSheet(accent string) string {
+	c, ok := colour.Parse(accent)
 	if !ok {
 		return "/* No accent colour is set. */\n"
 	}
-	rule := func(s scheme) string {
-		fitted, wash := s.fit(c)
-		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; }", fitted, wash, on(fitted))
+	rule := func(s colour.Scheme) string {
+		fitted, wash := s.Fit(c)
+		return fmt.Sprintf(":root { --accent: %s; --accent-wash: %s; --on-accent: %s; }", fitted, wash, colour.On(fitted))
 	}
-	return rule(light) + "\n@media (prefers-color-scheme: dark) { " + rule(dark) + " }\n"
+	light, _ := colour.Light.Fit(c)
+	dark, _ := colour.Dark.Fit(c)
+	return fmt.Sprintf(":root { --accent-light: %s; --on-accent-light: %s; --accent-dark: %s; --on-accent-dark: %s; }\n",
+		light, colour.On(light), dark, colour.On(dark)) +
+		rule(colour.Light) + "\n@media (prefers-color-scheme: dark) { " + rule(colour.Dark) + " }\n"
+}
+
+// brandRoutes are those of accents and logos. They take what is in their path
+// alone: who asks for a page's style or image need not be signed in.
+func brandRoutes() []front.Route {
+	return []front.Route{
+		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+			send(c, "text/css; charset=utf-8", []byte(AccentSheet(c.Site().Brand.Accent)))
+			return nil
+		}), front.Doc{}),
+		front.On("GET /assets/accents/{file}", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
+			digits, named := strings.CutSuffix(c.R.PathValue("file"), ".css")
+			if !named || !ParseColour("#"+digits) {
+				return doorward.Fail(doorward.CodeNotFound, "")
+			}
+			send(c, "text/css; charset=utf-8", []byte(AccentSheet("#"+digits)))
+			return nil
+		}), front.Doc{}),
+		front.On("GET /assets/logos/{file}", front.Public(), front.Raw(sendLogo), front.Doc{}),
+	}
+}
+
+// sendLogo sends the image at Logo.Path, to be kept: another image has another
+// path. Should a browser ever take it for a page, that page may do nothing.
+func sendLogo(ctx context.Context, c *front.Call) error {
+	hash, named := strings.CutSuffix(c.R.PathValue("file"), ".png")
+	if !named || !doorward.IsLogoHash(hash) {
+		return doorward.Fail(doorward.CodeNotFound, "")
+	}
+	image, err := c.Site().Brand.Image, error(nil)
+	if hash != c.Site().Brand.Logo.Hash {
+		image, err = c.Site().App.Tenants.Logo(ctx, hash)
+	}
+	if err != nil {
+		return err
+	}
+	h := c.W.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	send(c, "image/png", image)
+	return nil
 }

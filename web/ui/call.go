@@ -17,7 +17,10 @@ type Call struct {
 
 	set   *Set
 	form  url.Values
+	file  []byte
 	fault error // why the form is shown again
+
+	tooLarge string // name of the field whose file is
 }
 
 func (s *Set) call(c *front.Call) *Call {
@@ -30,6 +33,9 @@ func (s *Set) call(c *front.Call) *Call {
 
 // Value is what the form says under the name.
 func (c *Call) Value(name string) string { return c.form.Get(name) }
+
+// File is the file that a form for TakeFile has sent; empty for none.
+func (c *Call) File() []byte { return c.file }
 
 // Preset shows the value in the field of the name, as if it had been sent.
 func (c *Call) Preset(name, value string) {

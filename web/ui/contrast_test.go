@@ -1,10 +1,14 @@
 package ui
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/internal/colour"
 )
 
 // The pairs of colours that meet, and how much they must differ: 4.5 for text,
@@ -31,6 +35,8 @@ var pairs = []struct {
 	{"warn", "paper", 4.5},
 	{"warn", "wash", 4.5},
 	{"bad", "wash", 4.5},
+	{"on-accent-light", "accent-light", 4.5},
+	{"on-accent-dark", "accent-dark", 4.5},
 	{"edge", "paper", 3},
 	{"edge", "wash", 3},
 }
@@ -44,7 +50,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 	if !found {
 		t.Fatal("the style sheet has no dark colours")
 	}
-	for scheme, colours := range map[string]map[string]colour{"light": palette(light), "dark": palette(dark)} {
+	for scheme, colours := range map[string]map[string]colour.Colour{"light": palette(light), "dark": over(palette(light), palette(dark))} {
 		for _, p := range pairs {
 			front, ok := colours[p.front]
 			back, also := colours[p.back]
@@ -52,7 +58,7 @@ func TestColoursCanBeToldApart(t *testing.T) {
 				t.Errorf("%s: no colour --%s or --%s", scheme, p.front, p.back)
 				continue
 			}
-			if got := contrast(front, back); got < p.least {
+			if got := colour.Contrast(front, back); got < p.least {
 				t.Errorf("%s: --%s on --%s has the contrast %.2f, want %.1f", scheme, p.front, p.back, got, p.least)
 			}
 		}
@@ -64,31 +70,38 @@ const darkQuery = "@media (prefers-color-scheme: dark)"
 var custom = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
 
 // palette are the custom properties of a style sheet that are colours.
-func palette(css string) map[string]colour {
-	all := map[string]colour{}
+func palette(css string) map[string]colour.Colour {
+	all := map[string]colour.Colour{}
 	for _, c := range custom.FindAllStringSubmatch(css, -1) {
-		all[c[1]] = mustColour(c[2])
+		all[c[1]] = colour.Must(c[2])
 	}
 	return all
 }
 
-// Whatever an installation takes for its accent, people can read it.
+// over is what a page has of several sheets, the last one first.
+func over(sheets ...map[string]colour.Colour) map[string]colour.Colour {
+	all := map[string]colour.Colour{}
+	for _, sheet := range sheets {
+		maps.Copy(all, sheet)
+	}
+	return all
+}
+
+// Whatever an installation or a tenant takes for its accent, people can read it.
 func TestEveryAccentIsReadable(t *testing.T) {
 	css, err := os.ReadFile("assets/ui.css")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, accent := range []string{"#000000", "#ffffff", "#ffe100", "#3b4ccf", "#777777", "#00ff00", "#0000ff", "#ff0000", "#008080"} {
+	for n := range 6 * 6 * 6 { // the steps of 51 reach black, white and all that is pure
+		accent := fmt.Sprintf("#%02x%02x%02x", n%6*51, n/6%6*51, n/36*51)
 		whole := [2][2]string{}
 		whole[0][0], whole[0][1], _ = strings.Cut(string(css), darkQuery)
-		whole[1][0], whole[1][1], _ = strings.Cut(accentSheet(accent), darkQuery)
+		whole[1][0], whole[1][1], _ = strings.Cut(AccentSheet(accent), darkQuery)
 		for i, name := range []string{"light", "dark"} {
-			colours := palette(whole[0][i])
-			for property, c := range palette(whole[1][i]) {
-				colours[property] = c
-			}
+			colours := over(palette(whole[0][0]), palette(whole[0][i]), palette(whole[1][0]), palette(whole[1][i]))
 			for _, p := range pairs {
-				if got := contrast(colours[p.front], colours[p.back]); got < p.least {
+				if got := colour.Contrast(colours[p.front], colours[p.back]); got < p.least {
 					t.Errorf("%s on %s: --%s on --%s has the contrast %.2f, want %.1f", accent, name, p.front, p.back, got, p.least)
 				}
 			}
@@ -101,7 +114,7 @@ func TestAccentsThatAreNone(t *testing.T) {
 		if ParseColour(text) {
 			t.Errorf("%q passes for a colour", text)
 		}
-		if sheet := accentSheet(text); strings.Contains(sheet, "accent:") {
+		if sheet := AccentSheet(text); strings.Contains(sheet, "accent:") {
 			t.Errorf("%q gets into the style sheet: %s", text, sheet)
 		}
 	}

@@ -1,0 +1,130 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/colour"
+	"github.com/doorward/doorward/internal/picture"
+	"github.com/doorward/doorward/store"
+)
+
+// SetLogo gives the caller's tenant a logo, drawn anew from a PNG, JPEG or WebP,
+// and returns the tenant as it is then. Errors: forbidden, body_too_large,
+// logo_refused, unavailable.
+func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte) (doorward.Tenant, error) {
+	on := object(by.User.TenantID)
+	if err := t.door.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
+		return doorward.Tenant{}, err
+	}
+	logo, image, err := t.draw(ctx, sent)
+	if err != nil {
+		return doorward.Tenant{}, err
+	}
+	return t.changeLogo(ctx, by, logo, func(tx *access.Tx) error { return tx.PutLogo(ctx, on.ID, logo, image) })
+}
+
+// RemoveLogo takes the logo of the caller's tenant away, if it has one. Errors:
+// forbidden.
+func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller) error {
+	_, err := t.changeLogo(ctx, by, doorward.Logo{}, func(tx *access.Tx) error {
+		_, err := tx.DeleteLogo(ctx, by.User.TenantID)
+		return err
+	})
+	return err
+}
+
+func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, write func(*access.Tx) error) (doorward.Tenant, error) {
+	var after doorward.Tenant
+	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
+		was, err := existing(ctx, tx.Reader, by.User.TenantID)
+		if err != nil {
+			return err
+		}
+		after = was
+		after.Brand.Logo = to
+		if was.Brand.Logo == to {
+			tx.Nothing()
+			return nil
+		}
+		tx.Changed("logo", was.Brand.Logo.Hash, to.Hash)
+		return write(tx)
+	})
+	return after, err
+}
+
+// draw lets one image in at a time: each may take some 50 MB for a moment.
+func (t *Tenants) draw(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
+	select {
+	case t.easel <- struct{}{}:
+		defer func() { <-t.easel }()
+		return DrawLogo(sent)
+	case <-ctx.Done():
+		return doorward.Logo{}, nil, doorward.Unavailable(ctx.Err())
+	}
+}
+
+// DrawLogo makes a logo of an image, and returns its bytes too. Errors:
+// body_too_large, logo_refused.
+func DrawLogo(sent []byte) (doorward.Logo, []byte, error) {
+	if len(sent) > doorward.MaxLogoSent {
+		return doorward.Logo{}, nil, doorward.Fail(doorward.CodeBodyTooLarge, "The image of a logo may have 256 KiB at most.")
+	}
+	p, err := picture.Make(sent, picture.Bounds{Width: doorward.MaxLogoWidth, Height: doorward.MaxLogoHeight, Bytes: doorward.MaxLogoKept})
+	if err != nil {
+		return doorward.Logo{}, nil, refusal(err)
+	}
+	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Ground: string(p.Ground)}, p.PNG, nil
+}
+
+// refusals say what to do instead, by what is wrong with an image.
+var refusals = []struct {
+	err           error
+	code, message string
+}{
+	{picture.ErrVector, "svg", "An SVG can hold scripts, so it isn't taken. Export it as a PNG, 512 pixels wide."},
+	{picture.ErrSize, "out_of_range", "An image may have 4096 pixels on a side and 4 million in all. Scale it down to 512 by 128."},
+	{picture.ErrTooRich, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
+	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image anew as a PNG."},
+}
+
+func refusal(err error) error {
+	for _, r := range refusals {
+		if errors.Is(err, r.err) {
+			return &doorward.Error{
+				Code: doorward.CodeLogoRefused, Detail: r.message,
+				Fields: []doorward.FieldError{{Pointer: "/logo", Code: r.code, Message: r.message}},
+			}
+		}
+	}
+	return err // of encoding: a defect
+}
+
+// Logo returns the bytes of the logo with the hash, a PNG, whosever it is: pages
+// show it to people who aren't signed in, and whoever knows the hash has seen it.
+// Errors: not_found.
+func (t *Tenants) Logo(ctx context.Context, hash string) ([]byte, error) {
+	image, err := t.db.Read().LogoImage(ctx, hash)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return image, err
+}
+
+// checkAccent returns the colour in canonical form; an empty one is that of the
+// installation.
+func checkAccent(typed string) (string, []doorward.FieldError) {
+	if typed == "" {
+		return "", nil
+	}
+	c, ok := colour.Parse(typed)
+	if !ok {
+		return "", []doorward.FieldError{{
+			Pointer: "/settings/accent", Code: "invalid",
+			Message: "Write a colour as # and six hexadecimal digits, like \"#3b4ccf\", or nothing for that of the installation.",
+		}}
+	}
+	return c.String(), nil
+}

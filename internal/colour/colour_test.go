@@ -1,0 +1,63 @@
+package colour_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/doorward/doorward/internal/colour"
+)
+
+func TestParse(t *testing.T) {
+	for _, text := range []string{"#000000", "#3b4ccf", "#ffffff", "#010203"} {
+		if c, ok := colour.Parse(text); !ok || c.String() != text {
+			t.Errorf("%s is read as %s, %v", text, c, ok)
+		}
+	}
+	if c, ok := colour.Parse("#FFD400"); !ok || c.String() != "#ffd400" {
+		t.Errorf("capitals are read as %s, %v", c, ok)
+	}
+	for _, text := range []string{"", "red", "#fff", "#12345g", "#1234567", "3b4ccf0", "#+1+1+1", "#3b4cc\n", "#３b4c"} {
+		if _, ok := colour.Parse(text); ok {
+			t.Errorf("%q passes for a colour", text)
+		}
+	}
+}
+
+// The examples that WCAG's own tools give.
+func TestContrast(t *testing.T) {
+	for pair, want := range map[[2]string]string{
+		{"#000000", "#ffffff"}: "21.00", {"#ffffff", "#ffffff"}: "1.00", {"#777777", "#ffffff"}: "4.48", {"#0000ff", "#ffffff"}: "8.59",
+	} {
+		if got := fmt.Sprintf("%.2f", colour.Contrast(colour.Must(pair[0]), colour.Must(pair[1]))); got != want {
+			t.Errorf("%s on %s has the contrast %s, want %s", pair[0], pair[1], got, want)
+		}
+	}
+}
+
+// least is what WCAG 2.2, 1.4.3, asks of text.
+const least = 4.5
+
+// Whatever colour is chosen, it can be read on the paper and on its wash, and
+// text can be read on it.
+func TestEveryColourCanBeFitted(t *testing.T) {
+	for n := range 18 * 18 * 18 {
+		c := colour.Must(fmt.Sprintf("#%02x%02x%02x", n%18*15, n/18%18*15, n/18/18*15))
+		for name, s := range map[string]colour.Scheme{"light": colour.Light, "dark": colour.Dark} {
+			fitted, wash := s.Fit(c)
+			// Pages get the colours in whole bytes.
+			fitted, wash = colour.Must(fitted.String()), colour.Must(wash.String())
+			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its wash": wash, "what is written on it": colour.On(fitted)} {
+				if got := colour.Contrast(fitted, ground); got < least {
+					t.Errorf("%s in the %s scheme is %s: the contrast with %s is %.2f", c, name, fitted, on, got)
+				}
+			}
+		}
+	}
+}
+
+// A colour that can be read as it is stays.
+func TestFitChangesNothingInVain(t *testing.T) {
+	if fitted, _ := colour.Light.Fit(colour.Must("#3b4ccf")); fitted != colour.Must("#3b4ccf") {
+		t.Errorf("the colour becomes %s", fitted)
+	}
+}

@@ -1,0 +1,328 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+var fit = Bounds{Width: 512, Height: 128, Bytes: 64 << 10}
+
+// plain is an image of one colour.
+func plain(w, h int, c color.Color) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		img.Set(i%w, i/w, c)
+	}
+	return img
+}
+
+func asPNG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func asJPEG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func decoded(t testing.TB, base64ed string) []byte {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString(base64ed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The smallest WebPs: lossy, and lossless. There is no encoder to make them with.
+const (
+	lossyWebP    = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
+	losslessWebP = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="
+)
+
+var red = color.NRGBA{200, 30, 40, 255}
+
+// samples are images that are taken, with the size that they get.
+func samples(t testing.TB) map[string]struct {
+	data          []byte
+	width, height int
+} {
+	type sample = struct {
+		data          []byte
+		width, height int
+	}
+	paletted := image.NewPaletted(image.Rect(0, 0, 1024, 64), color.Palette{color.Transparent, red})
+	return map[string]sample{
+		"png":                {asPNG(t, plain(300, 100, red)), 300, 100},
+		"one pixel":          {asPNG(t, plain(1, 1, red)), 1, 1},
+		"a wide png":         {asPNG(t, plain(1024, 64, red)), 512, 32},
+		"a high png":         {asPNG(t, plain(100, 1000, red)), 12, 128},
+		"a line":             {asPNG(t, plain(MaxSide, 1, red)), 512, 1},
+		"a paletted png":     {asPNG(t, paletted), 512, 32},
+		"a png of 16 bits":   {asPNG(t, image.NewRGBA64(image.Rect(0, 0, 640, 640))), 128, 128},
+		"a grey png":         {asPNG(t, image.NewGray16(image.Rect(0, 0, 640, 160))), 512, 128},
+		"as large as can be": {asPNG(t, image.NewPaletted(image.Rect(0, 0, MaxSide, MaxPixels/MaxSide), color.Palette{red})), 512, 128},
+		"jpeg":               {asJPEG(t, plain(300, 300, red)), 128, 128},
+		"webp":               {decoded(t, lossyWebP), 1, 1},
+		"webp without loss":  {decoded(t, losslessWebP), 1, 1},
+	}
+}
+
+// What comes out is a PNG of the size that was promised, and the same each time.
+func TestMake(t *testing.T) {
+	for name, s := range samples(t) {
+		p, err := Make(s.data, fit)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		found, err := png.DecodeConfig(bytes.NewReader(p.PNG))
+		if err != nil || found.Width != p.Width || found.Height != p.Height || p.Width != s.width || p.Height != s.height {
+			t.Errorf("%s: %v, a PNG of %dx%d, said to be %dx%d, want %dx%d", name, err, found.Width, found.Height, p.Width, p.Height, s.width, s.height)
+		}
+		again, err := Make(s.data, fit)
+		if err != nil || !bytes.Equal(p.PNG, again.PNG) {
+			t.Errorf("%s: another PNG the second time, %v", name, err)
+		}
+		once, err := Make(p.PNG, fit)
+		if err != nil || !bytes.Equal(p.PNG, once.PNG) {
+			t.Errorf("%s: what was made is made into something else, %v", name, err)
+		}
+	}
+}
+
+// chunk is one of a PNG.
+func chunk(kind string, data []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	body := append([]byte(kind), data...)
+	return binary.BigEndian.AppendUint32(append(out, body...), crc32.ChecksumIEEE(body))
+}
+
+// claiming is a PNG that ends after the size it claims: whoever went on to decode
+// it would call it unreadable.
+func claiming(w, h uint32) []byte {
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
+	return append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(head, 8, 6, 0, 0, 0))...)
+}
+
+// The size is looked at before anything is decoded.
+func TestBombs(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"50000 by 50000":  claiming(50000, 50000),
+		"a long line":     claiming(MaxSide+1, 1),
+		"a high line":     claiming(1, MaxSide+1),
+		"too many pixels": claiming(2049, 2049),
+	} {
+		if _, err := Make(data, fit); !errors.Is(err, ErrSize) {
+			t.Errorf("%s: %v, want %v", name, err, ErrSize)
+		}
+	}
+	if _, err := Make(claiming(2048, 2048), fit); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a PNG that ends after its head: %v", err)
+	}
+}
+
+// manyScans is a JPEG of 2048 by 2048 whose scans each cover all of it in some
+// twenty bytes: 32767 blocks at a time are said to hold nothing more.
+func manyScans(scans int) []byte {
+	var out bytes.Buffer
+	segment := func(marker byte, data ...byte) {
+		out.Write([]byte{0xff, marker})
+		_ = binary.Write(&out, binary.BigEndian, uint16(len(data)+2))
+		out.Write(data)
+	}
+	out.Write([]byte{0xff, 0xd8})
+	segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...)...) // quantisation
+	segment(0xc2, 8, 8, 0, 8, 0, 1, 1, 0x11, 0)                         // progressive, one component
+	for _, class := range []byte{0x00, 0x10} {
+		// One code of one bit, for an end of 2^14 bands and the 14 bits after it.
+		segment(0xc4, append(append([]byte{class, 1}, make([]byte, 15)...), 0xe0)...)
+	}
+	for range scans {
+		segment(0xda, 1, 1, 0, 1, 63, 0)
+		// Three times the code 0 and fourteen ones, and ones to the end; 0xff is
+		// followed by a zero.
+		out.Write([]byte{0x7f, 0xfe, 0xff, 0, 0xfd, 0xff, 0, 0xff, 0})
+	}
+	out.Write([]byte{0xff, 0xd9})
+	return out.Bytes()
+}
+
+// A JPEG of 200 KiB could keep a processor busy for minutes; encoders write some
+// ten scans.
+func TestManyScans(t *testing.T) {
+	if _, err := Make(manyScans(10_000), fit); !errors.Is(err, errManyScans) {
+		t.Errorf("a JPEG with 10000 scans: %v", err)
+	}
+	if _, err := Make(manyScans(3), fit); err != nil {
+		t.Errorf("a JPEG with three scans: %v", err)
+	}
+}
+
+// What isn't an image of the three kinds is refused, and SVG by its name.
+func TestWhatIsNone(t *testing.T) {
+	var animated bytes.Buffer
+	if err := gif.Encode(&animated, plain(8, 8, red), nil); err != nil {
+		t.Fatal(err)
+	}
+	good := asPNG(t, plain(8, 8, red))
+	for name, data := range map[string][]byte{
+		"nothing": nil, "text": []byte("logo"), "gif": animated.Bytes(), "pdf": []byte("%PDF-1.7"), "html": []byte("<!doctype html><script>alert(1)</script>"),
+		"a script behind a byte of PNG": []byte("\x89<script>"), "only the head": good[:8], "half of it": good[:len(good)/2],
+		"a space before": append([]byte(" "), good...), "a wrong sum": bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1),
+		"riff without webp": []byte("RIFF\x04\x00\x00\x00WAVEfmt "), "no pixels": claiming(0, 0),
+		"bmp": []byte("BM\x3a\x00\x00\x00"), "tiff": []byte("II*\x00\x08\x00\x00\x00"), "compressed svg": []byte("\x1f\x8b\x08\x00<svg"),
+	} {
+		if _, err := Make(data, fit); !errors.Is(err, ErrUnknown) && !(name == "compressed svg" && errors.Is(err, ErrVector)) {
+			t.Errorf("%s: %v, want %v", name, err, ErrUnknown)
+		}
+	}
+	for _, svg := range []string{
+		`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`, "\ufeff<?xml version=\"1.0\"?>\n<!-- x -->\n<svg/>",
+		"  \n<SVG>", `<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x">`,
+	} {
+		if _, err := Make([]byte(svg), fit); !errors.Is(err, ErrVector) {
+			t.Errorf("%q: %v, want %v", svg, err, ErrVector)
+		}
+	}
+}
+
+// Cut off anywhere, an image is an error and nothing worse.
+func TestCutOff(t *testing.T) {
+	for name, s := range samples(t) {
+		if name == "as large as can be" {
+			continue // it takes its time
+		}
+		for n := 0; n < len(s.data)-1; n += 1 + len(s.data)/37 { // a WebP may end with a byte to spare
+			if _, err := Make(s.data[:n], fit); err == nil {
+				t.Errorf("%s cut off at %d of %d is taken", name, n, len(s.data))
+			}
+		}
+	}
+}
+
+// An image that is something else as well comes out as an image alone.
+func TestPolyglots(t *testing.T) {
+	const payload = "<script>alert(document.domain)</script>"
+	whole := asPNG(t, plain(40, 20, red))
+	head, rest := whole[:33], whole[33:] // after IHDR
+	text := append(append([]byte{}, head...), append(chunk("tEXt", []byte("Comment\x00"+payload)), rest...)...)
+	photo := asJPEG(t, plain(40, 20, red))
+	comment := append([]byte{0xff, 0xd8, 0xff, 0xfe, 0, byte(len(payload) + 2)}, payload...)
+	for name, data := range map[string][]byte{
+		"a page behind a PNG":    append(append([]byte{}, whole...), payload...),
+		"a page in a PNG's text": text,
+		"a page in a JPEG":       append(comment, photo[2:]...),
+		"a page behind a JPEG":   append(append([]byte{}, photo...), payload...),
+		"a zip behind a PNG":     append(append([]byte{}, whole...), "PK\x05\x06"+payload...),
+	} {
+		p, err := Make(data, fit)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if bytes.Contains(p.PNG, []byte("script")) || bytes.Contains(p.PNG, []byte("tEXt")) || bytes.Contains(p.PNG, []byte("PK")) {
+			t.Errorf("%s is carried on: %q", name, p.PNG)
+		}
+	}
+}
+
+// noise can't be compressed.
+func noise(w, h int) image.Image {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	source := rand.New(rand.NewPCG(1, 2))
+	for i := range img.Pix {
+		img.Pix[i] = byte(source.Uint32())
+	}
+	return img
+}
+
+// Too much detail for the bytes is half the size, or else an error.
+func TestDetail(t *testing.T) {
+	if _, err := Make(asPNG(t, noise(256, 64)), fit); !errors.Is(err, ErrTooRich) {
+		t.Errorf("noise: %v, want %v", err, ErrTooRich)
+	}
+	p, err := Make(asPNG(t, noise(512, 128)), Bounds{Width: 512, Height: 128, Bytes: 100 << 10})
+	if err != nil || p.Width != 256 || p.Height != 64 || len(p.PNG) > 100<<10 {
+		t.Errorf("noise with more room: %d bytes, %dx%d, %v", len(p.PNG), p.Width, p.Height, err)
+	}
+}
+
+// lettering is a picture whose left half has the colour and whose right half is
+// the second one.
+func lettering(left, right color.Color) []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, 60, 20))
+	for i := range 60 * 20 {
+		c := left
+		if i%60 >= 30 {
+			c = right
+		}
+		img.Set(i%60, i/60, c)
+	}
+	var out bytes.Buffer
+	_ = png.Encode(&out, img) // into memory
+	return out.Bytes()
+}
+
+func TestGround(t *testing.T) {
+	clear := color.NRGBA{}
+	navy, yellow := color.NRGBA{10, 20, 60, 255}, color.NRGBA{255, 204, 0, 255}
+	for name, c := range map[string]struct {
+		data []byte
+		want Ground
+	}{
+		"black letters":             {lettering(color.Black, clear), LightGround},
+		"white letters":             {lettering(color.White, clear), DarkGround},
+		"dark blue letters":         {lettering(navy, clear), LightGround},
+		"yellow letters":            {lettering(yellow, clear), AnyGround},
+		"red letters":               {lettering(red, clear), AnyGround},
+		"black letters on white":    {lettering(color.Black, color.White), AnyGround},
+		"nothing to be seen":        {lettering(clear, clear), AnyGround},
+		"faint black, seen through": {lettering(color.NRGBA{0, 0, 0, 20}, clear), AnyGround},
+	} {
+		p, err := Make(c.data, fit)
+		if err != nil || p.Ground != c.want {
+			t.Errorf("%s need the ground %q, %v; want %q", name, p.Ground, err, c.want)
+		}
+	}
+}
+
+func FuzzMake(f *testing.F) {
+	f.Add(asPNG(f, plain(3, 2, red)))
+	f.Add(asJPEG(f, plain(8, 8, red)))
+	f.Add(decoded(f, lossyWebP))
+	f.Add(decoded(f, losslessWebP))
+	f.Add(manyScans(3))
+	f.Add(claiming(9, 9))
+	f.Add([]byte(strings.Repeat("<svg", 9)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Make(data, fit)
+		if err != nil {
+			return
+		}
+		found, err := png.DecodeConfig(bytes.NewReader(p.PNG))
+		if err != nil || found.Width > fit.Width || found.Height > fit.Height || len(p.PNG) > fit.Bytes {
+			t.Errorf("a PNG of %d bytes, %dx%d, %v", len(p.PNG), found.Width, found.Height, err)
+		}
+	})
+}

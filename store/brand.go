@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+)
+
+// brandColumns follow the names of columnsOfBrand.
+func brandColumns(b *doorward.Brand) []any {
+	l := &b.Logo
+	return []any{&b.Accent, textOrNone{&l.Hash}, numberOrNone{&l.Width}, numberOrNone{&l.Height}, textOrNone{&l.Ground}}
+}
+
+// columnsOfBrand are those of tenants t with logos l, the image left out.
+const columnsOfBrand = `t.accent, l.hash, l.width, l.height, l.ground`
+
+const (
+	sqlPutLogo = `INSERT INTO logos (tenant_id, hash, width, height, ground, image) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (tenant_id) DO UPDATE SET hash = excluded.hash, width = excluded.width, height = excluded.height,
+  ground = excluded.ground, image = excluded.image`
+	sqlDeleteLogo = `DELETE FROM logos WHERE tenant_id = $1`
+	sqlLogoImage  = `SELECT image FROM logos WHERE hash = $1 ORDER BY tenant_id LIMIT 1`
+)
+
+// PutLogo gives the tenant a logo in place of the one it may have. The hash is
+// that of the image.
+func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, image []byte) error {
+	return tx.must(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Ground, image)
+}
+
+// DeleteLogo reports whether the tenant had one.
+func (tx *Tx) DeleteLogo(ctx context.Context, tenantID string) (bool, error) {
+	return tx.hit(ctx, sqlDeleteLogo, tenantID)
+}
+
+// LogoImage returns the image with the hash, whosever logo it is, or ErrNone.
+func (r Reader) LogoImage(ctx context.Context, hash string) ([]byte, error) {
+	return one(ctx, r, bytesColumn, sqlLogoImage, hash)
+}

@@ -1,0 +1,48 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// picked is the accent in force, which the picker of colours begins with: it has
+// no way to show none.
+func picked(c *ui.Call, t doorward.Tenant) string {
+	return cmp.Or(t.Brand.Accent, c.Site().Brand.Accent, ui.Default)
+}
+
+// setAccent takes the colour from the field of text, or else from the picker:
+// without scripts the two don't know of each other, and whichever was changed is
+// meant.
+func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
+	s, err := h.sheet(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	accent := strings.TrimSpace(c.Value("accent"))
+	if pick := c.Value("picked"); accent == s.Tenant.Brand.Accent && pick != "" && pick != picked(c, s.Tenant) {
+		accent = pick
+	}
+	if ui.ParseColour("#" + accent) {
+		accent = "#" + accent
+	}
+	_, err = h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	return done(c, "/console/settings", "accent", nil), err
+}
+
+func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
+	if len(c.File()) == 0 {
+		return ui.View{}, doorward.Invalid("/logo", "required", "Choose a file.")
+	}
+	_, err := h.app.Tenants.SetLogo(ctx, c.Caller, c.File())
+	return done(c, "/console/settings", "logo", nil), err
+}
+
+func (h *console) removeLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return done(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller)
+}

@@ -1,0 +1,218 @@
+package console_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+)
+
+// drawn is an image of one colour as a PNG.
+func drawn(w, h int) []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		img.Set(i%w, i/w, color.NRGBA{200, 30, 40, 255})
+	}
+	var out bytes.Buffer
+	_ = png.Encode(&out, img) // into memory
+	return out.Bytes()
+}
+
+// part is a field of a form with files.
+type part struct{ name, file, text string }
+
+// upload sends a form with files, without following where it leads.
+func (b *browser) upload(path string, parts []part, header ...string) (*http.Response, string) {
+	b.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for _, p := range parts {
+		var w io.Writer
+		var err error
+		if p.file != "" {
+			w, err = form.CreateFormFile(p.name, p.file)
+		} else {
+			w, err = form.CreateFormField(p.name)
+		}
+		if err == nil {
+			_, err = io.WriteString(w, p.text)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = form.Close() // into memory
+	return b.send(path, body.Bytes(), append([]string{"Content-Type", form.FormDataContentType()}, header...)...)
+}
+
+// send sends a body as it is.
+func (b *browser) send(path string, body []byte, header ...string) (*http.Response, string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), "POST", b.server.URL+path, bytes.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	req.Header.Set("Cookie", "JSESSIONID="+b.token)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := b.server.Client().Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res, string(page)
+}
+
+const logoForm = "/console/settings/logo"
+
+func logoOf(image []byte) []part { return []part{{"logo", "logo.png", string(image)}} }
+
+func TestLogoForm(t *testing.T) {
+	h := build(t)
+	admin := h.as(t, "ADMIN")
+	res, page := admin.upload(logoForm, logoOf(drawn(400, 80)))
+	if res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("uploading: %d\n%s", res.StatusCode, page)
+	}
+	page = admin.get(res.Header.Get("Location"), http.StatusOK, "The logo is saved.", "Remove the logo", `width="400" height="80" alt="Acme"`)
+	path := regexp.MustCompile(`/assets/logos/[0-9a-f]{40}\.png`).FindString(page)
+	if res, _ := admin.ask("GET", path, nil); res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "image/png" {
+		t.Errorf("%s is %d %s", path, res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	res, _ = admin.ask("GET", "/console/settings", nil)
+	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self';") {
+		t.Errorf("the policy of the page is %q", policy)
+	}
+	// Everybody in the tenant sees it, and nobody else.
+	h.as(t, "VIEWER").get("/console", http.StatusOK, path)
+	h.as(t, "USER").get("/account", http.StatusOK, path)
+	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/logos/")
+	lacks(t, (&browser{t, h.Server, ""}).get("/login", http.StatusOK), "/assets/logos/")
+
+	// A square one is a sign, and the name stands beside it.
+	if res, page = admin.upload(logoForm, logoOf(drawn(50, 50))); res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("uploading another: %d\n%s", res.StatusCode, page)
+	}
+	admin.get("/console", http.StatusOK, `width="50" height="50" alt=""> <bdi>Acme</bdi>`)
+	admin.do(logoForm+"/remove", url.Values{}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
+	admin.do(logoForm+"/remove", url.Values{}) // a second click
+	lacks(t, admin.get("/console/settings", http.StatusOK), "/assets/logos/", "Remove the logo")
+}
+
+// What can't be a logo is said at the field, and so is what can't be a form.
+func TestLogoFormRefuses(t *testing.T) {
+	h := build(t)
+	admin := h.as(t, "ADMIN")
+	for _, c := range []struct {
+		what, file, say string
+		status          int
+	}{
+		{"no file", "", "Choose a file.", http.StatusUnprocessableEntity},
+		{"a vector", "<svg/>", "An SVG can hold scripts", http.StatusUnprocessableEntity},
+		{"a text", "logo", "This is no PNG, JPEG or WebP", http.StatusUnprocessableEntity},
+		{"one byte too many", strings.Repeat("x", doorward.MaxLogoSent+1), "256 KiB at most", http.StatusRequestEntityTooLarge},
+		{"a photo", strings.Repeat("x", 3<<20), "256 KiB at most", http.StatusRequestEntityTooLarge},
+		{"too many pixels", string(drawn(4097, 1)), "too many pixels", http.StatusUnprocessableEntity},
+	} {
+		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
+		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
+	}
+	good := string(drawn(3, 2))
+	var many []part
+	for range 20 {
+		many = append(many, part{"x", "", "y"})
+	}
+	for what, parts := range map[string][]part{"too many fields": many, "bytes that are no text": {{"name", "", "\xff"}, {"logo", "logo.png", good}}, "NUL in a name": {{"a\x00b", "", "c"}}} {
+		if res, page := admin.upload(logoForm, parts); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d\n%s", what, res.StatusCode, page)
+		}
+	}
+	for _, media := range []string{"application/x-www-form-urlencoded", "image/png", "multipart/mixed; boundary=x", ""} {
+		if res, _ := admin.send(logoForm, []byte(good), "Content-Type", media); res.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("a body of the type %q: %d", media, res.StatusCode)
+		}
+	}
+	for what, body := range map[string]string{"cut off": "--x\r\nContent-Disposition: form-data; name=\"logo\"\r\n\r\n" + good} {
+		if res, _ := admin.send(logoForm, []byte(body), "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("a form with %s: %d", what, res.StatusCode)
+		}
+	}
+	if res, _ := admin.send(logoForm, []byte("--\r\n"), "Content-Type", "multipart/form-data"); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a form without a boundary: %d", res.StatusCode)
+	}
+	for _, role := range []string{"USER", "VIEWER"} {
+		if res, _ := h.as(t, role).upload(logoForm, logoOf(drawn(3, 2))); res.StatusCode != http.StatusForbidden {
+			t.Errorf("a %s uploads: %d", role, res.StatusCode)
+		}
+	}
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
+		if res, _ := admin.upload(logoForm, logoOf(drawn(3, 2)), header...); res.StatusCode != http.StatusForbidden {
+			t.Errorf("an upload with %q: %d", header, res.StatusCode)
+		}
+	}
+	if status, body := h.tenant.Owner.Get("/api/v2/tenant"); status != http.StatusOK || strings.Contains(string(body), `"logo"`) {
+		t.Errorf("after all that the tenant is %s", body)
+	}
+}
+
+// The field and the picker are two ways to say one thing: whichever was changed
+// is meant, and the field where both were.
+func TestAccentForm(t *testing.T) {
+	h := build(t)
+	admin := h.as(t, "ADMIN")
+	shown := func(accent, picked string) {
+		t.Helper()
+		page := admin.get("/console/settings", http.StatusOK, `name="picked" type="color" value="`+picked+`"`)
+		if !regexp.MustCompile(`name="accent"[^>]* value="` + accent + `"`).MatchString(page) {
+			t.Errorf("the field has another value than %q:\n%s", accent, page)
+		}
+		if linked := strings.Contains(page, "/assets/accents/"); linked != (accent != "") {
+			t.Errorf("with the accent %q there is a sheet: %v", accent, linked)
+		}
+	}
+	choose := func(accent, picked string) {
+		t.Helper()
+		version := admin.version(admin.get("/console/settings", http.StatusOK))
+		admin.do("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
+	}
+	shown("", "#3b4ccf")
+	choose("", "#3b4ccf") // nothing is changed
+	shown("", "#3b4ccf")
+	choose("", "#ffd400")
+	shown("#ffd400", "#ffd400")
+	choose("00ff00", "#ffd400")
+	shown("#00ff00", "#00ff00")
+	choose(" #112233 ", "#445566")
+	shown("#112233", "#112233")
+	admin.get("/assets/accents/112233.css", http.StatusOK, "--accent: #112233")
+	choose("", "#112233")
+	shown("", "#3b4ccf")
+
+	old := admin.version(admin.get("/console/settings", http.StatusOK))
+	choose("#ffd400", "#3b4ccf")
+	admin.post("/console/settings/accent", url.Values{"accent": {"#000000"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this")
+	for _, wrong := range []string{"red", "#fff", "#12345g", "}*{color:red", strings.Repeat("9", 7)} {
+		admin.post("/console/settings/accent", url.Values{"accent": {wrong}}, http.StatusUnprocessableEntity, "Write # and six digits", `value="60"`)
+	}
+	for _, none := range []string{"112233", "11223g.css", "1122334.css", ".css", "%23112233.css", "112233.css.css"} {
+		admin.get("/assets/accents/"+none, http.StatusNotFound)
+	}
+	// A tenant's accent stays on its pages.
+	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/accents/")
+	lacks(t, (&browser{t, h.Server, ""}).get("/login", http.StatusOK), "/assets/accents/")
+}

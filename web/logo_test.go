@@ -1,0 +1,297 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/web/front"
+)
+
+const logoPath = "PUT /api/v2/tenant/logo"
+
+// painted is an image of one colour as a PNG.
+func painted(w, h int, c color.Color) []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		img.Set(i%w, i/w, c)
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
+	_ = encoder.Encode(&out, img)                                 // into memory
+	return out.Bytes()
+}
+
+// dot is the smallest image; drawn anew it is the same bytes.
+var (
+	dot     = painted(1, 1, color.NRGBA{200, 30, 40, 255})
+	dotHash = doorward.HashLogo(dot)
+)
+
+// hanging puts a logo up and returns the path of its image.
+func (d *door) hanging(t *testing.T, token, mediaType string, body []byte) string {
+	t.Helper()
+	url := d.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
+	path, ours := strings.CutPrefix(url, d.base)
+	if !ours {
+		t.Fatalf("the logo is at %s, not below %s", url, d.base)
+	}
+	return path
+}
+
+// image gets one without the rules that other answers have: it may be kept.
+func (d *door) image(t *testing.T, path string) (*http.Response, []byte) {
+	t.Helper()
+	res, err := d.client.Get(d.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	return res, body.Bytes()
+}
+
+// A logo can be seen by everybody at an address that never shows another one, and
+// by nobody when it is gone.
+func TestLogo(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		admin := acme.Join("admin@acme.example", "ADMIN").Token()
+		before := d.send(t, "GET /api/v2/tenant", nil, as(admin)).header.Get("ETag")
+
+		path := d.hanging(t, admin, "image/png", painted(1024, 128, color.NRGBA{30, 40, 200, 255}))
+		shown := d.send(t, "GET /api/v2/tenant", nil, as(admin)).ok(http.StatusOK).is("logo.width", 512.0).is("logo.height", 64.0)
+		if shown.header.Get("ETag") == before {
+			t.Error("the tenant has a logo and the version it had")
+		}
+		d.patchTenant(t, admin, m{"name": "Acme"}, with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		res, body := d.image(t, path)
+		found, err := png.DecodeConfig(bytes.NewReader(body))
+		if res.StatusCode != http.StatusOK || err != nil || found.Width != 512 || found.Height != 64 || path != "/assets/logos/"+doorward.HashLogo(body)+".png" {
+			t.Errorf("%s is %d, %v, %dx%d", path, res.StatusCode, err, found.Width, found.Height)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "image/png", "Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+			"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+		} {
+			if got := res.Header.Values(name); len(got) != 1 || got[0] != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+
+		// Another tenant has the same one, and keeps it.
+		d.hanging(t, zeta.Owner.Token(), "image/png", body)
+		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
+		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
+		if has := d.send(t, "GET /api/v2/tenant", nil, as(admin)).at("logo"); has != nil {
+			t.Errorf("the tenant has the logo %v", has)
+		}
+		if res, _ := d.image(t, path); res.StatusCode != http.StatusOK {
+			t.Errorf("the logo that one tenant has still is %d", res.StatusCode)
+		}
+		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
+		d.send(t, "GET "+path, nil).fails(http.StatusNotFound, "not_found")
+		for _, none := range []string{dotHash, dotHash + ".jpg", strings.ToUpper(dotHash) + ".png", dotHash[:38] + ".png", "x.png", ".png", acme.ID + ".png"} {
+			d.send(t, "GET /assets/logos/"+none, nil).fails(http.StatusNotFound, "not_found")
+		}
+	})
+}
+
+// What is sent as a logo and isn't one is refused, says why, and changes nothing.
+func TestHostileLogos(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner.Token()
+		path := d.hanging(t, owner, "image/png", dot)
+		refused := func(mediaType, body, code string) {
+			t.Helper()
+			a := d.send(t, logoPath, body, as(owner), typed(mediaType)).fails(http.StatusUnprocessableEntity, "logo_refused")
+			if faults, _ := a.at("errors").([]any); len(faults) != 1 || faults[0].(m)["pointer"] != "/logo" || faults[0].(m)["code"] != code {
+				t.Errorf("the faults are %v, want %s", a.at("errors"), code)
+			}
+		}
+		var photo bytes.Buffer
+		if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 20, 20)), nil); err != nil {
+			t.Fatal(err)
+		}
+		refused("image/png", photo.String(), "invalid")
+		refused("image/jpeg", string(dot), "invalid")
+		refused("image/webp", string(dot), "invalid")
+		refused("image/png", string(dot[:len(dot)-20]), "invalid")
+		refused("image/png", "GIF89a"+string(dot), "invalid")
+		refused("image/png", "", "invalid")
+		refused("image/png", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, "svg")
+		refused("image/png", bomb(60000, 60000), "out_of_range")
+
+		for _, typeless := range []string{"image/svg+xml", "image/gif", "application/json", "text/html", "image/png; charset=utf-8", "image/png, image/jpeg", "", "*/*", "multipart/form-data; boundary=x"} {
+			d.send(t, logoPath, string(dot), as(owner), typed(typeless)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		}
+		if svg := d.send(t, logoPath, "<svg/>", as(owner), typed("image/svg+xml")); !strings.Contains(svg.text("detail"), "export it as a PNG") {
+			t.Errorf("there is no advice in %s", svg.body)
+		}
+		d.send(t, logoPath, string(dot), as(owner), typed("image/png"), with("Content-Encoding", "gzip")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		d.send(t, logoPath, string(dot), as(owner), without("Content-Type")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+		chunked := func(r *http.Request) { r.ContentLength = -1 }
+		large := string(dot) + strings.Repeat("\x00", doorward.MaxLogoSent+1-len(dot))
+		d.send(t, logoPath, large, as(owner), typed("image/png")).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+		d.send(t, logoPath, large, as(owner), typed("image/png"), chunked).fails(http.StatusRequestEntityTooLarge, "body_too_large")
+
+		if res, body := d.image(t, path); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
+			t.Errorf("after all that the logo is %d, %d bytes", res.StatusCode, len(body))
+		}
+		// The most that may be sent; what stands behind the image is left behind.
+		again := d.hanging(t, owner, "image/png", []byte(large[:doorward.MaxLogoSent]))
+		if again != path {
+			t.Errorf("an image with something behind it is another one, at %s", again)
+		}
+	})
+}
+
+// bomb is a PNG of few bytes that claims to be large.
+func bomb(w, h uint32) string {
+	head := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("IHDR"), w), h), 8, 6, 0, 0, 0)
+	out := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(head)))
+}
+
+// A logo is a tenant's own, and its administrators' to change.
+func TestWhoseLogo(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		owner := acme.Owner.Token()
+		path := d.hanging(t, owner, "image/png", dot)
+		key := d.operatorKey(t)
+		for _, role := range []string{"USER", "VIEWER"} {
+			who := as(acme.Join(strings.ToLower(role)+"@acme.example", role).Token())
+			d.send(t, logoPath, string(dot), who, typed("image/png")).fails(http.StatusForbidden, "forbidden")
+			d.send(t, "DELETE /api/v2/tenant/logo", nil, who).fails(http.StatusForbidden, "forbidden")
+			d.send(t, "PATCH /api/v2/tenant", settings("accent", "#000000"), who).fails(http.StatusForbidden, "forbidden")
+			d.send(t, "GET /api/v2/tenant", nil, who).ok(http.StatusOK).is("logo.url", d.base+path)
+		}
+		d.send(t, logoPath, string(dot), typed("image/png")).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, logoPath, string(dot), typed("image/png"), bearer(key)).fails(http.StatusForbidden, "forbidden")
+		d.send(t, logoPath, string(dot), typed("image/png"), as(owner), with("Sec-Fetch-Site", "cross-site")).fails(http.StatusForbidden, "cross_origin")
+
+		// Another tenant's OWNER reaches no logo but the own.
+		for _, query := range []string{"", "?tenantId=" + acme.ID, "?id=" + acme.ID} {
+			d.send(t, "DELETE /api/v2/tenant/logo"+query, nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
+			d.send(t, "PUT /api/v2/tenant/logo"+query, string(painted(2, 1, color.Black)), as(zeta.Owner.Token()), typed("image/png")).ok(http.StatusOK).is("id", zeta.ID)
+		}
+		for _, none := range []string{"/api/v2/tenants/" + acme.ID + "/logo", "/api/v2/tenant/logo/" + acme.ID} {
+			d.send(t, "PUT "+none, string(dot), as(zeta.Owner.Token()), typed("image/png")).fails(http.StatusNotFound, "not_found")
+		}
+		d.send(t, "GET /api/v2/tenant", nil, as(owner)).ok(http.StatusOK).is("logo.url", d.base+path)
+
+		d.send(t, "DELETE /api/v2/tenant", m{"confirm": "Acme"}, as(owner)).ok(http.StatusAccepted)
+		d.send(t, logoPath, string(dot), as(acme.Owner.Login()), typed("image/png")).fails(http.StatusForbidden, "tenant_closing")
+		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(acme.Owner.Login())).fails(http.StatusForbidden, "tenant_closing")
+	})
+}
+
+// The accent is a colour or nothing.
+func TestAccent(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner.Token()
+		d.patchTenant(t, owner, settings("accent", "#FFD400")).ok(http.StatusOK).is("settings.accent", "#ffd400")
+		for _, wrong := range []string{"red", "#fff", "ffd400", "#ffd40", "#ffd4000", "#ffd40g", " #ffd400", "#ffd400;", "url(x)", "#+1+1+1"} {
+			d.patchTenant(t, owner, settings("accent", wrong)).invalid("/settings/accent", "invalid")
+		}
+		for _, form := range []string{`{"settings":{"accent":null}}`, `{"settings":{"accent":7}}`, `{"settings":{"Accent":""}}`} {
+			d.patchTenant(t, owner, form).fails(http.StatusBadRequest, "invalid_body")
+		}
+		d.patchTenant(t, owner, m{"name": "Acme"}).ok(http.StatusOK).is("settings.accent", "#ffd400")
+		d.patchTenant(t, owner, settings("accent", "")).ok(http.StatusOK).is("settings.accent", "")
+	})
+}
+
+// The mails of a tenant have its colour and logo, by an address that is the same
+// for everybody; those on the account itself have neither.
+func TestMailsHaveTheBrand(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		owner := acme.Owner.Token()
+		path := d.hanging(t, owner, "image/png", painted(200, 50, color.NRGBA{200, 30, 40, 255}))
+		d.patchTenant(t, owner, m{"name": "Acme & <Sons>", "settings": m{"accent": "#ffd400"}}).ok(http.StatusOK)
+		d.invite(t, acme.Owner, "ann@acme.example", "USER")
+		mail := d.Mails("ann@acme.example")[0]
+		for _, part := range []string{`<img src="` + d.base + path + `" alt="Acme &amp; &lt;Sons&gt;" width="192" height="48"`, "background:#7f6a00;color:#ffffff"} {
+			if !strings.Contains(mail.HTML, part) {
+				t.Errorf("no %s in\n%s", part, mail.HTML)
+			}
+		}
+		if strings.Contains(mail.HTML, "ZgotmplZ") {
+			t.Errorf("something was taken for a danger:\n%s", mail.HTML)
+		}
+		d.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": password, "password": "three old paper boats", "confirmPassword": "three old paper boats"}, as(owner)).ok(http.StatusNoContent)
+		d.deliver(t)
+		if notice := d.Mails(acme.Owner.Email)[0]; strings.Contains(notice.HTML, "<img") || strings.Contains(notice.HTML, "ffd400") {
+			t.Errorf("a notice on the account is dressed up:\n%s", notice.HTML)
+		}
+	})
+}
+
+// An export carries colour and logo, so that nothing is lost with the tenant.
+func TestExportOfTheBrand(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		d.hanging(t, acme.Owner.Token(), "image/png", dot)
+		d.patchTenant(t, acme.Owner.Token(), settings("accent", "#ffd400")).ok(http.StatusOK)
+		var out bytes.Buffer
+		if err := d.Node.App.Tenants.Export(t.Context(), doorward.OperatorAtTerminal(), acme.ID, false, &out); err != nil {
+			t.Fatal(err)
+		}
+		var document struct {
+			Tenant struct {
+				Settings struct{ Accent string }
+				Logo     struct {
+					MediaType string
+					Data      []byte
+				}
+			}
+		}
+		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+			t.Fatal(err)
+		}
+		if got := document.Tenant; got.Settings.Accent != "#ffd400" || got.Logo.MediaType != "image/png" || !bytes.Equal(got.Logo.Data, dot) {
+			t.Errorf("the export has %+v", got)
+		}
+	})
+}
+
+// The logo of the installation is served like that of a tenant, without the
+// database.
+func TestLogoOfTheInstallation(t *testing.T) {
+	t.Parallel()
+	logo, kept, err := tenant.DrawLogo(dot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#3b4ccf", Logo: logo}, Image: kept}
+	d := start(t, func(c *node.Config) { c.Brand = brand })
+	if res, body := d.image(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
+		t.Errorf("the logo is %d, %d bytes", res.StatusCode, len(body))
+	}
+	page := d.asSeen(t, "/login")
+	if !strings.Contains(page, `src="/assets/logos/`+dotHash+`.png"`) || !strings.Contains(page, "<bdi>Initech</bdi>") || !strings.Contains(page, "/assets/accents/3b4ccf.css") {
+		t.Errorf("the login has another brand:\n%s", page)
+	}
+}
+
+// asSeen gets a page as a browser does.
+func (d *door) asSeen(t *testing.T, path string, opts ...opt) string {
+	t.Helper()
+	return string(d.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
+}

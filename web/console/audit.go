@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, days in place of
-// instants, and two more.
+// auditFilters are the filters of the trail: those of the API, with days in place
+// of instants.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -25,7 +25,6 @@ type trail struct {
 	Actions []doorward.Action
 	Items   []entry
 	Export  string // link to the file
-	Narrow  bool   // there are filters that the file doesn't know
 }
 
 // Rest reports whether there are filters besides the two that are always shown.
@@ -51,7 +50,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{sheet: s, roll: r, Export: export(c, r.Filter), Narrow: r.Filter.Get("outcome")+r.Filter.Get("request") != ""}
+	body := trail{sheet: s, roll: r, Export: export(c, r.Filter)}
 	for _, v := range doorward.Verbs() {
 		if told(v.Action) && happens(v) {
 			body.Actions = append(body.Actions, v.Action)
@@ -62,9 +61,9 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Next)
+		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(ui.View{Page: "audit", Body: body, Wide: true}, err)
+	return unfit(lively(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
 // happens reports whether the action can be in a tenant's trail: permissions to
@@ -94,7 +93,9 @@ func instant(day string, after int) string {
 func export(c *ui.Call, f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {"csv"}}
-	for name, value := range map[string]string{"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To} {
+	for name, value := range map[string]string{
+		"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To, "outcome": a.Outcome, "request": a.Request,
+	} {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -51,9 +51,9 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 		body.Items = append(body.Items, h.offer(c, inv))
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Next)
+		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(ui.View{Page: "invitations", Body: body, Wide: true}, err)
+	return unfit(lively(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
 }
 
 // invitation is one of them, with who has sent it.

@@ -41,6 +41,51 @@ type entry struct {
 	Member bool   // the target is a person who is in the tenant
 }
 
+// About reports whether it says something to say what the event is about: not of
+// what somebody did in an own session, or to the tenant whose trail it is.
+func (e entry) About() bool {
+	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
+}
+
+// Changed are the changes as they are shown.
+func (e entry) Changed() (all []change) {
+	for _, c := range e.Changes {
+		one := change{Change: c, Was: value{Text: c.From}, Is: value{Text: c.To}}
+		if key := "change." + c.Field; messages()[key] {
+			one.Label = key
+		}
+		one.Was.Key, one.Is.Key = valueKey(c.Field, c.From), valueKey(c.Field, c.To)
+		all = append(all, one)
+	}
+	return all
+}
+
+// change is a doorward.Change in words.
+type change struct {
+	doorward.Change
+	Label   string // key of the message that names the field; empty for none
+	Was, Is value
+}
+
+// value is what a field was or is.
+type value struct {
+	Text string
+	Key  string // of the message in its place; empty for none
+}
+
+// valueKey is the message that says the value of a field, if there is one.
+func valueKey(field, text string) string {
+	if field == "role" && doorward.Role(text).Valid() {
+		return "role." + text
+	}
+	for _, key := range []string{field + "." + text, "state." + text} {
+		if field == "status" && messages()[key] {
+			return key
+		}
+	}
+	return ""
+}
+
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.sheet(ctx, c)
 	if err != nil {

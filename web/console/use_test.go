@@ -252,7 +252,7 @@ func TestTrail(t *testing.T) {
 			t.Errorf("%s shows %d events, want %d", query, got, want)
 		}
 	}
-	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<bdi>USER</bdi> → <bdi>VIEWER</bdi>", "/console/people/"+user.ID)
+	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID)
 	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is none")
 	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is none")
 

@@ -52,6 +52,12 @@ func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	})), nil
 }
 
+// address is an e-mail address that breaks where people read a pause, when it
+// must.
+func address(email string) template.HTML {
+	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.").Replace(template.HTMLEscapeString(email)))
+}
+
 // count says the message of a number: key.one or key.other.
 func (c catalogue) count(key string, n int, args ...any) (string, error) {
 	form := ".other"

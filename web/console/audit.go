@@ -112,9 +112,16 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 // happens reports whether the action can be in a tenant's trail: permissions to
-// read and send are asked for elsewhere.
+// read and send are asked for elsewhere, and what is done to the installation is
+// in its own.
 func happens(v doorward.Verb) bool {
-	return !v.Action.IsPermission() || v.Action == doorward.UserInvite || v.Action == doorward.TenantDestroy
+	switch v.Action {
+	case doorward.UserInvite, doorward.TenantDestroy:
+		return true
+	case doorward.KeyCreate, doorward.InstallationRestore, doorward.InstallationMove:
+		return false
+	}
+	return !v.Action.IsPermission()
 }
 
 func auditFilter(f filters) audit.Filter {

@@ -71,8 +71,8 @@ func TestFindingPeople(t *testing.T) {
 			t.Errorf("%q finds %d people, want %d", query, got, want)
 		}
 	}
-	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters is none", `name="q"`)
-	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody fits.")
+	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters can’t be understood", `name="q"`)
+	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody matches.")
 
 	page := owner.get("/console/people?q=example&limit=4", http.StatusOK)
 	next := regexp.MustCompile(`href="(\?[^"]*)" rel="next"`).FindStringSubmatch(page)
@@ -222,8 +222,8 @@ func TestInvitations(t *testing.T) {
 	path := "/console/invitations/" + invitationOf(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
-	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none.")
-	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is none")
+	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
+	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
@@ -253,8 +253,8 @@ func TestTrail(t *testing.T) {
 		}
 	}
 	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID)
-	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is none")
-	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is none")
+	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 
 	page := owner.get("/console/audit?action=user.role&outcome=done&request=req_mine&to="+day, http.StatusOK)
 	link := regexp.MustCompile(`href="(/api/v2/audit-events[^"]*)"`).FindStringSubmatch(page)[1]

@@ -126,7 +126,6 @@ func (c catalogue) helpers() template.FuncMap {
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
 		"day":          c.day,
 		"device":       c.device,
-		"address":      address,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"role":         func(r any) (string, error) { return c.say("role." + fmt.Sprint(r)) },

@@ -55,12 +55,6 @@ func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	})), nil
 }
 
-// address is an e-mail address that breaks where people read a pause, when it
-// must.
-func address(email string) template.HTML {
-	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.").Replace(template.HTMLEscapeString(email)))
-}
-
 // alphabetical returns the actions in the order of the messages whose keys are the
 // prefix and an action.
 func (c catalogue) alphabetical(prefix string, actions []doorward.Action) []doorward.Action {

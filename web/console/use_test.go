@@ -144,6 +144,7 @@ func TestPersonIsChanged(t *testing.T) {
 	}
 
 	user.Login()
+	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks again, in German
 	owner.get(path+"/sign-out", http.StatusOK, "2 sessions end at once.")
 	owner.do(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
 	if status, _ := user.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
@@ -307,6 +308,7 @@ func TestClosing(t *testing.T) {
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
 	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "4 sessions have ended."})
+	lacks(t, page, `name="lang"`, `name="confirm"`) // nobody is signed in any more who could have it again
 	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
 		t.Error("the cookie of the session is kept")
 	}

@@ -38,7 +38,7 @@ type entry struct {
 	Told   bool   // the action has a message
 	Actor  string // name, address or id; empty when nobody is known
 	Target string // likewise
-	Member bool   // the target is a person who is in the tenant
+	Page   string // path of the console's page about the target; empty for none
 }
 
 // About reports whether it says something to say what the event is about: not of
@@ -163,23 +163,23 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 			names[e.ActorID] = e.ActorEmail
 		}
 	}
-	members := map[string]bool{}
+	pages := map[string]string{}
 	for _, e := range events {
 		id := e.Target.ID
-		if _, looked := members[id]; looked || e.Target.Type != "user" || id == "" {
+		if _, looked := pages[id]; looked || id == "" {
 			continue
 		}
-		u, err := h.app.Users.Get(ctx, c.Caller, id)
+		name, page, err := h.subject(ctx, c, e.Target)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
-		if members[id] = err == nil; err == nil {
-			names[id] = who(u)
+		if pages[id] = page; name != "" {
+			names[id] = name
 		}
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Member: members[e.Target.ID]}
+		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID]}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -189,6 +189,26 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// subject is what people call an object, and the console's page about it: both
+// empty for what has none. Errors: not_found.
+func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
+	switch on.Type {
+	case "user":
+		u, err := h.app.Users.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return "", "", err
+		}
+		return who(u), "/console/people/" + u.ID, nil
+	case "invitation":
+		inv, err := h.app.Invitations.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return "", "", err
+		}
+		return inv.Email, "/console/invitations/" + inv.ID, nil
+	}
+	return "", "", nil
 }
 
 // told reports whether the action has a message: one that is new, or of a newer

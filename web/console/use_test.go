@@ -26,7 +26,7 @@ func TestOverview(t *testing.T) {
 	owner.get("/console", http.StatusOK,
 		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitation</span>",
 		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4", `<rect class="bar today"`,
-		`>Sign-in</a> <strong>2</strong>`, `role="img"`)
+		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
 	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")

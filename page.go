@@ -14,15 +14,21 @@ type Position struct {
 	ID string
 }
 
-// Window is the part of a list that is asked for.
+// Window is the part of a list that is asked for: what follows a row, or what
+// stands right before one.
 type Window struct {
-	After Position
-	Limit int // rows at most
+	After  Position
+	Before Position // in place of After, unless it is the zero Position; not of tenants
+	Limit  int      // rows at most
 }
+
+// Back reports whether the window lies before a row.
+func (w Window) Back() bool { return w.Before != Position{} }
 
 // Page is the part of a list that is given.
 type Page[T any] struct {
 	Items []T
+	Prev  *Position // of the row before which there may be others; nil at the beginning
 	Next  *Position // where the list goes on; nil at its end
 }
 

@@ -27,7 +27,7 @@ var againstOwners = []func(w *world, i int, by, target person) error{
 		return err
 	},
 	func(w *world, i int, by, target person) error {
-		_, err := w.on(i).Users.Remove(w.Context(), by.Caller, target.User)
+		_, err := w.on(i).Users.Remove(w.Context(), by.Caller, target.User, nil)
 		return err
 	},
 	func(w *world, i int, by, _ person) error {
@@ -62,6 +62,33 @@ func TestOneOwnerIsLeft(t *testing.T) {
 			w.oneOwnerThenTwo(two)
 			for i, p := range two { // who lost the membership lost the session
 				two[i] = w.signIn(p.User.Email, first)
+			}
+		}
+	})
+}
+
+// TestRemoveAsSeen: of a removal that was decided on what a member was, and an
+// edit of the member at once, one happens: nobody is removed whom an edit that
+// the remover hasn't seen has just made somebody else.
+func TestRemoveAsSeen(t *testing.T) {
+	onEach(t, func(w *world) {
+		_, owner := w.tenant()
+		for round := range w.rounds(40, 40) {
+			bob := w.join(owner, doorward.RoleViewer)
+			seen, err := w.on(round).Users.Get(w.Context(), owner.Caller, bob.User.ID)
+			w.ok(err)
+			errs := together(2, func(i int) error {
+				if i == 0 {
+					return w.on(round).Users.SetRole(w.Context(), owner.Caller, bob.User, doorward.RoleUser)
+				}
+				_, err := w.on(round+i).Users.Remove(w.Context(), owner.Caller, bob.User, []string{seen.Version()})
+				return err
+			})
+			switch {
+			case errs[0] == nil && code(errs[1]) == doorward.CodePreconditionFailed:
+			case errs[1] == nil && code(errs[0]) == doorward.CodeNotFound:
+			default:
+				w.Fatalf("round %d: the edit ended with %v, the removal with %v", round, errs[0], errs[1])
 			}
 		}
 	})
@@ -139,7 +166,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			_, _, err := users.Edit(w.Context(), by.Caller, bob.User, user.Edit{})
 			return err
 		},
-		"remove":   func(by person) error { _, err := users.Remove(w.Context(), by.Caller, bob.User); return err },
+		"remove":   func(by person) error { _, err := users.Remove(w.Context(), by.Caller, bob.User, nil); return err },
 		"sign out": func(by person) error { _, err := users.SignOut(w.Context(), by.Caller, bob.User); return err },
 		"invite": func(by person) error {
 			_, err := w.on(0).Invitations.Send(w.Context(), by.Caller, offer("new@example.com", doorward.RoleUser))
@@ -301,14 +328,14 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
 			{func() error { bob = w.signIn(bob.User.Email, first); return nil }, []string{"done session.open session"}},
 			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
-			{func() error { _, err := users.Remove(ctx, bob.Caller, owner.User); return refused(err) }, []string{"refused user.remove user reason  forbidden"}},
+			{func() error { _, err := users.Remove(ctx, bob.Caller, owner.User, nil); return refused(err) }, []string{"refused user.remove user reason  forbidden"}},
 			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation expiresAt"}},
 			{func() error { return invitations.Revoke(ctx, owner.Caller, inv.ID) }, []string{"done invitation.revoke invitation status PENDING REVOKED"}},
 			{func() error {
 				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 				return err
 			}, []string{"done tenant.update tenant invitationDays 30 9 allowedEmailDomains  x.example"}},
-			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
+			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
 			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing sessionsEnded  1"}},
 		} {
 			before, err := w.db.Read().Events(ctx, acme.ID)

@@ -197,7 +197,7 @@ var killSwitch = []struct {
 	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(byOwner, resumed)},
 	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(atTerminal, resumed)},
 	{"removed", func(w *world, c cast) error {
-		_, err := w.on(0).Users.Remove(w.Context(), c.owner.Caller, c.ann.User)
+		_, err := w.on(0).Users.Remove(w.Context(), c.owner.Caller, c.ann.User, nil)
 		return err
 	}, fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), rejoined},
 	{"left", func(w *world, c cast) error {

@@ -35,7 +35,13 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.at("/console");
 				await owner.page.waitForSelector("#keep");
 				await owner.look("console-overview");
-				await owner.page.locator(".tabs a[href$='/console/people']").click();
+				if (await owner.page.locator(".opener").isVisible()) {
+					await owner.page.locator(".opener").click();
+					await owner.look("console-menu");
+					await owner.page.keyboard.press("Escape");
+					assert.equal(await owner.page.locator(".tabs").isVisible(), false);
+				}
+				await owner.open("/console/people");
 				await owner.page.waitForSelector(".people");
 				assert.equal(await owner.page.locator(".people tbody tr").count(), 4);
 				await owner.look("console-people");
@@ -62,7 +68,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.send("/role");
 				await owner.page.waitForSelector(".notice.good");
 
-				await owner.page.locator("a[href$='/suspend']").click();
+				await owner.page.locator("a[href*='/suspend']").click();
 				await owner.page.waitForSelector("form[action$='/suspend']");
 				await owner.look("console-suspend");
 				await owner.send("/suspend");
@@ -70,7 +76,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-person-suspended");
 				await viewer.go("/console");
 				await viewer.at("/login");
-				await owner.page.locator("a[href$='/resume']").click();
+				await owner.page.locator("a[href*='/resume']").click();
 				await owner.page.waitForSelector("form[action$='/resume']");
 				await owner.look("console-resume");
 				await owner.send("/resume");
@@ -79,17 +85,17 @@ describe("the console", { concurrency: 2 }, () => {
 				await viewer.send("/login", { email: "viewer@acme.example", password });
 				await viewer.at("/console");
 				await owner.page.reload();
-				await owner.page.locator("a[href$='/sign-out']").click();
+				await owner.page.locator("a[href*='/sign-out']").click();
 				await owner.page.waitForSelector("form[action$='/sign-out']");
 				await owner.look("console-sign-out");
 				await owner.send("/sign-out");
 				await owner.says(".notice.good", /1/);
 				await viewer.go("/console");
 				await viewer.at("/login");
-				await owner.page.locator("a[href$='/remove']").click();
+				await owner.page.locator("a[href*='/remove']").click();
 				await owner.page.waitForSelector("form[action$='/remove']");
 				await owner.look("console-remove");
-				await owner.page.locator(".menu a[href$='/account']").click();
+				await owner.open("/account");
 				await owner.at("/account");
 			});
 
@@ -179,13 +185,13 @@ describe("the console", { concurrency: 2 }, () => {
 				assert.equal(await viewer.page.locator(".tabs a").count(), 3);
 				assert.equal(await forms(), 0);
 				await viewer.look("console-overview-viewer");
-				await viewer.page.locator(".tabs a[href$='/console/people']").click();
+				await viewer.open("/console/people");
 				await viewer.page.locator(".people tbody a", { hasText: "owner" }).click();
 				await viewer.page.waitForSelector("#about-title");
 				assert.equal(await forms(), 0);
 				assert.equal(await viewer.page.locator("#sessions-title, #role-title, #access-title").count(), 0);
 				await viewer.look("console-person-viewer");
-				await viewer.page.locator(".tabs a[href$='/console/settings']").click();
+				await viewer.open("/console/settings");
 				await viewer.page.waitForSelector(".facts");
 				assert.equal(await forms(), 0);
 				await viewer.look("console-settings-viewer");
@@ -196,6 +202,109 @@ describe("the console", { concurrency: 2 }, () => {
 				await viewer.look("console-forbidden");
 			});
 		});
+	}
+});
+
+test("a page keeps itself up to date, and no row moves under the focus", async () => {
+	const server = await Server.start();
+	try {
+		const p = await Person.sit(browser, server.url, "desktop-light-de");
+		await p.page.clock.install();
+		await p.signIn("owner@acme.example", password);
+		await p.go("/console/people");
+		await p.page.locator("#keep").check();
+		const row = p.page.locator(".people tbody tr", { hasText: "viewer@" });
+		await row.locator("a").focus();
+		const id = await row.getAttribute("id");
+		const session = (await p.context.cookies()).find((c) => c.name === "JSESSIONID").value;
+		await server.api("PATCH", `/api/v2/users/${id}`, { name: "Vera" }, session);
+		await p.page.clock.fastForward(31_000);
+		await row.locator("a", { hasText: "Vera" }).waitFor();
+		assert.equal(await p.page.evaluate(() => document.activeElement.closest("tr")?.id), id, "the focus is lost");
+		await p.look("console-people-live");
+
+		// A fault stops nothing; the end of the session does.
+		await p.context.setOffline(true);
+		await p.page.clock.fastForward(31_000);
+		await p.context.setOffline(false);
+		await server.api("DELETE", `/api/v2/users/${id}`, undefined, session);
+		for (let tries = 0; tries < 20 && await row.count() > 0; tries++) {
+			await p.page.locator("h1").click(); // the focus leaves the row, so it may go
+			await p.page.clock.fastForward(61_000);
+			await p.page.waitForTimeout(100);
+		}
+		assert.equal(await row.count(), 0);
+		await server.api("POST", "/api/v2/auth/logout", undefined, session);
+		await p.page.locator("h1").click();
+		await p.page.clock.fastForward(61_000);
+		await p.page.locator("[role=status]", { hasText: /abgemeldet/ }).waitFor();
+		assert.equal(await p.page.locator("#keep").isChecked(), false);
+	} finally {
+		await server.stop();
+	}
+});
+
+test("an invitation is sent again once the wait is over", async () => {
+	const server = await Server.start("--invite-resend-wait", "1s");
+	try {
+		const p = await Person.sit(browser, server.url, "phone-light-en");
+		await p.signIn("admin@acme.example", password);
+		await p.go("/console/invitations/new");
+		await p.send("/console/invitations/new", { people: "bea@acme.example" });
+		const first = await server.code("bea@acme.example");
+		await p.page.locator(".invitations tbody a").first().click();
+		await p.page.waitForSelector("form[action$='/resend']");
+		for (let tries = 0; tries < 20 && await p.page.locator(".notice.good").count() === 0; tries++) {
+			await p.send("/resend");
+			await p.page.locator(".notice").first().waitFor();
+			if (await p.page.locator(".notice.bad").count() > 0) await p.page.waitForTimeout(200);
+		}
+		await p.look("console-invitation-resent");
+		for (let tries = 0; tries < 50 && await server.code("bea@acme.example") === first; tries++) await p.page.waitForTimeout(100);
+		const guest = await Person.sit(browser, server.url, "phone-light-en");
+		await guest.go(`/accept#token=${first}`);
+		await guest.page.waitForSelector(".ending");
+		await guest.go(`/accept#token=${await server.code("bea@acme.example")}`);
+		await guest.page.waitForSelector("form[action$='/accept/register']");
+	} finally {
+		await server.stop();
+	}
+});
+
+test("two session cookies lead to one login, not from page to page", async () => {
+	const server = await Server.start();
+	try {
+		const p = await Person.sit(browser, server.url, "desktop-dark-en");
+		await p.signIn("owner@acme.example", password);
+		await p.at("/account");
+		await p.context.addCookies([{ name: "JSESSIONID", value: "A".repeat(43), domain: "localhost", path: "/console", httpOnly: true }]);
+		await p.go("/console/people");
+		await p.at("/login");
+		await p.look("login-several");
+		assert.deepEqual((await p.context.cookies()).filter((c) => c.name === "JSESSIONID"), []);
+		await p.send("/login", { email: "owner@acme.example", password });
+		await p.at("/console/people");
+	} finally {
+		await server.stop();
+	}
+});
+
+test("a fault of the server is a page that says so, and ends no session", async () => {
+	const server = await Server.start();
+	try {
+		const p = await Person.sit(browser, server.url, "phone-dark-de");
+		await p.signIn("owner@acme.example", password);
+		await p.at("/account");
+		const mend = await server.breakDatabase();
+		const answer = await p.page.goto("/console/people");
+		assert.equal(answer.status(), 503);
+		assert.ok(answer.headers()["retry-after"]);
+		await p.look("unavailable");
+		await mend();
+		await p.go("/console/people");
+		await p.page.waitForSelector(".people");
+	} finally {
+		await server.stop();
 	}
 });
 
@@ -213,7 +322,7 @@ test("the console without JavaScript", async () => {
 		await p.send("/role");
 		await p.send("/role");
 		await p.page.locator(".notice.good").waitFor();
-		await p.page.locator("a[href$='/suspend']").click();
+		await p.page.locator("a[href*='/suspend']").click();
 		await p.send("/suspend");
 		await p.page.locator(".tag.alarm").waitFor();
 		await p.go("/console/invitations/new");

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -79,6 +79,21 @@ export class Server {
 		return response.status === 204 ? null : response.json();
 	}
 
+	/** breakDatabase makes the files of the database unreadable, and returns what
+	 * brings them back. SQLite reads no page from memory once its index of the
+	 * log, the -shm file, makes no sense. */
+	async breakDatabase() {
+		const file = path.join(this.folder, "doorward-dev", "doorward.db");
+		const kept = new Map();
+		for (const name of [file, `${file}-wal`, `${file}-shm`]) kept.set(name, await readFile(name));
+		const nonsense = (bytes) => Buffer.alloc(bytes.length, "nonsense");
+		const write = async (change) => {
+			for (const [name, bytes] of kept) await writeFile(name, change(bytes, name), { flag: "r+" });
+		};
+		await write(nonsense);
+		return () => write((bytes, name) => name.endsWith("-shm") ? nonsense(bytes) : bytes);
+	}
+
 	async stop() {
 		const ended = new Promise((done) => { this.process.removeAllListeners("exit").on("exit", done); });
 		this.process.kill("SIGTERM");
@@ -140,6 +155,13 @@ export class Person {
 	}
 
 	async go(where) { await this.page.goto(where); }
+
+	/** open goes where the console's header leads; on a phone it opens first. */
+	async open(where) {
+		if (await this.page.locator(".opener").isVisible()) await this.page.locator(".opener").click();
+		await this.page.locator(`.drawer a[href$="${where}"]`).click();
+		await this.at(where);
+	}
 
 	/** send fills the fields and presses the button of the form. */
 	async send(action, fields = {}) {

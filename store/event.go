@@ -70,18 +70,26 @@ type numbered struct {
 
 func numberedColumns(n *numbered) []any { return append([]any{&n.seq}, eventColumns(&n.Event)...) }
 
-const sqlEventPage = `SELECT seq, ` + columnsOfEvent + ` FROM events
-WHERE tenant_id = $1 AND seq < $2 AND at >= $3 AND at < $4
+const (
+	selectNumbered = `SELECT seq, ` + columnsOfEvent + ` FROM events
+`
+	chosenEvents = `  AND at >= $3 AND at < $4
   AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
   AND ($8 = '' OR outcome = $8) AND ($9 = '' OR request_id = $9)
-ORDER BY seq DESC LIMIT $10`
+`
+	sqlEventPage       = selectNumbered + `WHERE tenant_id = $1 AND seq < $2` + chosenEvents + `ORDER BY seq DESC LIMIT $10`
+	sqlEventPageBefore = selectNumbered + `WHERE tenant_id = $1 AND seq > $2` + chosenEvents + `ORDER BY seq LIMIT $10`
+)
 
 // EventPage returns events of the tenant, the newest first. Positions are
 // numbers in its chain, so pages stay whole while events come in.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
-	before, from, to := w.After.At, int64(math.MinInt64), int64(math.MaxInt64)
-	if w.After == (doorward.Position{}) {
-		before = math.MaxInt64
+	query, seq, from, to := sqlEventPage, edge(w).At, int64(math.MinInt64), int64(math.MaxInt64)
+	switch {
+	case w.Back():
+		query = sqlEventPageBefore
+	case w.After == doorward.Position{}:
+		seq = math.MaxInt64
 	}
 	if f.From != nil {
 		from = micros(*f.From)
@@ -89,10 +97,10 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 	if f.To != nil {
 		to = micros(*f.To)
 	}
-	rows, err := list(ctx, r, numberedColumns, sqlEventPage, tenantID, before, from, to, string(f.Action), f.Actor, f.Target,
+	rows, err := list(ctx, r, numberedColumns, query, tenantID, seq, from, to, string(f.Action), f.Actor, f.Target,
 		string(f.Outcome), f.Request, w.Limit+1)
 	some := page(rows, w, func(n numbered) doorward.Position { return doorward.Position{At: n.seq, ID: n.ID} })
-	all := doorward.Page[doorward.Event]{Next: some.Next}
+	all := doorward.Page[doorward.Event]{Prev: some.Prev, Next: some.Next}
 	for _, n := range some.Items {
 		all.Items = append(all.Items, n.Event)
 	}

@@ -70,15 +70,25 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 	return tx.must(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
 }
 
-const sqlInvitationPage = selectInvitation + `WHERE i.tenant_id = $1
+const selectInvitationsIn = selectInvitation + `WHERE i.tenant_id = $1
   AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
-  AND ((i.created_at, i.id) < ($4, $5) OR $4 = 0)
+`
+
+const (
+	sqlInvitationPage = selectInvitationsIn + `  AND ((i.created_at, i.id) < ($4, $5) OR $4 = 0)
 ORDER BY i.created_at DESC, i.id DESC LIMIT $6`
+	sqlInvitationPageBefore = selectInvitationsIn + `  AND (i.created_at, i.id) > ($4, $5)
+ORDER BY i.created_at, i.id LIMIT $6`
+)
 
 // InvitationPage returns invitations of the tenant that are in the state at the
 // instant, or all when that is empty, the newest first.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, state doorward.InvitationState, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	rows, err := list(ctx, r, invitationColumns, sqlInvitationPage, tenantID, string(state), micros(now), w.After.At, w.After.ID, w.Limit+1)
+	query, at := sqlInvitationPage, edge(w)
+	if w.Back() {
+		query = sqlInvitationPageBefore
+	}
+	rows, err := list(ctx, r, invitationColumns, query, tenantID, string(state), micros(now), at.At, at.ID, w.Limit+1)
 	return page(rows, w, func(i doorward.Invitation) doorward.Position {
 		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
 	}), err

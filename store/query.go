@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,13 +68,36 @@ func each[T any](ctx context.Context, r Reader, cols columns[T], fn func(T) erro
 }
 
 // page cuts rows, of which one more was asked for than the window has, to the
-// window, and says where the list goes on.
+// window, and says where the list goes on and where it has begun. The rows of a
+// window that lies before a row come the nearest first.
 func page[T any](rows []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
-	if len(rows) <= w.Limit {
-		return doorward.Page[T]{Items: rows}
+	more := len(rows) > w.Limit
+	if more {
+		rows = rows[:w.Limit]
 	}
-	next := at(rows[w.Limit-1])
-	return doorward.Page[T]{Items: rows[:w.Limit], Next: &next}
+	if w.Back() {
+		slices.Reverse(rows)
+	}
+	p := doorward.Page[T]{Items: rows}
+	if len(rows) == 0 {
+		return p
+	}
+	first, last := at(rows[0]), at(rows[len(rows)-1])
+	if w.Back() && more || w.After != (doorward.Position{}) {
+		p.Prev = &first
+	}
+	if more || w.Back() {
+		p.Next = &last
+	}
+	return p
+}
+
+// edge is the row that the window begins behind, or ends before.
+func edge(w doorward.Window) doorward.Position {
+	if w.Back() {
+		return w.Before
+	}
+	return w.After
 }
 
 // exec runs a statement and returns how many rows it changed.

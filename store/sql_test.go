@@ -18,7 +18,7 @@ import (
 )
 
 // source is package store as it is written: every statement is a constant
-// named sql…, put together of literals and of constants named select….
+// named sql…, put together of literals and of other constants.
 type source struct {
 	statements map[string]string // by the constant's name
 	loose      []string          // places of statements that are no constant

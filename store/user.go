@@ -111,13 +111,22 @@ type UserFilter struct {
 
 // No LIKE: its escapes and its letter case differ. What is left of a text when
 // a part is taken out is another text, if it has the part.
-const sqlUserPage = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)
+const chosenUsers = `
   AND ($4 = '' OR m.role = $4) AND ($5 = '' OR m.status = $5) AND ($6 = '' OR replace(m.search, $6, '') <> m.search)
-ORDER BY m.created_at, m.user_id LIMIT $7`
+`
+
+const (
+	sqlUserPage       = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)` + chosenUsers + `ORDER BY m.created_at, m.user_id LIMIT $7`
+	sqlUserPageBefore = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) < ($2, $3)` + chosenUsers + `ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`
+)
 
 // UserPage returns members of the tenant, the oldest membership first.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	rows, err := list(ctx, r, userColumns, sqlUserPage, tenantID, w.After.At, w.After.ID,
+	query, at := sqlUserPage, edge(w)
+	if w.Back() {
+		query = sqlUserPageBefore
+	}
+	rows, err := list(ctx, r, userColumns, query, tenantID, at.At, at.ID,
 		string(f.Role), string(f.Status), searchable(f.Text), w.Limit+1)
 	return page(rows, w, func(u doorward.User) doorward.Position {
 		return doorward.Position{At: micros(u.CreatedAt), ID: u.ID}

@@ -105,17 +105,21 @@ func (d *door) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwa
 	all := d.trail(t, ann, "?limit=200")
 	at := all[2]["at"].(string)
 	counts := map[string]int{
-		"":                              len(all),
-		"?actor=" + ann.ID:              0,
-		"?actor=ann@acme.example":       0,
-		"?target=" + bob.ID:             0,
-		"?from=" + url.QueryEscape(at):  3,
-		"?to=" + url.QueryEscape(at):    len(all) - 3,
-		"?action=tenant.create":         1,
-		"?action=tenant.freeze":         0,
-		"?from=9999-12-31T00:00:00Z":    0,
-		"?actor=nobody@acme.example":    0,
-		"?target=" + acme.ID + "&from=": 1,
+		"":                                len(all),
+		"?actor=" + ann.ID:                0,
+		"?actor=ann@acme.example":         0,
+		"?target=" + bob.ID:               0,
+		"?from=" + url.QueryEscape(at):    3,
+		"?to=" + url.QueryEscape(at):      len(all) - 3,
+		"?action=tenant.create":           1,
+		"?action=tenant.freeze":           0,
+		"?from=9999-12-31T00:00:00Z":      0,
+		"?actor=nobody@acme.example":      0,
+		"?target=" + acme.ID + "&from=":   1,
+		"?outcome=refused":                0,
+		"?outcome=done":                   0,
+		"?request=mine-1":                 1,
+		"?request=mine-1&outcome=refused": 0,
 	}
 	for _, e := range all {
 		if e["actor"].(m)["id"] == ann.ID {
@@ -125,8 +129,9 @@ func (d *door) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwa
 		if e["target"].(m)["id"] == bob.ID {
 			counts["?target="+bob.ID]++
 		}
+		counts[fmt.Sprint("?outcome=", e["outcome"])]++
 	}
-	if counts["?actor="+ann.ID] == 0 || counts["?target="+bob.ID] == 0 {
+	if counts["?actor="+ann.ID] == 0 || counts["?target="+bob.ID] == 0 || counts["?outcome=refused"] == 0 {
 		t.Error("nothing to look for")
 	}
 	for query, want := range counts {
@@ -142,6 +147,7 @@ func (d *door) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwa
 		"action=user.fly": "action invalid", "from=yesterday": "from invalid", "to=2031-05-06": "to invalid", "limit=0": "limit out_of_range",
 		"limit=201": "limit out_of_range", "limit=ten": "limit invalid", "format=xml": "format invalid", "format=csv&limit=10001": "limit out_of_range",
 		"format=csv&format=json": "format invalid", "actor=a&actor=b": "actor invalid", "action=": "",
+		"outcome=undone": "outcome invalid", "outcome=": "",
 	} {
 		a := d.send(t, trailPath+"?"+query, nil, as(ann.Token()))
 		if want == "" {
@@ -229,6 +235,10 @@ func TestAuditAsCSV(t *testing.T) {
 			if diff := cmp.Diff(cells(t, events[i]), row); diff != "" {
 				t.Errorf("row %d (-json +csv):\n%s", i, diff)
 			}
+		}
+		mine := readCSV(t, d.send(t, trailPath+"?format=csv&outcome=done&request=-1-1", nil, owner).ok(http.StatusOK))
+		if len(mine) != 1 || mine[0][2] != "tenant.update" {
+			t.Errorf("the file of one request has %v", mine)
 		}
 		whole := d.send(t, trailPath+"?format=csv", nil, owner).ok(http.StatusOK)
 		if diff := cmp.Diff(rows, readCSV(t, whole)); diff != "" || whole.header.Get("Link") != "" {

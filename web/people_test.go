@@ -314,6 +314,12 @@ func TestEditUserIfMatch(t *testing.T) {
 			t.Errorf("one state has the versions %s and %s", second, back)
 		}
 		d.send(t, "PATCH /api/v2/users/usr_x", m{"name": "x"}, as(acme.Owner.Token()), with("If-Match", "*")).fails(http.StatusNotFound, "not_found")
+		remove := func(etag string) answer {
+			t.Helper()
+			return d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token()), with("If-Match", etag))
+		}
+		remove(etag).fails(http.StatusPreconditionFailed, "precondition_failed")
+		remove(second).ok(http.StatusOK)
 	})
 }
 

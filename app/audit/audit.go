@@ -34,7 +34,7 @@ type Filter struct {
 	From   string // RFC 3339
 	To     string // RFC 3339, exclusive
 
-	Outcome string
+	Outcome string // done or refused
 	Request string // id
 }
 

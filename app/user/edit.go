@@ -100,7 +100,13 @@ func (r *editing) steps() []step {
 func (r *editing) begin(tx *access.Tx, now doorward.User) error {
 	tx.Nothing()
 	r.ended = doorward.Ended{}
-	if len(r.Versions) > 0 && !slices.Contains(r.Versions, now.Version()) {
+	return unchanged(now, r.Versions)
+}
+
+// unchanged is precondition_failed unless the member is as in one of the
+// versions; without any, every state will do.
+func unchanged(now doorward.User, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
 	}
 	return nil

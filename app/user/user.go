@@ -42,11 +42,16 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 }
 
 // Remove ends the membership of another member, with sessions in the tenant,
-// invitations sent there, and reset links when no active membership is left.
-// Errors: not_found, last_owner, forbidden.
-func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+// invitations sent there, and reset links when no active membership is left. The
+// versions, when there are any, are those that it was decided on; see
+// doorward.User.Version. Errors: not_found, last_owner, forbidden,
+// precondition_failed.
+func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
+		if err := unchanged(now, versions); err != nil {
+			return err
+		}
 		tx.Changed("role", string(now.Role), "")
 		if ended, err = remove(ctx, tx, object(now)); err != nil {
 			return err

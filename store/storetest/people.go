@@ -76,6 +76,24 @@ func pages[T any](w *world, limit int, ask func(doorward.Window) (doorward.Page[
 	}
 }
 
+// pagesBack asks for page after page to the end, and from there back to the
+// beginning, and returns what it saw on the way back, the first rows first.
+func pagesBack[T any](w *world, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
+	w.Helper()
+	page, err := ask(doorward.Window{Limit: limit})
+	for ok(w, err); page.Next != nil; ok(w, err) {
+		page, err = ask(doorward.Window{After: *page.Next, Limit: limit})
+	}
+	for all = page.Items; page.Prev != nil; all = append(slices.Clone(page.Items), all...) {
+		page, err = ask(doorward.Window{Before: *page.Prev, Limit: limit})
+		ok(w, err)
+		if len(page.Items) > limit || page.Next == nil {
+			w.Fatalf("a page of %d on the way back has %d rows and goes on at %v", limit, len(page.Items), page.Next)
+		}
+	}
+	return all
+}
+
 func pagesOfLists(w *world) {
 	ctx := w.Context()
 	acme, zeta := w.tenant("Acme"), w.tenant("Zeta") // of one instant
@@ -97,12 +115,16 @@ func pagesOfLists(w *world) {
 		same(w, []doorward.Tenant{acme, zeta})(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.Tenant], error) {
 			return w.Read().TenantPage(ctx, p)
 		}), nil)
-		same(w, people)(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.User], error) {
-			return w.Read().UserPage(ctx, acme.ID, store.UserFilter{}, p)
-		}), nil)
-		same(w, offers)(pages(w, limit, func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
-			return w.Read().InvitationPage(ctx, acme.ID, "", w.clock.read(), p)
-		}), nil)
+		users := func(p doorward.Window) (doorward.Page[doorward.User], error) {
+			return w.Read().UserPage(ctx, acme.ID, store.UserFilter{Role: doorward.RoleUser}, p)
+		}
+		same(w, people)(pages(w, limit, users), nil)
+		same(w, people)(pagesBack(w, limit, users), nil)
+		invitations := func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
+			return w.Read().InvitationPage(ctx, acme.ID, doorward.InvitationPending, w.clock.read(), p)
+		}
+		same(w, offers)(pages(w, limit, invitations), nil)
+		same(w, offers)(pagesBack(w, limit, invitations), nil)
 	}
 	same(w, doorward.Page[doorward.User]{})(w.Read().UserPage(ctx, "tnt_none", store.UserFilter{}, doorward.Window{Limit: 9}))
 }

@@ -51,6 +51,12 @@ func pagesOfEvents(w *world) {
 		win.After = *page.Next
 	}
 	same(w, all)(got, nil)
+	then := all[0].At.Add(time.Microsecond) // before the new ones
+	for limit := 1; limit <= 8; limit++ {
+		same(w, all)(pagesBack(w, limit, func(p doorward.Window) (doorward.Page[doorward.Event], error) {
+			return w.Read().EventPage(ctx, "tnt_1", store.EventFilter{To: &then, Actor: "usr_ann"}, p)
+		}), nil)
+	}
 
 	third := all[4]
 	next := third.At.Add(time.Microsecond)

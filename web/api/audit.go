@@ -67,6 +67,8 @@ var docAuditEvents = front.Doc{
 		{Name: "target", Description: "Only events about the object with this id"},
 		{Name: "from", Description: "Only events at this time or later (RFC 3339)", Example: "2031-05-06T12:00:00Z"},
 		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},
+		{Name: "outcome", Description: "Only events with this outcome", Enum: []string{"done", "refused"}},
+		{Name: "request", Description: "Only events of the request with this id, as in X-Request-Id"},
 		{Name: "format", Description: "How to answer; json when absent", Enum: []string{"json", "csv"}},
 	},
 }
@@ -90,7 +92,9 @@ func (a *api) auditEvents(ctx context.Context, c *front.Call, _ front.None) (eve
 
 func (a *api) auditPage(ctx context.Context, c *front.Call, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	var f audit.Filter
-	for name, to := range map[string]*string{"action": &f.Action, "actor": &f.Actor, "target": &f.Target, "from": &f.From, "to": &f.To} {
+	for name, to := range map[string]*string{
+		"action": &f.Action, "actor": &f.Actor, "target": &f.Target, "from": &f.From, "to": &f.To, "outcome": &f.Outcome, "request": &f.Request,
+	} {
 		var err error
 		if *to, err = c.Filter(name); err != nil {
 			return doorward.Page[doorward.Event]{}, err

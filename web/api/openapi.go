@@ -177,7 +177,7 @@ func parameters(r front.Route) []*huma.Param {
 		all = append(all, limit(r),
 			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the page before", Schema: &huma.Schema{Type: "string"}})
 	}
-	if r.Doc.Versioned && r.Endpoint.In != nil {
+	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag that the change is made on", Schema: &huma.Schema{Type: "string"}})
 	}
 	return all

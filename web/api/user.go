@@ -131,12 +131,15 @@ type endOnly struct {
 
 var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
-	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. Removing oneself clears the cookie.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
+	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, somebody else's change since is 412. Removing oneself clears the cookie.",
+	Conditional: true,
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
 
 func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
-	return a.endUser(ctx, c, a.app.Users.Remove)
+	return a.endUser(ctx, c, func(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
+		return a.app.Users.Remove(ctx, by, target, c.Versions())
+	})
 }
 
 var docSignOutUser = front.Doc{

@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -35,10 +37,7 @@ var deeds = map[string]deed{
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
 	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
-		if seen := version(c); seen != nil && seen[0] != u.Version() {
-			return doorward.Ended{}, doorward.Fail(doorward.CodePreconditionFailed, "")
-		}
-		return h.app.Users.Remove(ctx, c.Caller, u)
+		return h.app.Users.Remove(ctx, c.Caller, u, version(c))
 	}},
 }
 
@@ -123,9 +122,16 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		has := view(counts)
 		told = &has
 	}
-	path := "/console/people/" + id
 	if d.gone {
-		path = "/console/people"
+		return gone(c, name, told), nil
 	}
-	return done(c, path, name, told), nil
+	return done(c, "/console/people/"+id, name, told), nil
+}
+
+// gone leads to where the member was in the list.
+func gone(c *ui.Call, what string, told *ended) ui.View {
+	q := outcome(what, told)
+	list, _ := url.ParseQuery(listAt(c)) // it is our own writing
+	maps.Copy(q, list)
+	return c.To("/console/people?" + q.Encode())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, days in place of
-// instants, and two more.
+// auditFilters are the filters of the trail: those of the API, with days in place
+// of instants.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -25,7 +25,6 @@ type trail struct {
 	Actions []doorward.Action
 	Items   []entry
 	Export  string // link to the file
-	Narrow  bool   // there are filters that the file doesn't know
 }
 
 // Rest reports whether there are filters besides the two that are always shown.
@@ -39,7 +38,52 @@ type entry struct {
 	Told   bool   // the action has a message
 	Actor  string // name, address or id; empty when nobody is known
 	Target string // likewise
-	Member bool   // the target is a person who is in the tenant
+	Page   string // path of the console's page about the target; empty for none
+}
+
+// About reports whether it says something to say what the event is about: not of
+// what somebody did in an own session, or to the tenant whose trail it is.
+func (e entry) About() bool {
+	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
+}
+
+// Changed are the changes as they are shown.
+func (e entry) Changed() (all []change) {
+	for _, c := range e.Changes {
+		one := change{Change: c, Was: value{Text: c.From}, Is: value{Text: c.To}}
+		if key := "change." + c.Field; messages()[key] {
+			one.Label = key
+		}
+		one.Was.Key, one.Is.Key = valueKey(c.Field, c.From), valueKey(c.Field, c.To)
+		all = append(all, one)
+	}
+	return all
+}
+
+// change is a doorward.Change in words.
+type change struct {
+	doorward.Change
+	Label   string // key of the message that names the field; empty for none
+	Was, Is value
+}
+
+// value is what a field was or is.
+type value struct {
+	Text string
+	Key  string // of the message in its place; empty for none
+}
+
+// valueKey is the message that says the value of a field, if there is one.
+func valueKey(field, text string) string {
+	if field == "role" && doorward.Role(text).Valid() {
+		return "role." + text
+	}
+	for _, key := range []string{field + "." + text, "state." + text} {
+		if field == "status" && messages()[key] {
+			return key
+		}
+	}
+	return ""
 }
 
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -51,7 +95,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{sheet: s, roll: r, Export: export(c, r.Filter), Narrow: r.Filter.Get("outcome")+r.Filter.Get("request") != ""}
+	body := trail{sheet: s, roll: r, Export: export(c, r.Filter)}
 	for _, v := range doorward.Verbs() {
 		if told(v.Action) && happens(v) {
 			body.Actions = append(body.Actions, v.Action)
@@ -62,15 +106,22 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Items, err = h.entries(ctx, c, found.Items)
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Next)
+		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(ui.View{Page: "audit", Body: body, Wide: true}, err)
+	return unfit(lively(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
 // happens reports whether the action can be in a tenant's trail: permissions to
-// read and send are asked for elsewhere.
+// read and send are asked for elsewhere, and what is done to the installation is
+// in its own.
 func happens(v doorward.Verb) bool {
-	return !v.Action.IsPermission() || v.Action == doorward.UserInvite || v.Action == doorward.TenantDestroy
+	switch v.Action {
+	case doorward.UserInvite, doorward.TenantDestroy:
+		return true
+	case doorward.KeyCreate, doorward.InstallationRestore, doorward.InstallationMove:
+		return false
+	}
+	return !v.Action.IsPermission()
 }
 
 func auditFilter(f filters) audit.Filter {
@@ -94,7 +145,9 @@ func instant(day string, after int) string {
 func export(c *ui.Call, f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {"csv"}}
-	for name, value := range map[string]string{"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To} {
+	for name, value := range map[string]string{
+		"action": a.Action, "actor": a.Actor, "target": a.Target, "from": a.From, "to": a.To, "outcome": a.Outcome, "request": a.Request,
+	} {
 		if value != "" {
 			q.Set(name, value)
 		}
@@ -110,23 +163,23 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 			names[e.ActorID] = e.ActorEmail
 		}
 	}
-	members := map[string]bool{}
+	pages := map[string]string{}
 	for _, e := range events {
 		id := e.Target.ID
-		if _, looked := members[id]; looked || e.Target.Type != "user" || id == "" {
+		if _, looked := pages[id]; looked || id == "" {
 			continue
 		}
-		u, err := h.app.Users.Get(ctx, c.Caller, id)
+		name, page, err := h.subject(ctx, c, e.Target)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
-		if members[id] = err == nil; err == nil {
-			names[id] = who(u)
+		if pages[id] = page; name != "" {
+			names[id] = name
 		}
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Member: members[e.Target.ID]}
+		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID]}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -136,6 +189,26 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// subject is what people call an object, and the console's page about it: both
+// empty for what has none. Errors: not_found.
+func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
+	switch on.Type {
+	case "user":
+		u, err := h.app.Users.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return "", "", err
+		}
+		return who(u), "/console/people/" + u.ID, nil
+	case "invitation":
+		inv, err := h.app.Invitations.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return "", "", err
+		}
+		return inv.Email, "/console/invitations/" + inv.ID, nil
+	}
+	return "", "", nil
 }
 
 // told reports whether the action has a message: one that is new, or of a newer

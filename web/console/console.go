@@ -83,7 +83,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
 
 		ui.Asset("/assets/console.css", "text/css; charset=utf-8", assets, "assets/console.css"),
-		ui.Asset("/assets/console.js", "text/javascript; charset=utf-8", assets, "assets/console.js"),
+		ui.Asset("/assets/live.js", "text/javascript; charset=utf-8", assets, "assets/live.js"),
 		ui.Asset("/assets/settings.js", "text/javascript; charset=utf-8", assets, "assets/settings.js"),
 	}
 }
@@ -103,12 +103,61 @@ func dressed(p page) page {
 	}
 }
 
-// sheet is what every page shows: whose console it is, and what the act that
-// led here has ended.
+// lively has the page keep itself up to date for whoever asks for it. The answer
+// to a form is none: it can't be had again by its address.
+func lively(c *ui.Call, v ui.View) ui.View {
+	if front.Safe(c.R.Method) {
+		v.Scripts, v.Connects = []string{"live.js"}, true
+	}
+	return v
+}
+
+// sheet is what every page shows: whose console it is, what the act that led here
+// has ended, and which part of a list the way here began at.
 type sheet struct {
 	Tenant doorward.Tenant
 	Ended  *ended
 	Count  int // of what was done, where there can be several
+	List   string
+}
+
+// listQuery is the query that a page of one row carries along for the way back:
+// the query of the list.
+const listQuery = "list"
+
+// listAt is the query of the list that the request says it came from, reduced to
+// what a list knows.
+func listAt(c *ui.Call) string {
+	said := c.Value(listQuery)
+	if said == "" {
+		said = c.R.URL.Query().Get(listQuery)
+	}
+	asked, _ := url.ParseQuery(said) // what can't be read is left out
+	kept := url.Values{}
+	for _, name := range append([]string{"cursor", "before"}, append(peopleFilters, invitationFilters...)...) {
+		if value := asked.Get(name); value != "" {
+			kept.Set(name, value)
+		}
+	}
+	return kept.Encode()
+}
+
+// Up is the query of the link back to the list.
+func (s sheet) Up() string {
+	if s.List == "" {
+		return ""
+	}
+	return "?" + s.List
+}
+
+// Along is the query of a link to a page that leads back to the list.
+func (s sheet) Along() string { return along(s.List) }
+
+func along(list string) string {
+	if list == "" {
+		return ""
+	}
+	return "?" + url.Values{listQuery: {list}}.Encode()
 }
 
 // whose is the tenant that the page is about.
@@ -121,7 +170,7 @@ func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitati
 
 func (h *console) sheet(ctx context.Context, c *ui.Call) (sheet, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
-	s := sheet{Tenant: t, Count: number(c, "count")}
+	s := sheet{Tenant: t, Count: number(c, "count"), List: listAt(c)}
 	if c.R.URL.Query().Has("sessions") {
 		s.Ended = &ended{number(c, "sessions"), number(c, "invitations")}
 	}
@@ -141,12 +190,21 @@ func number(c *ui.Call, name string) int {
 // done leads to the path and has the page there say what was done, and what that
 // has ended.
 func done(c *ui.Call, path, what string, told *ended) ui.View {
+	q := outcome(what, told)
+	if list := listAt(c); list != "" {
+		q.Set(listQuery, list)
+	}
+	return c.To(path + "?" + q.Encode())
+}
+
+// outcome is the query that has a page say it.
+func outcome(what string, told *ended) url.Values {
 	q := url.Values{"done": {what}}
 	if told != nil {
 		q.Set("sessions", strconv.Itoa(told.Sessions))
 		q.Set("invitations", strconv.Itoa(told.Invitations))
 	}
-	return c.To(path + "?" + q.Encode())
+	return q
 }
 
 // who is how people speak of a member.

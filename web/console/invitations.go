@@ -23,6 +23,12 @@ type offer struct {
 	Managed bool // the caller may send it again and revoke it
 }
 
+// Awaited reports whether it matters that the mail has arrived: nobody has
+// accepted by it yet, and somebody may.
+func (o offer) Awaited() bool {
+	return o.State == doorward.InvitationPending || o.State == doorward.InvitationExpired
+}
+
 func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	return offer{inv, inv.StateAt(c.Now()), access.Decide(c.Caller, doorward.InvitationRevoke, on) == nil}
@@ -51,9 +57,9 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 		body.Items = append(body.Items, h.offer(c, inv))
 	}
 	if err == nil {
-		err = body.ending(ctx, c, found.Next)
+		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(ui.View{Page: "invitations", Body: body, Wide: true}, err)
+	return unfit(lively(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
 }
 
 // invitation is one of them, with who has sent it.

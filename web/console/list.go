@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/url"
 
 	"github.com/doorward/doorward"
@@ -68,7 +69,9 @@ func (f filters) With(name, value string) string {
 // roll is a list that is shown in pages.
 type roll struct {
 	Filter filters
+	Here   string // query of this page of the list
 	First  string // link to the beginning; empty when this is it
+	Prev   string // link to what stands before; empty at the beginning
 	Next   string // link to what follows; empty at the end
 }
 
@@ -80,11 +83,18 @@ func window(ctx context.Context, c *ui.Call, names []string) (roll, doorward.Win
 		return roll{}, doorward.Window{}, err
 	}
 	r := roll{Filter: f}
-	w, err := c.Window(ctx)
+	here := url.Values(maps.Clone(f))
+	for _, name := range []string{"cursor", "before"} {
+		if at := c.R.URL.Query().Get(name); at != "" {
+			here.Set(name, at)
+		}
+	}
+	r.Here = along(here.Encode())
+	w, err := c.WindowEitherWay(ctx)
 	if doorward.HasCode(err, doorward.CodeInvalidCursor) {
 		return r, doorward.Window{Limit: rows}, nil
 	}
-	if c.R.URL.Query().Get("cursor") != "" {
+	if w.Back() || w.After != (doorward.Position{}) {
 		r.First = f.with("", "")
 	}
 	return r, w, err
@@ -93,11 +103,22 @@ func window(ctx context.Context, c *ui.Call, names []string) (roll, doorward.Win
 // rows is how many rows a page has unless it is asked for others.
 const rows = 50
 
-// ending says where the list goes on.
-func (r *roll) ending(ctx context.Context, c *ui.Call, next *doorward.Position) error {
-	cursor, err := c.Cursor(ctx, next)
-	if cursor != "" {
-		r.Next = r.Filter.with("cursor", cursor)
+// ending says where the list goes on, and where back. A page that is the first
+// one leads to no other beginning.
+func (r *roll) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
+	if prev == nil && next != nil {
+		r.First = ""
+	}
+	before, err := c.Cursor(ctx, prev)
+	if err != nil {
+		return err
+	}
+	after, err := c.Cursor(ctx, next)
+	if before != "" {
+		r.Prev = r.Filter.with("before", before)
+	}
+	if after != "" {
+		r.Next = r.Filter.with("cursor", after)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
-	return ui.View{Page: "overview", Body: body, Wide: true, Scripts: []string{"console.js"}, Connects: true}, nil
+	return lively(c, ui.View{Page: "overview", Body: body, Wide: true}), nil
 }
 
 // Grouped writes a number with a narrow space between thousands, as ISO 80000-1

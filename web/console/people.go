@@ -33,9 +33,9 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	f := user.Filter{Text: r.Filter.Get("q"), Role: r.Filter.Get("role"), Status: r.Filter.Get("status")}
 	found, err := h.app.Users.List(ctx, c.Caller, f, w)
 	if err == nil {
-		err = r.ending(ctx, c, found.Next)
+		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}, err)
+	return unfit(lively(c, ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}), err)
 }
 
 func highestFirst() []doorward.Role {
@@ -67,7 +67,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 	}
-	return ui.View{Page: "person", Body: p, Wide: true}, err
+	return lively(c, ui.View{Page: "person", Body: p, Wide: true}), err
 }
 
 // loadPerson returns the member whom the path names, without the sessions.

@@ -127,6 +127,7 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	c.ClearSession()
+	c.Forget()
 	at := h.app.Tenants.DestroyedAt(closed)
 	return ui.View{Page: "closed", Body: closing{sheet: sheet{Tenant: closed}, Stake: view(counts), DestroyedAt: at}}, nil
 }

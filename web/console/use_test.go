@@ -24,12 +24,12 @@ func TestOverview(t *testing.T) {
 	}
 	invitationOf(t, h)
 	owner.get("/console", http.StatusOK,
-		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitations</span>",
+		"<strong>4</strong> <span>people</span>", "<strong>1</strong> <span>open invitation</span>",
 		"<strong>4</strong> <span>sign-ins in 30 days</span>", "Busiest day: 4", `<rect class="bar today"`,
-		`>Sign-in</a> <strong>2</strong>`, `role="img"`)
+		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
-	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-ins in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
 }
 
 // A reader is shown what a role may know, and nothing of the rest.
@@ -39,11 +39,15 @@ func TestOverviewOfAReader(t *testing.T) {
 	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
 }
 
-// The overview alone may ask for itself: its script does.
+// Pages that can keep themselves up to date may ask for themselves; no other may
+// ask anybody.
 func TestPolicy(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
-	for path, want := range map[string]bool{"/console": true, "/console/people": false, "/console/nowhere": false} {
+	for path, want := range map[string]bool{
+		"/console": true, "/console/people": true, "/console/invitations": true, "/console/audit": true, "/console/people/" + h.people["USER"].ID: true,
+		"/console/settings": false, "/console/invitations/new": false, "/console/nowhere": false,
+	} {
 		res, page := owner.ask("GET", path, nil)
 		policy := res.Header.Values("Content-Security-Policy")
 		if len(policy) != 1 || strings.HasSuffix(policy[0], "; connect-src 'self'") != want || !strings.HasPrefix(policy[0], "default-src 'none'; ") {
@@ -67,8 +71,8 @@ func TestFindingPeople(t *testing.T) {
 			t.Errorf("%q finds %d people, want %d", query, got, want)
 		}
 	}
-	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters is none", `name="q"`)
-	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody fits.")
+	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters can’t be understood", `name="q"`)
+	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody matches.")
 
 	page := owner.get("/console/people?q=example&limit=4", http.StatusOK)
 	next := regexp.MustCompile(`href="(\?[^"]*)" rel="next"`).FindStringSubmatch(page)
@@ -76,11 +80,48 @@ func TestFindingPeople(t *testing.T) {
 		t.Fatalf("no next page on\n%s", page)
 	}
 	second := "/console/people" + strings.ReplaceAll(next[1], "&amp;", "&")
-	page = owner.get(second+"&limit=4", http.StatusOK, "To the beginning", "?q=example")
+	second += "&limit=4"
+	page = owner.get(second, http.StatusOK, ">First</a>", "?q=example")
 	if got := len(found.FindAllString(page, -1)); got != 4 {
 		t.Errorf("the second page has %d people", got)
 	}
 	owner.get("/console/people?cursor=x", http.StatusOK, "owner@acme.example")
+	owner.get("/console/people?before=x", http.StatusOK, "owner@acme.example")
+
+	prev := regexp.MustCompile(`href="(\?[^"]*)" rel="prev"`).FindStringSubmatch(page)
+	if prev == nil {
+		t.Fatalf("no previous page on\n%s", page)
+	}
+	page = owner.get("/console/people"+strings.ReplaceAll(prev[1], "&amp;", "&")+"&limit=4", http.StatusOK, "owner@acme.example", `rel="next"`)
+	if got := len(found.FindAllString(page, -1)); got != 4 {
+		t.Errorf("back on the first page there are %d people", got)
+	}
+	lacks(t, page, ">First</a>", `rel="prev"`)
+}
+
+// Whoever looks at one of a list, and does something there, comes back to where
+// the list was.
+func TestWayBackToTheList(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	page := owner.get("/console/people?q=user&role=USER", http.StatusOK)
+	link := regexp.MustCompile(`href="(/console/people/usr_[^"]*)"`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatalf("nobody on\n%s", page)
+	}
+	const back, along = `href="/console/people?q=user&amp;role=USER"`, `/suspend?list=q%3Duser%26role%3DUSER"`
+	owner.get(link[1], http.StatusOK, back, along)
+	path := "/console/people/" + h.people["USER"].ID
+	list := url.Values{"list": {"q=user&role=USER&evil=1"}, "name": {"Uma"}}
+	page = owner.get(path+"/suspend?"+list.Encode(), http.StatusOK, `name="list" value="q=user&amp;role=USER"`)
+	lacks(t, page, `value="q=user&amp;role=USER&amp;evil`)
+	owner.do(path+"/name", list, "The name is saved.", back)
+	owner.do(path+"/remove", list, "The person is removed.", `value="user"`, `value="USER" selected`)
+	owner.get(path[:len("/console/people/")]+h.people["ADMIN"].ID+"?list=%25zz%3B&done=saved", http.StatusOK, `href="/console/people"`)
+
+	inv := "/console/invitations/" + invitationOf(t, h)
+	owner.get("/console/invitations?status=PENDING", http.StatusOK, inv+"?list=status%3DPENDING")
+	owner.do(inv+"/revoke", url.Values{"list": {"status=PENDING"}}, `href="/console/invitations?status=PENDING"`)
 }
 
 func TestPersonIsChanged(t *testing.T) {
@@ -103,6 +144,7 @@ func TestPersonIsChanged(t *testing.T) {
 	}
 
 	user.Login()
+	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks again, in German
 	owner.get(path+"/sign-out", http.StatusOK, "2 sessions end at once.")
 	owner.do(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
 	if status, _ := user.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
@@ -181,8 +223,8 @@ func TestInvitations(t *testing.T) {
 	path := "/console/invitations/" + invitationOf(t, h)
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
-	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none.")
-	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is none")
+	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
+	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
@@ -211,14 +253,14 @@ func TestTrail(t *testing.T) {
 			t.Errorf("%s shows %d events, want %d", query, got, want)
 		}
 	}
-	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<bdi>USER</bdi> → <bdi>VIEWER</bdi>", "/console/people/"+user.ID, "The file has all outcomes")
-	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is none")
-	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is none")
+	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID)
+	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 
-	page := owner.get("/console/audit?action=user.role&to="+day, http.StatusOK)
+	page := owner.get("/console/audit?action=user.role&outcome=done&request=req_mine&to="+day, http.StatusOK)
 	link := regexp.MustCompile(`href="(/api/v2/audit-events[^"]*)"`).FindStringSubmatch(page)[1]
 	res, file := owner.ask("GET", strings.ReplaceAll(link, "&amp;", "&"), nil)
-	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") || strings.Count(file, "user.role") != 1 {
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") || strings.Count(file, "\r\n") != 2 || !strings.Contains(file, "req_mine") {
 		t.Errorf("the file is %d %s\n%s", res.StatusCode, res.Header.Get("Content-Type"), file)
 	}
 }
@@ -266,6 +308,7 @@ func TestClosing(t *testing.T) {
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
 	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "4 sessions have ended."})
+	lacks(t, page, `name="lang"`, `name="confirm"`) // nobody is signed in any more who could have it again
 	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
 		t.Error("the cookie of the session is kept")
 	}
@@ -321,7 +364,7 @@ func TestSessionsOfOneTenant(t *testing.T) {
 	}
 	path := "/console/people/" + ann.ID
 	page := third.get(path, http.StatusOK, "<bdi>Third</bdi>", "this one")
-	if n := strings.Count(page, "<li><div><strong>"); n != 1 {
+	if n := strings.Count(page, `<li id="ses_`); n != 1 {
 		t.Errorf("%d sessions are shown, want the one in this tenant", n)
 	}
 	third.get(path+"/sign-out", http.StatusOK, "1 session ends at once.")

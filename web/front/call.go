@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,36 @@ func (c *Call) SetSession(token secret.Token) {
 // ClearSession takes it away again.
 func (c *Call) ClearSession() {
 	c.W.Header().Add("Set-Cookie", SessionCookie+"="+cookieAttributes+"; Max-Age=0")
+}
+
+// ClearSessions takes away, besides what ClearSession does, every other session
+// cookie that the browser may have sent here. A request with two different ones is refused, and one of another Path or
+// Domain than ours stays when ours is set anew: whoever has such a one could sign
+// in as often as they like, and be signed in nowhere. Any host may take its
+// cookies away on every path (RFC 6265, section 5.3), and those of its parents.
+func (c *Call) ClearSessions() {
+	for _, at := range pathsAbove(path(c.R)) {
+		c.W.Header().Add("Set-Cookie", SessionCookie+"=; Path="+at+"; Max-Age=0")
+	}
+	host := c.site.base.Hostname()
+	for _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, "."); _, host, _ = strings.Cut(host, ".") {
+		c.W.Header().Add("Set-Cookie", SessionCookie+"=; Path=/; Domain="+host+"; Max-Age=0")
+	}
+}
+
+// pathsAbove are the paths whose cookies a browser sends to the path (RFC 6265,
+// section 5.1.4), but for "/". They end where a segment could be more to a browser
+// than a part of a path.
+func pathsAbove(path string) (all []string) {
+	at := ""
+	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if segment == "" || len(all) >= 16 || strings.ContainsFunc(segment, func(r rune) bool { return !harmless(r) }) {
+			break
+		}
+		at += "/" + segment
+		all = append(all, at, at+"/")
+	}
+	return all
 }
 
 // SetDevice lets the browser show later that it has signed in before.

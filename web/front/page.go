@@ -62,12 +62,27 @@ func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window
 			return w, badParameter("limit", "out_of_range", "Ask for 1 to "+strconv.Itoa(most)+" rows.")
 		}
 	}
-	cursor, err := c.Filter("cursor")
-	if err != nil || cursor == "" {
-		return w, err
-	}
-	w.After, err = c.openCursor(ctx, cursor)
+	w.After, err = c.place(ctx, "cursor")
 	return w, err
+}
+
+// WindowEitherWay is Window for pages, which lead back as well: the rows right
+// before the one that the cursor "before" names. Errors are those of Window.
+func (c *Call) WindowEitherWay(ctx context.Context) (doorward.Window, error) {
+	w, err := c.Window(ctx)
+	if err == nil {
+		w.Before, err = c.place(ctx, "before")
+	}
+	return w, err
+}
+
+// place is the position that the parameter has as a cursor; none without it.
+func (c *Call) place(ctx context.Context, parameter string) (doorward.Position, error) {
+	cursor, err := c.Filter(parameter)
+	if err != nil || cursor == "" {
+		return doorward.Position{}, err
+	}
+	return c.openCursor(ctx, cursor)
 }
 
 // Cursor returns the text by which a later request goes on at the position,
@@ -123,7 +138,8 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // filters are the parameters of the route in one order: without what differs
-// from page to page, and what nobody knows.
+// from page to page, what nobody knows, and what is empty, so that a filter that
+// the route gets later spoils no cursor from before.
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {

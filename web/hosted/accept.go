@@ -44,7 +44,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		i.Self = c.Caller.User.Email == shown.Email
 		i.Other = c.Caller.User.Email
 	}
-	return ui.View{Page: "accept", Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
+	return ui.View{Page: "accept", Scripts: taking, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
 func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {

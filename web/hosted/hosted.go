@@ -46,11 +46,11 @@ func Routes(a *app.App) []front.Route {
 		page("POST /forgot", front.Public(), set.Take("/forgot", h.forgot, h.showForgot)),
 		page("GET /forgot/sent", front.Public(), set.Show(h.showSent)),
 		page("GET /reset", front.Public(), set.Show(h.askResetCode)),
-		page("POST /reset", front.Public(), set.Take("/reset", h.openReset, h.refusedReset)),
+		page("POST /reset", front.Public(), set.Open("/reset", h.openReset, h.refusedReset)),
 		page("POST /reset/password", front.Public(), set.Take("/reset", h.reset, h.openReset)),
 
 		page("GET /accept", front.Public(), set.Show(h.askInvitationCode)),
-		page("POST /accept", front.Optional(), set.Take("/accept", h.openInvitation, h.refusedInvitation)),
+		page("POST /accept", front.Optional(), set.Open("/accept", h.openInvitation, h.refusedInvitation)),
 		page("POST /accept/register", front.Optional(), set.Take("/accept", h.register, h.openInvitation)),
 		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
 

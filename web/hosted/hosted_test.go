@@ -309,3 +309,35 @@ func closeTenant(t *testing.T, b browser, name string) {
 		t.Fatalf("closing: %d", res.StatusCode)
 	}
 }
+
+// A page that answers a form can be had in the other language, with what was
+// typed and without the passwords; nothing is done by that.
+func TestLanguageOfAnAnswer(t *testing.T) {
+	s := doorwardtest.Start(t)
+	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
+	b := open(t, s)
+	const german = `<button type="submit" name="lang" value="de" lang="de">Deutsch</button>`
+	hidden := `<input type="hidden" name="token" value="` + code + `">`
+	b.send("/accept", "token", code).is(t, 200, "", "Join Acme", german, hidden)
+	a := b.send("/accept", "token", code, "lang", "de")
+	a.is(t, 200, "", `<html lang="de"`, "ben@acme.example", `action="/accept/register"`, hidden)
+	if got := a.header.Get("Content-Language"); got != "de" {
+		t.Errorf("the page says it is in %q", got)
+	}
+	b.get("/login").is(t, 200, "", `<html lang="de"`) // it is remembered
+
+	a = b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", "other", "lang", "en")
+	a.is(t, 200, "", `<html lang="en"`, "Choose a password", hidden)
+	refused := b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", "other")
+	refused.is(t, 422, "", german, "not the same as above")
+	for _, one := range []answer{a, refused} {
+		if strings.Contains(one.body, fresh) {
+			t.Errorf("the page repeats the password:\n%s", one.body)
+		}
+	}
+	b.send("/login", "email", ann, "password", secret, "return", "/docs", "lang", "en").
+		is(t, 200, "", `value="`+ann+`"`, `name="return" value="/docs"`)
+	b.send("/login", "email", ann, "password", secret, "lang", "tlh").is(t, 303, "/account") // that is no language
+	b.send("/account/sessions/end-others", "lang", "de").is(t, 200, "", "Ihr Konto")
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
+}

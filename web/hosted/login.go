@@ -18,11 +18,18 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	if c.Caller.Kind == doorward.ByUser && c.R.URL.Query().Get("done") == "" {
 		return c.Back(home), nil
 	}
+	if len(c.Sessions()) > 1 {
+		c.ClearSession()
+		c.ClearSessions()
+	}
 	if email, ok := remembered(c); ok {
 		c.Preset("email", email)
 	}
 	v := ui.View{Page: "login"}
-	if c.Returning() != "" {
+	switch {
+	case c.Tangled():
+		v.Note = "login.several"
+	case c.Returning() != "":
 		v.Note = "login.first"
 	}
 	return v, nil
@@ -105,6 +112,9 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.ClearSession()
+	if len(c.Sessions()) > 1 {
+		c.ClearSessions()
+	}
 	return c.To("/login?done=signed-out"), nil
 }
 

@@ -37,8 +37,11 @@ type asking struct {
 	Words  string // beginning of the keys of the messages
 }
 
+// taking is the script of every page that a link in a mail may be opened on.
+var taking = []string{"code.js"}
+
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: []string{"code.js"}, Body: asking{"/" + name, name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: taking, Body: asking{"/" + name, name}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
@@ -72,7 +75,7 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedReset)
 	}
-	return ui.View{Page: "reset", Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
+	return ui.View{Page: "reset", Scripts: taking, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
 }
 
 // refusedOr: a page that is shown again because something was refused must not
@@ -107,7 +110,7 @@ func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
 
 func ended(code doorward.Code, next string) ui.View {
 	key := "over." + string(code)
-	return ui.View{Page: "over", Title: key + ".title", Body: over{key, next}}
+	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, next}}
 }
 
 func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -56,17 +59,26 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 }
 
 // Take returns the endpoint of a form that is on the page with the path at.
-// When fn refuses what was sent, again shows the page once more.
+// When fn refuses what was sent, again shows the page once more. It does so, too,
+// when all that is wanted of the page that answered a form is another language.
 func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, func(c *Call) (err error) {
-		c.form, err = c.Form()
-		return err
-	})
+	return s.take(at, fn, again, again, form)
+}
+
+// Open is Take for a form whose fn shows a page and changes nothing, so that the
+// page can be shown once more by the same form.
+func (s *Set) Open(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.take(at, fn, again, fn, form)
+}
+
+func form(c *Call) (err error) {
+	c.form, err = c.Form()
+	return err
 }
 
 // TakeFile is Take for a form with a file of at most so many bytes in the field.
 func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
-	return s.take(at, fn, again, func(c *Call) (err error) {
+	return s.take(at, fn, again, again, func(c *Call) (err error) {
 		c.form, c.file, err = c.Upload(field, most)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 			// Said at the field: it is a file that was chosen, not a page.
@@ -76,13 +88,17 @@ func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Co
 	})
 }
 
-func (s *Set) take(at string, fn, again func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
+func (s *Set) take(at string, fn, again, translate func(ctx context.Context, c *Call) (View, error), read func(*Call) error) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) (err error) {
 		c := s.call(fc)
 		if err = read(c); err != nil {
 			return err
 		}
-		v, err := c.do(ctx, fn)
+		do := fn
+		if c.speak(c.Value(languageQuery)) {
+			do = translate
+		}
+		v, err := c.do(ctx, do)
 		if err != nil && correctable(err) {
 			c.fault = err
 			status := c.Refuse(err).Status
@@ -157,12 +173,14 @@ type Frame struct {
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
+	Sent      []Sent // what the language of a page that answers a form is chosen with
 	Caller    doorward.Caller
 	Now       time.Time
 	Return    string // path to be led to afterwards, checked; may be empty
 	RequestID string
 	Fault     string // why the form is shown again, when it is no single field's
 	Alert     bool   // the form is shown again
+	Posted    bool   // the page is the answer to a form
 	Form      url.Values
 	Faults    map[string]string // by name of the field
 }
@@ -198,17 +216,22 @@ func (c *Call) frame(v View) (Frame, error) {
 		Caller: c.Caller, Now: c.Now(), Return: c.Returning(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}
+	if f.Posted = !front.Safe(c.R.Method); f.Posted {
+		f.Sent = c.sent()
+	}
 	return f, f.blame(c, p.words)
 }
 
-// choices of a page that a form led to go to where that is shown: an address
-// that takes forms alone shows nothing.
+// choices of a page that is the answer to a form are buttons, which send the form
+// once more with the language alone to be changed: its address shows nothing by
+// itself. A page that can't do that, one about a form that couldn't be read, has
+// none.
 func (c *Call) choices() []Choice {
+	if !front.Safe(c.R.Method) && c.form == nil {
+		return nil
+	}
 	var all []Choice
 	for _, l := range Languages {
-		if c.R.Method != http.MethodGet && c.R.Method != http.MethodHead {
-			return nil
-		}
 		q := c.R.URL.Query()
 		q.Set(languageQuery, l.Tag)
 		one := Choice{Language: l, Link: "?" + q.Encode()}
@@ -216,6 +239,22 @@ func (c *Call) choices() []Choice {
 			one.Link = ""
 		}
 		all = append(all, one)
+	}
+	return all
+}
+
+// Sent is a value of a form.
+type Sent struct{ Name, Value string }
+
+// sent is the form without its passwords, which no page repeats.
+func (c *Call) sent() (all []Sent) {
+	for _, name := range slices.Sorted(maps.Keys(c.form)) {
+		if name == languageQuery || strings.Contains(strings.ToLower(name), "password") {
+			continue
+		}
+		for _, value := range c.form[name] {
+			all = append(all, Sent{name, value})
+		}
 	}
 	return all
 }

@@ -25,10 +25,19 @@ type Call struct {
 
 func (s *Set) call(c *front.Call) *Call {
 	own := &Call{Call: c, Language: languageOf(c.R), set: s}
-	if tag := c.R.URL.Query().Get(languageQuery); tag == own.Language.Tag {
+	own.speak(c.R.URL.Query().Get(languageQuery))
+	return own
+}
+
+// speak has the page, and those after it, be in the language of the tag, and
+// reports whether there is one.
+func (c *Call) speak(tag string) bool {
+	l, ok := chosen(tag)
+	if ok {
+		c.Language = l
 		c.SetCookie(languageCookie, tag, languageLife)
 	}
-	return own
+	return ok
 }
 
 // Value is what the form says under the name.
@@ -36,6 +45,9 @@ func (c *Call) Value(name string) string { return c.form.Get(name) }
 
 // File is the file that a form for TakeFile has sent; empty for none.
 func (c *Call) File() []byte { return c.file }
+
+// Forget drops the form: the page that answers it can't be had by it again.
+func (c *Call) Forget() { c.form = nil }
 
 // Preset shows the value in the field of the name, as if it had been sent.
 func (c *Call) Preset(name, value string) {

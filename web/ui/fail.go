@@ -28,7 +28,7 @@ func failing(at string) func(context.Context, *front.Call, error) {
 		c := kit.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
-			c.redirect(c.SignIn(c.place(at)))
+			c.redirect(c.SignIn(c.place(at)) + c.untangle())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
 		case !c.explain(err):
@@ -36,6 +36,24 @@ func failing(at string) func(context.Context, *front.Call, error) {
 		}
 	}
 }
+
+// untangle takes several different session cookies away, and returns what has the
+// login say so. Signing in sets only ours anew, so that with the others in place
+// the page and the login would lead to each other for ever.
+func (c *Call) untangle() string {
+	if len(c.Sessions()) < 2 {
+		return ""
+	}
+	c.ClearSession()
+	c.ClearSessions()
+	return "&" + tangled + "=1"
+}
+
+// tangled is the query by which the login says why one has to sign in again.
+const tangled = "several"
+
+// Tangled reports whether the browser came here with several session cookies.
+func (c *Call) Tangled() bool { return c.R.URL.Query().Has(tangled) }
 
 // place is the path to come back to after signing in.
 func (c *Call) place(at string) string {

@@ -120,13 +120,14 @@ func (s *Set) page(tag, name string) (page, error) {
 // helpers are what templates can call, in the language of the catalogue.
 func (c catalogue) helpers() template.FuncMap {
 	return template.FuncMap{
-		"t":      c.say,   // t "key" "name" value…
-		"rich":   c.rich,  // as t, values in bold
-		"count":  c.count, // count "key" n
-		"ago":    func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
-		"day":    c.day,
-		"device": c.device,
-		"field":  field, // field $ "name" "attribute" value…
-		"role":   func(r any) (string, error) { return c.say("role." + fmt.Sprint(r)) },
+		"t":            c.say,   // t "key" "name" value…
+		"rich":         c.rich,  // as t, values in bold
+		"count":        c.count, // count "key" n
+		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
+		"day":          c.day,
+		"device":       c.device,
+		"alphabetical": c.alphabetical, // alphabetical "did." actions
+		"field":        field,          // field $ "name" "attribute" value…
+		"role":         func(r any) (string, error) { return c.say("role." + fmt.Sprint(r)) },
 	}
 }

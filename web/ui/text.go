@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"slices"
 	"strings"
+
+	"github.com/doorward/doorward"
 )
 
 // catalogue are the messages of one language by their keys.
@@ -50,6 +53,13 @@ func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	return template.HTML(fill(template.HTMLEscapeString(message), args, func(s string) string {
 		return "<strong><bdi>" + template.HTMLEscapeString(s) + "</bdi></strong>"
 	})), nil
+}
+
+// alphabetical returns the actions in the order of the messages whose keys are the
+// prefix and an action.
+func (c catalogue) alphabetical(prefix string, actions []doorward.Action) []doorward.Action {
+	said := func(a doorward.Action) string { return strings.ToLower(c[prefix+string(a)]) }
+	return slices.SortedFunc(slices.Values(actions), func(a, b doorward.Action) int { return strings.Compare(said(a), said(b)) })
 }
 
 // count says the message of a number: key.one or key.other.

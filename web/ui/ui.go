@@ -13,7 +13,8 @@
 //
 // Show answers with the View that the function returns. Take reads a form
 // first; what the function refuses is shown on the page again, each fault at
-// its field, with the status that the API would have answered. A page that
+// its field, with the status that the API would have answered. A form that names
+// a language (lang) wants the page in it, and nothing done. A page that
 // needs somebody to be signed in leads to /login and back; a fault of ours
 // never does, it says so and that the session is still there.
 //

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -93,6 +95,50 @@ func TestFormsAreTakenFromOurPagesOnly(t *testing.T) {
 		if res.StatusCode != http.StatusForbidden || len(res.Cookies()) > 0 || !strings.Contains(body, "Sent from another site") {
 			t.Errorf("%s: %d with cookies %v", header, res.StatusCode, res.Cookies())
 		}
+	}
+}
+
+// A browser with two session cookies is signed in nowhere, and would be led from
+// the page to the login and back for ever if the login didn't take them away.
+func TestSeveralSessionCookies(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("http://auth.acme.localhost:9999/platform"))
+	live := server.Tenant("Acme").Join("ann@acme.example", "OWNER").Token()
+	several := "JSESSIONID=" + live + "; JSESSIONID=" + strings.Repeat("A", 43)
+	res, _ := ask(t, server.Client(), "GET", server.URL+"/platform/console/people", nil, "Cookie", several)
+	if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != "/platform/login?return=%2Fplatform%2Fconsole%2Fpeople&several=1" {
+		t.Errorf("answered %d to %q", res.StatusCode, got)
+	}
+	want := []string{
+		"JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",
+		"JSESSIONID=; Path=/platform; Max-Age=0", "JSESSIONID=; Path=/platform/; Max-Age=0",
+		"JSESSIONID=; Path=/platform/console; Max-Age=0", "JSESSIONID=; Path=/platform/console/; Max-Age=0",
+		"JSESSIONID=; Path=/platform/console/people; Max-Age=0", "JSESSIONID=; Path=/platform/console/people/; Max-Age=0",
+		"JSESSIONID=; Path=/; Domain=auth.acme.localhost; Max-Age=0", "JSESSIONID=; Path=/; Domain=acme.localhost; Max-Age=0",
+	}
+	if diff := cmp.Diff(want, res.Header.Values("Set-Cookie")); diff != "" {
+		t.Errorf("the cookies (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"/login", "/login?several=1"} {
+		res, _ = ask(t, server.Client(), "GET", server.URL+path, nil, "Cookie", several)
+		if got := res.Header.Values("Set-Cookie"); res.StatusCode != http.StatusOK || len(got) < 3 {
+			t.Errorf("%s answered %d with the cookies %q", path, res.StatusCode, got)
+		}
+	}
+	// No part of the address becomes a part of the cookie.
+	res, _ = ask(t, server.Client(), "GET", server.URL+"/console/people/a;Domain=localhost", nil, "Cookie", several)
+	for _, cookie := range res.Header.Values("Set-Cookie") {
+		if strings.Contains(cookie, "people/a") {
+			t.Errorf("the cookie %q", cookie)
+		}
+	}
+	// One of them is enough, and a page of a program takes nothing away.
+	res, _ = ask(t, server.Client(), "GET", server.URL+"/console/people", nil, "Cookie", "JSESSIONID="+live)
+	if res.StatusCode != http.StatusOK || len(res.Header.Values("Set-Cookie")) > 0 {
+		t.Errorf("with one cookie: %d %q", res.StatusCode, res.Header.Values("Set-Cookie"))
+	}
+	res, _ = ask(t, server.Client(), "GET", server.URL+"/api/v2/auth/session", nil, "Cookie", several)
+	if res.StatusCode != http.StatusUnauthorized || len(res.Header.Values("Set-Cookie")) > 0 {
+		t.Errorf("the API: %d %q", res.StatusCode, res.Header.Values("Set-Cookie"))
 	}
 }
 

@@ -6,7 +6,9 @@ const form = document.querySelector("form.code");
 function take() {
 	const token = new URLSearchParams(location.hash.slice(1)).get("token");
 	if (!token) return;
-	history.replaceState(null, "", location.pathname + location.search);
+	// The page that answers a code has no form for another one: ask for it anew.
+	if (!form) return location.replace(`${location.pathname}?next${location.hash}`);
+	history.replaceState(null, "", location.pathname);
 	form.elements.token.value = token;
 	form.closest(".card").classList.add("sending");
 	form.requestSubmit();

@@ -6,7 +6,7 @@ for (const form of document.forms) {
 	for (const input of form.querySelectorAll("input[data-new]")) advise(input);
 	for (const input of form.querySelectorAll("[aria-invalid=true]")) forgive(input);
 }
-document.querySelector("[autofocus]")?.focus();
+(document.querySelector("[aria-invalid=true]") ?? document.querySelector("[autofocus]"))?.focus();
 
 /** once keeps a second click from sending the form again. */
 function once(form) {

@@ -57,6 +57,12 @@ func TestExamplesParse(t *testing.T) {
 // parses checks the words behind "doorward".
 func parses(t *testing.T, words []string) {
 	t.Helper()
+	if err := parse(words); err != nil {
+		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
+	}
+}
+
+func parse(words []string) error {
 	cmd, rest, err := command().Find(words)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
@@ -64,7 +70,5 @@ func parses(t *testing.T, words []string) {
 	if err == nil {
 		err = cmd.ValidateArgs(cmd.Flags().Args())
 	}
-	if err != nil {
-		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
-	}
+	return err
 }

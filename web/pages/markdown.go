@@ -1,0 +1,260 @@
+package pages
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// heading is one of a text, with the name that links use.
+type heading struct {
+	ID, Title string
+	Level     int
+}
+
+// paper is a text in Markdown on its way to HTML.
+type paper struct {
+	source   []byte
+	tree     ast.Node
+	headings []heading
+	used     map[string]bool // ids
+}
+
+// markdown reads CommonMark with tables, and nothing of HTML.
+func markdown(source []byte) *paper {
+	p := &paper{source: source, used: map[string]bool{"main": true}}
+	p.tree = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
+	p.each(func(n ast.Node) {
+		if h, ok := n.(*ast.Heading); ok {
+			title := p.plain(h)
+			p.headings = append(p.headings, heading{ID: p.name(title), Title: title, Level: h.Level})
+			h.SetAttributeString("id", []byte(p.headings[len(p.headings)-1].ID))
+		}
+	})
+	return p
+}
+
+// each calls visit with every node, in the order of the text.
+func (p *paper) each(visit func(ast.Node)) {
+	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			visit(n)
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// name makes the id of a title as GitHub does, so that a link works there and
+// here. A second one of the same title gets a number.
+func (p *paper) name(title string) string {
+	name := strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
+	id := name
+	for i := 1; p.used[id]; i++ {
+		id = fmt.Sprintf("%s-%d", name, i)
+	}
+	p.used[id] = true
+	return id
+}
+
+// plain is what is written below n, without marks.
+func (p *paper) plain(n ast.Node) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			out.Write(t.Segment.Value(p.source))
+			if t.SoftLineBreak() {
+				out.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out.String()
+}
+
+// title is the first heading.
+func (p *paper) title() string {
+	if len(p.headings) == 0 {
+		return ""
+	}
+	return p.headings[0].Title
+}
+
+// summary is the first sentence of the first paragraph.
+func (p *paper) summary() string {
+	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindParagraph {
+			sentence, _, _ := strings.Cut(p.plain(n), ". ")
+			return strings.TrimSuffix(sentence, ".") + "."
+		}
+	}
+	return p.title()
+}
+
+// relink gives every link and picture the address that to returns for it.
+func (p *paper) relink(to func(string) string) {
+	p.each(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination = []byte(to(string(n.Destination)))
+		case *ast.Image:
+			n.Destination = []byte(to(string(n.Destination)))
+		}
+	})
+}
+
+// html returns the text as HTML that a strict policy lets through. What goldmark
+// writes is its safe mode, without the HTML of the source and without addresses
+// such as javascript:.
+func (p *paper) html() (template.HTML, error) {
+	var out bytes.Buffer
+	page := renderer.NewRenderer(renderer.WithNodeRenderers(
+		util.Prioritized(&scribe{paper: p}, 100),
+		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), 500),
+		util.Prioritized(html.NewRenderer(), 1000),
+	))
+	err := page.Render(&out, p.source, p.tree)
+	return template.HTML(out.String()), err
+}
+
+// scribe writes what the pages have another way of than goldmark.
+type scribe struct {
+	*paper
+	under    string // id of the heading above
+	commands bool   // the block above is of the shell, and what it prints hasn't come yet
+}
+
+// RegisterFuncs is for goldmark.
+func (s *scribe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHeading, s.heading)
+	r.Register(ast.KindFencedCodeBlock, s.block)
+	r.Register(ast.KindCodeBlock, s.block)
+	r.Register(table.KindTable, s.table)
+	r.Register(table.KindTableCell, s.cell)
+	r.Register(ast.KindHTMLBlock, nothing)
+	r.Register(ast.KindRawHTML, s.raw)
+}
+
+func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+	return ast.WalkSkipChildren, nil
+}
+
+// raw lets through the one mark that Markdown has no other word for.
+func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering && string(n.(*ast.RawHTML).Segments.Value(s.source)) == "<br>" {
+		_, _ = w.WriteString("<br>")
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// heading links each but the first to itself, for who wants to point at it.
+func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	level := n.(*ast.Heading).Level
+	id, _ := n.AttributeString("id")
+	s.under = string(id.([]byte))
+	open, end := "", ""
+	if level > 1 {
+		open, end = fmt.Sprintf(`<a class="self" href="#%s">`, s.under), "</a>"
+	}
+	if entering {
+		_, _ = fmt.Fprintf(w, `<h%d id="%s">%s`, level, s.under, open)
+	} else {
+		_, _ = fmt.Fprintf(w, "%s</h%d>\n", end, level)
+	}
+	return ast.WalkContinue, nil
+}
+
+// block is a figure whose caption says what it is. It scrolls, so a keyboard
+// has to get there, and it needs a name.
+func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	id := s.name("code")
+	_, _ = fmt.Fprintf(w, `<figure><figcaption id="%s">%s</figcaption><pre tabindex="0" role="group" aria-labelledby="%[1]s"><code>`,
+		id, template.HTMLEscapeString(s.caption(n)))
+	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
+		template.HTMLEscape(w, line.Value(s.source))
+	}
+	_, _ = w.WriteString("</code></pre></figure>\n")
+	return ast.WalkContinue, nil
+}
+
+// captions are those of languages; a language that is none of them is its own.
+var captions = map[string]string{
+	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "systemd", "csv": "CSV",
+}
+
+// caption goes by what stands behind the fence; package doctest says what that
+// may be.
+func (s *scribe) caption(n ast.Node) string {
+	fenced, ok := n.(*ast.FencedCodeBlock)
+	if !ok || fenced.Info == nil {
+		return captions[""]
+	}
+	language, more, _ := strings.Cut(string(fenced.Info.Segment.Value(s.source)), " ")
+	answers := s.commands && (language == "text" || language == "json")
+	s.commands = language == "sh" || language == "console"
+	switch {
+	case answers:
+		return "It answers"
+	case language == "sh" && more == "background":
+		return "Shell, in a terminal of its own"
+	case language == "console":
+		return "Shell, not run by a test: " + more
+	case captions[language] != "":
+		return captions[language]
+	}
+	return language
+}
+
+// table scrolls where the screen is too narrow for it.
+func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.under)
+	} else {
+		_, _ = w.WriteString("</table></div>\n")
+	}
+	return ast.WalkContinue, nil
+}
+
+// cell makes a header without words an ordinary cell, since it is a header of
+// nothing.
+func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag, more := "td", ""
+	if n.Parent().Kind() == table.KindTableHeader && n.HasChildren() {
+		tag, more = "th", ` scope="col"`
+	}
+	if entering {
+		_, _ = fmt.Fprintf(w, "<%s%s>", tag, more)
+	} else {
+		_, _ = fmt.Fprintf(w, "</%s>\n", tag)
+	}
+	return ast.WalkContinue, nil
+}
+
+// resolve returns the file that a link in another one leads to, seen from the
+// same folder, unless it leads to another site.
+func resolve(from, target string) (file, fragment string, ours bool) {
+	target, fragment, _ = strings.Cut(target, "#")
+	if strings.Contains(target, ":") {
+		return "", "", false
+	}
+	if target == "" {
+		return from, fragment, true
+	}
+	return path.Join(path.Dir(from), target), fragment, true
+}

@@ -120,6 +120,7 @@ func commandsIn(script string) (commands [][]string) {
 	for _, text := range parted.Split(script, -1) {
 		text, _, _ = strings.Cut(text, " #")
 		text, _, _ = strings.Cut(text, " >")
+		text, _, _ = strings.Cut(text, " <")
 		words := strings.Fields(text)
 		if len(words) > 2 && words[0] == "sudo" && words[1] == "-u" {
 			words = words[3:]

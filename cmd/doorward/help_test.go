@@ -49,6 +49,7 @@ func TestExamplesParse(t *testing.T) {
 				continue
 			}
 			typed, _, _ = strings.Cut(typed, " > ")
+			typed, _, _ = strings.Cut(typed, " < ")
 			parses(t, strings.Fields(typed))
 		}
 	})

@@ -131,7 +131,7 @@ func (b *book) make(file string, source []byte) *guide {
 			g.Headings = append(g.Headings, h)
 		}
 	}
-	g.Text = p.html(func(target string) string { return b.address(file, target) })
+	g.Text = p.html(shelf{b, file})
 	return g
 }
 
@@ -153,10 +153,29 @@ func (b *book) listDecisions() (*guide, error) {
 	return b.make(decisions+"/index.md", []byte(source)), nil
 }
 
-// address is where a link of a file in docs leads to: a page or a picture that
-// is here, or the file in the repository.
-func (b *book) address(from, target string) string {
-	file, fragment, ours := resolve(from, target)
+// shelf is the book as seen from one of its files.
+type shelf struct {
+	*book
+	file string
+}
+
+// label is the title of a page in the contents.
+func (b shelf) label(target string) string {
+	file, _, ours := resolve(b.file, target)
+	for _, p := range b.parts {
+		for _, e := range p.Entries {
+			if ours && e.Link == b.link(pageOf(file)) {
+				return e.Title
+			}
+		}
+	}
+	return ""
+}
+
+// address is where a link leads to: a page or a picture that is here, or a file
+// in the repository.
+func (b shelf) address(target string) string {
+	file, fragment, ours := resolve(b.file, target)
 	if !ours {
 		return target
 	}

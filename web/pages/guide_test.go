@@ -136,6 +136,19 @@ func TestContentsAreThoseOfTheREADME(t *testing.T) {
 	}
 }
 
+// "see install.md" is for the repository.
+func TestNamesOfFilesBecomeTitles(t *testing.T) {
+	shown := map[string]string{}
+	for a := range elements(page(t, doorwardtest.Start(t).URL+"/docs/rotate"), "a") {
+		shown[attr(a, "href")] = text(a)
+	}
+	for link, want := range map[string]string{"/docs/install#tls": "Install", "/docs/people#sign-somebody-out": "signing out"} {
+		if shown[link] != want {
+			t.Errorf("the link to %s says %q, want %q", link, shown[link], want)
+		}
+	}
+}
+
 func TestExamplesAreToldFromAnswers(t *testing.T) {
 	var captions []string
 	for c := range elements(page(t, doorwardtest.Start(t).URL+"/docs/tutorial"), "figcaption") {

@@ -23,7 +23,7 @@ type paper struct {
 	headings []heading
 	used     map[string]bool // ids
 
-	address  func(string) string // where a link or a picture leads
+	from     shelf // what its links are seen from
 	out      strings.Builder
 	written  int    // headings so far
 	under    string // id of the heading above
@@ -76,8 +76,8 @@ func (p *paper) summary() string {
 
 // html returns the page. All that comes from it is escaped, and no address but
 // one that the page links to is in it.
-func (p *paper) html(address func(string) string) template.HTML {
-	p.address = address
+func (p *paper) html(from shelf) template.HTML {
+	p.from = from
 	p.write(p.blocks)
 	return template.HTML(p.out.String())
 }
@@ -201,17 +201,26 @@ func (p *paper) marked(spans []markdown.Span) {
 		case markdown.Break:
 			p.put("<br>")
 		case markdown.Picture:
-			p.put(`<img src="%s" alt="%s">`, template.HTMLEscapeString(p.address(s.To)), template.HTMLEscapeString(s.Text))
+			p.put(`<img src="%s" alt="%s">`, template.HTMLEscapeString(p.from.address(s.To)), template.HTMLEscapeString(s.Text))
 		case markdown.Link:
-			p.put(`<a href="%s">`, template.HTMLEscapeString(p.address(s.To)))
-			p.marked(s.Spans)
-			p.put("</a>")
+			p.link(s)
 		default:
 			p.put("<%s>", around[s.Mark])
 			p.marked(s.Spans)
 			p.put("</%s>", around[s.Mark])
 		}
 	}
+}
+
+// link shows the title of a page where the text has the name of its file.
+func (p *paper) link(s markdown.Span) {
+	p.put(`<a href="%s">`, template.HTMLEscapeString(p.from.address(s.To)))
+	if label := p.from.label(s.To); label != "" && strings.HasSuffix(s.Words(), ".md") {
+		p.put("%s", template.HTMLEscapeString(label))
+	} else {
+		p.marked(s.Spans)
+	}
+	p.put("</a>")
 }
 
 // links are the links of a text, in the order of it.

@@ -28,6 +28,9 @@ func manuals(t *testing.T) (pages []string) {
 func TestEveryShellBlockIsRun(t *testing.T) {
 	followed, blocks := followedPages(t), 0
 	for _, page := range manuals(t) {
+		for _, line := range typed.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			t.Errorf("%s: put commands between fences: %s", page, line)
+		}
 		for _, b := range doctest.All(t, "../../"+page) {
 			blocks++
 			if b.Unrun == "" && !slices.Contains(followed, page) {
@@ -39,6 +42,9 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 		t.Errorf("only %d blocks: are the pages read?", blocks)
 	}
 }
+
+// typed is a command that is only indented.
+var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
 // following is how a test names the page that it follows.
 var following = regexp.MustCompile(`\b(?:Follow|Read|follow|readme)\(t, "([\w./-]+\.md)"`)

@@ -15,6 +15,7 @@ import (
 // TestCommandsPage runs each line of docs/commands.md, and so each example of
 // --help, in a folder that has what the line speaks of.
 func TestCommandsPage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three dozen commands; make test runs them")
 	}

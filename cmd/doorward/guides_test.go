@@ -14,6 +14,17 @@ import (
 
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
 
+// TestAuditPage does what docs/audit.md says, about an installation with a tenant.
+func TestAuditPage(t *testing.T) {
+	database := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	fill(t, database)
+	t.Setenv("DOORWARD_DATABASE", database)
+	if out, err := exec.Command("doorward", "key", "create-operator", "--name", "billing-sync").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	follow(t, "../../docs/audit.md")
+}
+
 func TestRotatingPage(t *testing.T) {
 	need(t, "sqlite3")
 	follow(t, "../../docs/rotate.md")
@@ -33,6 +44,7 @@ func TestNginxPage(t *testing.T) {
 // TestServicePage does what docs/protect-a-service.md says, with the client of
 // this checkout in place of the published one.
 func TestServicePage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the page builds a program; make test runs it")
 	}

@@ -13,6 +13,7 @@ import (
 // TestOperationsPage does what docs/operations.md says, on another port, with
 // databases of a PostgreSQL of the test's and a folder in place of the system's.
 func TestOperationsPage(t *testing.T) {
+	t.Parallel()
 	need(t, "pg_dump", "pg_restore", "sqlite3")
 	dumped, system := pgtest.DSN(t), t.TempDir()
 	fill(t, dumped)

@@ -44,10 +44,10 @@ const (
 )
 
 // floors are the folders at the root that may hold Go.
-var floors = []string{".", "app", "bench", "client", "cmd", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
+var floors = []string{".", "app", "bench", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
 // ships are the floors that end up in the binary.
-var ships = []string{".", "app", "cmd", "internal", "node", "store", "web"}
+var ships = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}
 
 // outside are the standard packages through which the words would do I/O.
 var outside = []string{
@@ -140,9 +140,15 @@ var laws = []law{
 		plant:  file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
 	},
 	{
+		name:   "docs holds pages and imports none of ours",
+		remedy: "what makes something of the pages belongs in web/pages",
+		breaks: func(s step) bool { return s.from.floor("docs") && s.ours() },
+		plant:  file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
+	},
+	{
 		name:   "web asks app, never store",
 		remedy: "add a method to the feature in app and call that",
-		breaks: func(s step) bool { return s.from.floor("web") && s.leaves(".", "app/*", "internal/*", "web/*") },
+		breaks: func(s step) bool { return s.from.floor("web") && s.leaves(".", "docs", "app/*", "internal/*", "web/*") },
 		plant:  file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{

@@ -50,6 +50,10 @@ func codes[T ~string](words []T) string {
 	return strings.Join(all, " ")
 }
 
+// cell keeps a text from ending its cell, and what is in angle brackets from
+// being taken for HTML.
+func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
+
 func mark(yes bool) string {
 	if yes {
 		return "✔"
@@ -193,7 +197,7 @@ func whomTable(title string, act func(doorward.Role) (doorward.Action, doorward.
 func TestGoldenErrors(t *testing.T) {
 	rows := [][]string{{"Code", "Status", "Title", "What it means and what to do"}}
 	for _, p := range doorward.Problems() {
-		rows = append(rows, []string{code(p.Code), fmt.Sprint(front.Status(p.Code)), p.Title, strings.ReplaceAll(p.Help, "|", `\|`)})
+		rows = append(rows, []string{code(p.Code), fmt.Sprint(front.Status(p.Code)), p.Title, cell(p.Help)})
 	}
 	goldentest.Section(t, errorsPage, "codes", table(rows...))
 }
@@ -201,7 +205,7 @@ func TestGoldenErrors(t *testing.T) {
 func TestGoldenEndpoints(t *testing.T) {
 	var out strings.Builder
 	for _, tag := range tags() {
-		fmt.Fprintf(&out, "\n### %s\n\n", tag)
+		fmt.Fprintf(&out, "\n## %s\n\n", tag)
 		rows := [][]string{{"Endpoint", "Who", "Answers", "Does"}}
 		for _, r := range documented() {
 			if r.Doc.Tag == tag {

@@ -144,7 +144,7 @@ export class Person {
 			const wide = document.documentElement.clientWidth;
 			return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
 				const box = e.getBoundingClientRect();
-				return e.checkVisibility() && box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .unseen, .skip");
+				return e.checkVisibility() && box.width > 0 && (box.right > wide + 1 || box.left < -1) && !e.closest("pre, .scroll, .unseen, .skip");
 			}).map((e) => e.outerHTML.slice(0, 120));
 		});
 		assert.deepEqual(over, [], `${name} is wider than the screen`);

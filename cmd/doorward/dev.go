@@ -86,7 +86,7 @@ func welcome(out io.Writer, n *node.Node) {
 	for _, role := range doorward.Roles {
 		fmt.Fprintf(out, "    %-7s %s\n", role, demoAddress(role))
 	}
-	fmt.Fprintf(out, "\n  Begin at  %[1]s\n  Mail      %[1]s/dev/mail\n  Reference %[1]s/docs\n\n", n.URL())
+	fmt.Fprintf(out, "\n  Begin at  %[1]s\n  Mail      %[1]s/dev/mail\n  Docs      %[1]s/docs\n\n", n.URL())
 }
 
 // start is the page at /. Everybody who reaches it can be anybody, so devConfig

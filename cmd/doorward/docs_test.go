@@ -102,7 +102,7 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Long != "" {
 		fmt.Fprintf(out, "\n```text\n%s\n```\n", cmd.Long)
 	}
-	fmt.Fprintf(out, "\n```console\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(cmd.Example), "\n  ", "\n"))
+	fmt.Fprintf(out, "\n```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(cmd.Example), "\n  ", "\n"))
 	var taken []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		switch {

@@ -49,6 +49,7 @@ func TestExamplesParse(t *testing.T) {
 				continue
 			}
 			typed, _, _ = strings.Cut(typed, " > ")
+			typed, _, _ = strings.Cut(typed, " < ")
 			parses(t, strings.Fields(typed))
 		}
 	})
@@ -57,6 +58,12 @@ func TestExamplesParse(t *testing.T) {
 // parses checks the words behind "doorward".
 func parses(t *testing.T, words []string) {
 	t.Helper()
+	if err := parse(words); err != nil {
+		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
+	}
+}
+
+func parse(words []string) error {
 	cmd, rest, err := command().Find(words)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
@@ -64,7 +71,5 @@ func parses(t *testing.T, words []string) {
 	if err == nil {
 		err = cmd.ValidateArgs(cmd.Flags().Args())
 	}
-	if err != nil {
-		t.Errorf("doorward %s: %v", strings.Join(words, " "), err)
-	}
+	return err
 }

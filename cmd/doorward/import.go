@@ -36,7 +36,7 @@ an import writes, about a second for each 10,000 people: take a quiet hour, or
 several files.`,
 		Example: `  doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --dry-run
   doorward user import people.csv --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae
-  doorward user import - --format jsonl --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`,
+  doorward user import - --format jsonl --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae < people.jsonl`,
 		Args: oneArg("FILE"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		list, err := readList(cmd.InOrStdin(), args[0], format)

@@ -1,36 +1,29 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/doorward/doorward/internal/doctest"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestOperationsPage does what docs/operations.md says, on another port and with
-// databases of a PostgreSQL of the test's.
+// TestOperationsPage does what docs/operations.md says, on another port, with
+// databases of a PostgreSQL of the test's and a folder in place of the system's.
 func TestOperationsPage(t *testing.T) {
-	for _, program := range []string{"bash", "awk", "pg_dump", "pg_restore"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
-	addr := freeAddress()
-	dumped, restored, moved := pgtest.DSN(t), pgtest.DSN(t), pgtest.DSN(t)
+	t.Parallel()
+	need(t, "pg_dump", "pg_restore", "sqlite3")
+	dumped, system := pgtest.DSN(t), t.TempDir()
 	fill(t, dumped)
-	reader := doctest.Reader{
-		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
-		Rewrite: strings.NewReplacer(
-			"localhost:8080", addr, "postgres://doorward@db/doorward", dumped, "postgres://doorward@db/restored", restored, "postgres://doorward@db/new", moved,
-		).Replace,
-	}
-	for _, block := range doctest.Read(t, "../../docs/operations.md") {
-		reader.Do(t, block)
-		if block.Background { // the rest is typed where the page exports it
-			reader.Env = append(reader.Env, "DOORWARD_DATABASE=sqlite:doorward-dev/doorward.db")
-		}
+	put(t, system, "doorward.yaml", "database: sqlite:doorward-dev/doorward.db\n")
+	follow(t, "../../docs/operations.md",
+		"postgres://doorward@db/doorward", dumped, "postgres://doorward@db/restored", pgtest.DSN(t), "postgres://doorward@db/new", pgtest.DSN(t),
+		"/etc/doorward/", system+"/", "/var/backups/", system+"/",
+	)
+	if backups, err := filepath.Glob(filepath.Join(system, "doorward-?.db")); err != nil || len(backups) != 1 {
+		t.Errorf("the backups of the week are %q, %v", backups, err)
 	}
 }
 
@@ -41,5 +34,30 @@ func fill(t *testing.T, dsn string) {
 	cmd.Dir = t.TempDir()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestInstallPage does what docs/install.md says and no root is needed for, with
+// the settings that the package brings.
+func TestInstallPage(t *testing.T) {
+	need(t, "id")
+	group, err := exec.Command("id", "-gn").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := t.TempDir()
+	settings, err := os.ReadFile("../../deploy/deb/doorward.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, system, "doorward.yaml", strings.NewReplacer("/var/lib/doorward/", system+"/", "base-url: http://localhost:8080", "base-url: https://auth.example.com").Replace(string(settings)))
+	for _, name := range []string{"privkey.pem", "fullchain.pem"} {
+		put(t, system, "renewed/"+name, name)
+	}
+	t.Setenv("DOORWARD_SMTP", "file:"+filepath.Join(system, "mail"))
+	t.Setenv("RENEWED_LINEAGE", filepath.Join(system, "renewed"))
+	follow(t, "../../docs/install.md", "-g doorward", "-g "+string(group[:len(group)-1]), "/etc/doorward/", system+"/")
+	if key, err := os.Stat(filepath.Join(system, "tls", "privkey.pem")); err != nil || key.Mode().Perm() != 0o640 {
+		t.Errorf("the hook left %v, %v", key, err)
 	}
 }

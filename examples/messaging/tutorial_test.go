@@ -12,10 +12,7 @@ import (
 	"github.com/doorward/doorward/internal/doctest"
 )
 
-const (
-	tutorial = "../../docs/tutorial.md"
-	root     = "../.."
-)
+const root = "../.."
 
 // The tutorial is followed in a folder that looks like the clone where it needs
 // to, with free ports in place of those on the page.
@@ -36,7 +33,7 @@ func TestTutorial(t *testing.T) {
 	if err := os.WriteFile(conf, nginxConf(t, front, doorward, believing), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	blocks := doctest.Read(t, tutorial)
+	blocks := doctest.Read(t, "../../docs/tutorial.md")
 	build(t, blocks[0], reader.Dir)
 	for _, block := range blocks[1:] {
 		if strings.HasPrefix(block.Script, "nginx") {

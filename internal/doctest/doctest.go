@@ -28,7 +28,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,11 +45,24 @@ type Block struct {
 	Background bool
 	Output     string // what it prints, with … as above
 	Says       bool   // whether the page says what it prints, which may be nothing
+	Unrun      string // why no test runs it; empty when one has to
 }
 
-// Read returns the shell blocks of a Markdown file in their order. It fails the
-// test when there are none, or when a fence isn't closed.
+// Read returns the blocks of a Markdown file that are to be run, in their order.
+// It fails the test when there are none, or when a fence isn't closed.
 func Read(tb testing.TB, file string) []Block {
+	tb.Helper()
+	blocks := slices.DeleteFunc(All(tb, file), func(b Block) bool { return b.Unrun != "" })
+	if len(blocks) == 0 {
+		tb.Fatalf("%s: there is no block of the language sh", file)
+	}
+	return blocks
+}
+
+// All returns all blocks with commands, those that are not run included; there
+// may be none. It fails the test when a fence isn't closed, or names a language
+// of commands in another way than this package knows.
+func All(tb testing.TB, file string) []Block {
 	tb.Helper()
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -76,11 +91,14 @@ func parse(file, page string) ([]Block, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: the block is not closed", place)
 		}
-		switch language = strings.TrimSpace(language); language {
-		case "sh", "sh background":
-			blocks = append(blocks, Block{Place: place, Script: body, Background: language != "sh"})
-			said = false
-		case "text":
+		block, commands, err := begin(strings.TrimSpace(language))
+		block.Place, block.Script = place, body
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", place, err)
+		case commands:
+			blocks, said = append(blocks, block), false
+		case strings.TrimSpace(language) == "text":
 			if last := len(blocks) - 1; last >= 0 && !said {
 				blocks[last].Output, blocks[last].Says = body, true
 			}
@@ -88,10 +106,29 @@ func parse(file, page string) ([]Block, error) {
 		}
 		i += n
 	}
-	if len(blocks) == 0 {
-		return nil, fmt.Errorf("%s: there is no block of the language sh", file)
-	}
 	return blocks, nil
+}
+
+// begin reads what stands behind a fence; commands is whether it is a block of
+// them.
+func begin(info string) (b Block, commands bool, err error) {
+	language, more, _ := strings.Cut(info, " ")
+	switch language {
+	case "sh":
+		b.Background = more == "background"
+		if more != "" && !b.Background {
+			err = fmt.Errorf("what is sh %q? Write sh, sh background, or console and why no test can run it", more)
+		}
+	case "console":
+		if b.Unrun = more; more == "" {
+			err = errors.New("nothing says why no test runs this: write sh, or the reason behind console")
+		}
+	case "bash", "shell", "zsh", "shell-session", "terminal":
+		err = fmt.Errorf("write sh, not %s, and a test that runs it", language)
+	default:
+		return b, false, nil
+	}
+	return b, true, err
 }
 
 // fenced returns the lines up to the closing fence, and how many there are with
@@ -116,8 +153,16 @@ type Reader struct {
 }
 
 // patience is how long a command, or the beginning of one in the background, may
-// take.
-const patience = 20 * time.Second
+// take, on a machine that is busy with other tests.
+const patience = time.Minute
+
+// Follow runs all blocks of a Markdown file.
+func (r Reader) Follow(tb testing.TB, file string) {
+	tb.Helper()
+	for _, block := range Read(tb, file) {
+		r.Do(tb, block)
+	}
+}
 
 // Do runs a block and fails the test when a command in it fails or prints
 // anything else than the page says. What still runs in the background ends with
@@ -140,7 +185,7 @@ var errOther = errors.New("it prints something else")
 
 func (r Reader) foreground(b Block) (printed string, err error) {
 	var out bytes.Buffer
-	sh := r.shell(b.Script)
+	sh := r.shell(keeping, b.Script, filepath.Join(r.Dir, memory))
 	sh.Stdout, sh.Stderr = &out, &out
 	if err := sh.Start(); err != nil {
 		return "", err
@@ -155,6 +200,21 @@ func (r Reader) foreground(b Block) (printed string, err error) {
 	}
 	return out.String(), err
 }
+
+// memory is the file in a reader's folder that has the variables of the blocks
+// before.
+const memory = ".doctest"
+
+// keeping runs a script with the variables of the ones before, and keeps what it
+// leaves behind when it succeeds. eval, and not a command behind another: what a
+// here-document or a comment ends with must not swallow what follows.
+const keeping = `[ ! -e "$1" ] || . "$1"
+eval "$0"
+{
+	export -p
+	for _name in $(compgen -v | grep '^[a-z]'); do declare -p "$_name"; done
+	printf 'cd %q\n' "$PWD"
+} >"$1"`
 
 // shell returns a bash that stops at the first fault and leads a process group
 // of its own.

@@ -21,6 +21,7 @@ func TestBlocksAreRead(t *testing.T) {
 		"~~~sh", "echo a", "", "echo b", "~~~", "It says:", "~~~text", "a", "~~~", "~~~text", "no more", "~~~",
 		"~~~sh background", "serve", "~~~", "~~~go", "var x", "~~~", "~~~text", "ready", "~~~",
 		"~~~sh", "true", "~~~", "~~~sh", "false", "~~~", "~~~text", "~~~",
+		"~~~console needs root", "reboot", "~~~", "~~~text", "bye", "~~~",
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -30,14 +31,18 @@ func TestBlocksAreRead(t *testing.T) {
 		{Place: "p.md:17", Script: "serve\n", Background: true, Output: "ready\n", Says: true},
 		{Place: "p.md:26", Script: "true\n"},
 		{Place: "p.md:29", Script: "false\n", Says: true},
+		{Place: "p.md:34", Script: "reboot\n", Output: "bye\n", Says: true, Unrun: "needs root"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestPagesThatTestNothingAreRefused(t *testing.T) {
-	for _, text := range []string{"", "text", page("~~~text", "x", "~~~"), page("~~~sh", "echo"), page("~~~sh", "echo", "~~~", "~~~text", "x")} {
+func TestFencesThatNobodyUnderstandsAreRefused(t *testing.T) {
+	for _, text := range []string{
+		page("~~~sh", "echo"), page("~~~sh", "echo", "~~~", "~~~text", "x"), page("~~~sh later", "echo", "~~~"),
+		page("~~~bash", "echo", "~~~"), page("~~~console", "echo", "~~~"), page("~~~console ", "echo", "~~~"),
+	} {
 		if got, err := parse("p.md", text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}
@@ -89,6 +94,15 @@ func TestFilesStay(t *testing.T) {
 	r.Do(t, Block{Script: "cat port", Output: "8080\n", Says: true})
 	if text, err := os.ReadFile(filepath.Join(r.Dir, "port")); err != nil || string(text) != "9090\n" {
 		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+func TestOneTerminal(t *testing.T) {
+	r := Reader{Dir: t.TempDir(), Env: []string{"COLOUR=red"}}
+	r.Do(t, Block{Script: "export COLOUR=blue\nname='Ann  \"Lee\"\n$x'\nNOT_EXPORTED=1\nmkdir below\ncd below\ncat <<END\nlast\nEND", Output: "last\n", Says: true})
+	r.Do(t, Block{Script: "echo \"$name\"; sh -c 'echo $COLOUR'; basename \"$PWD\"; echo ${NOT_EXPORTED-none} # end", Output: "Ann  \"Lee\"\n$x\nblue\nbelow\nnone\n", Says: true})
+	if _, err := r.foreground(Block{Script: "name=other; false"}); err == nil {
+		t.Error("a fault is lost")
 	}
 }
 

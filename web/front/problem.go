@@ -52,6 +52,9 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, p.Status, "application/problem+json", p)
 }
 
+// ByPerson reports whether somebody looks for a page, in a browser.
+func (c *Call) ByPerson() bool { return byPerson(c.R) }
+
 // byPerson reports whether the request is for a page: a browser's, and not for
 // what programs ask.
 func byPerson(r *http.Request) bool {

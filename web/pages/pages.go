@@ -1,13 +1,17 @@
-// Package pages serves what people read: a landing page, the reference of the
-// API, and the pages behind the types of errors.
+// Package pages serves what people read: a landing page, the documentation, the
+// reference of the API, and the pages behind the types of errors.
 //
 // All of them are made once, when they are first asked for, from html/template,
-// and none of them holds anything of a request. The reference is made from the
-// OpenAPI document, so that it can't say anything else.
+// and none of them holds anything of a request. The documentation is that of the
+// repository, in the order of docs/README.md, and only the files of package docs
+// can be asked for. The reference is made from the OpenAPI document, so that it
+// can't say anything else.
 //
 //	pages.go     the routes, how a page is made and answered
+//	guide.go     GET /docs and below: the documentation
+//	markdown.go  its text as HTML
 //	spec.go      reads the OpenAPI document
-//	reference.go GET /docs, made of it
+//	reference.go GET /docs/api, made of it
 //	sample.go    examples: bodies, answers, curl commands
 //	problems.go  GET /problems and GET /problems/{code}
 //	html, assets templates, style sheet, scripts
@@ -19,11 +23,13 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net/http"
 	"path"
 	"strconv"
 	"sync"
@@ -37,9 +43,10 @@ import (
 // want.
 func Routes(s *front.Site, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := press{base: s.BasePath(), reference: sync.OnceValues(func() (*reference, error) {
+	p := &press{base: s.BasePath(), reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
+	p.leaves = sync.OnceValues(p.bind)
 	routes := p.pages()
 	for _, r := range []struct{ path, mediaType, file string }{
 		{"/assets/doorward.css", "text/css; charset=utf-8", "doorward.css"},
@@ -67,18 +74,19 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 type press struct {
 	base      string // path of the base URL, in front of every link
 	reference func() (*reference, error)
+	leaves    func() (leaves, error)
 }
 
+// leaves make the pages of the documentation, by their paths behind /docs/.
+type leaves map[string]func() (content, error)
+
 func (p *press) pages() []front.Route {
-	home := p.page(func(ref *reference) view {
-		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
+	home := p.page(func(ref *reference) (view, error) {
+		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}, nil
 	})
-	routes := []front.Route{
-		get("/{$}", home),
-		get("/docs", p.page(func(ref *reference) view {
-			return view{File: "docs", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}
-		})),
-	}
+	routes := append(p.guides(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) (view, error) {
+		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}, nil
+	})))
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
 	}
@@ -104,13 +112,16 @@ type view struct {
 
 // page makes a page of a view, once, when it is first asked for. An error is a
 // defect of a template or of the document, which tests find.
-func (p *press) page(look func(*reference) view) func() (content, error) {
+func (p *press) page(look func(*reference) (view, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		ref, err := p.reference()
 		if err != nil {
 			return content{}, err
 		}
-		v := look(ref)
+		v, err := look(ref)
+		if err != nil {
+			return content{}, err
+		}
 		v.Base, v.Version = p.base, ref.Version
 		body, err := v.render()
 		if err != nil {
@@ -153,7 +164,19 @@ func (v view) policy() string {
 type content struct {
 	mediaType string
 	policy    string // Content-Security-Policy; empty for the site's own
+	status    int    // 0 is 200
 	body      []byte
+}
+
+func (c content) send(call *front.Call) {
+	h := call.W.Header()
+	h.Set("Content-Type", c.mediaType)
+	h.Set("Content-Length", strconv.Itoa(len(c.body)))
+	if c.policy != "" {
+		h.Set("Content-Security-Policy", c.policy)
+	}
+	call.W.WriteHeader(cmp.Or(c.status, http.StatusOK))
+	_, _ = call.W.Write(c.body) // a client that is gone needs no answer
 }
 
 // get returns the route that answers with the content. Every answer of the
@@ -165,13 +188,7 @@ func get(path string, made func() (content, error)) front.Route {
 		if err != nil {
 			return err
 		}
-		h := call.W.Header()
-		h.Set("Content-Type", c.mediaType)
-		h.Set("Content-Length", strconv.Itoa(len(c.body)))
-		if c.policy != "" {
-			h.Set("Content-Security-Policy", c.policy)
-		}
-		_, _ = call.W.Write(c.body) // a client that is gone needs no answer
+		c.send(call)
 		return nil
 	}), front.Doc{})
 }

@@ -15,7 +15,7 @@ import (
 
 // paths are all pages.
 func paths() []string {
-	all := []string{"/", "/docs", "/problems"}
+	all := append(chapters(), "/", "/docs/api", "/problems")
 	for _, p := range doorward.Problems() {
 		all = append(all, "/problems/"+string(p.Code))
 	}
@@ -37,6 +37,11 @@ func send(t *testing.T, method, address string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return do(t, req)
+}
+
+func do(t *testing.T, req *http.Request) answer {
+	t.Helper()
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +72,7 @@ func TestHeadersOfPages(t *testing.T) {
 	server := doorwardtest.Start(t)
 	reader := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 	still := "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-	policies := map[string]string{"/": still, "/problems": still, "/docs": reader, "/problems/not_found": reader}
+	policies := map[string]string{"/": still, "/problems": still, "/docs": reader, "/docs/lease": reader, "/docs/api": reader, "/problems/not_found": reader}
 	for path, policy := range policies {
 		h := get(t, server.URL+path).Header
 		if got := h["Content-Security-Policy"]; !slices.Equal(got, []string{policy}) {
@@ -140,13 +145,13 @@ func TestEveryCodeHasAPage(t *testing.T) {
 func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for code, want := range map[string]string{
-		"reset_not_found": "/docs#resetPassword",
-		"account_exists":  "/docs#completeRegistration",
-		"resend_too_soon": "/docs#resendInvitation",
+		"reset_not_found": "/docs/api#resetPassword",
+		"account_exists":  "/docs/api#completeRegistration",
+		"resend_too_soon": "/docs/api#resendInvitation",
 	} {
 		var got []string
 		for a := range elements(find(page(t, server.URL+"/problems/"+code), "main"), "a") {
-			if href := attr(a, "href"); strings.Contains(href, "/docs#") && !strings.Contains(href, "#object-") {
+			if href := attr(a, "href"); strings.Contains(href, "/docs/api#") && !strings.Contains(href, "#object-") {
 				got = append(got, href)
 			}
 		}
@@ -158,7 +163,7 @@ func TestPageOfAProblemNamesItsEndpoints(t *testing.T) {
 
 func TestUnknownCodeIsAProblem(t *testing.T) {
 	server := doorwardtest.Start(t)
-	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/nonsense.css", "/docs/"} {
+	for _, path := range []string{"/problems/nonsense", "/problems/", "/problems/not_found/x", "/assets/", "/assets/nonsense.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := send(t, method, server.URL+path)
 			if a.StatusCode != http.StatusNotFound || a.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(a.body, `"code":"not_found"`) {
@@ -225,6 +230,8 @@ func (c crawl) follow(path, link string) {
 	c.t.Helper()
 	target, fragment, _ := strings.Cut(link, "#")
 	switch {
+	case abroad(c.t, path, link):
+		return
 	case target == "":
 		target = path
 	case strings.HasPrefix(target, "?"): // the same page in another language

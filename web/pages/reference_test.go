@@ -31,7 +31,7 @@ func document(t *testing.T, server *doorwardtest.Server) *openapi3.T {
 // operations calls fn for each operation with its part of the reference.
 func operations(t *testing.T, server *doorwardtest.Server, fn func(method, path string, op *openapi3.Operation, part *html.Node)) {
 	t.Helper()
-	docs := page(t, server.URL+"/docs")
+	docs := page(t, server.URL+"/docs/api")
 	for path, item := range document(t, server).Paths.Map() {
 		for method, op := range item.Operations() {
 			part := byID(docs, op.OperationID)
@@ -114,7 +114,7 @@ func TestReferenceSaysWhichMembersCount(t *testing.T) {
 }
 
 func TestReferenceSaysWhoMay(t *testing.T) {
-	docs := page(t, doorwardtest.Start(t).URL+"/docs")
+	docs := page(t, doorwardtest.Start(t).URL+"/docs/api")
 	for id, want := range map[string]string{
 		"invite":           "Roles with user.invite: OWNER, ADMIN",
 		"login":            "Who may Anyone\n",
@@ -137,7 +137,7 @@ func TestAnswersInTheReferenceAreValid(t *testing.T) {
 			}
 		}
 	})
-	docs := page(t, server.URL+"/docs")
+	docs := page(t, server.URL+"/docs/api")
 	problem := document(t, server).Components.Schemas["Problem"].Value
 	valid(t, "the object", problem, example(byID(docs, "object-problem"), "object-problem-body"))
 	for _, about := range doorward.Problems() {
@@ -249,12 +249,12 @@ func curl(t *testing.T, command string, env ...string) *http.Request {
 
 func TestFirstStepsAreThere(t *testing.T) {
 	server := doorwardtest.Start(t)
-	for _, path := range []string{"/", "/docs"} {
+	for _, path := range []string{"/", "/docs/api"} {
 		var got []string
 		for a := range elements(find(page(t, server.URL+path), "ol"), "a") {
 			got = append(got, attr(a, "href"))
 		}
-		want := []string{"/docs#invite", "/docs#completeRegistration", "/docs#login", "/docs#session", "/docs#logout"}
+		want := []string{"/docs/api#invite", "/docs/api#completeRegistration", "/docs/api#login", "/docs/api#session", "/docs/api#logout"}
 		if !slices.Equal(got, want) {
 			t.Errorf("the steps on %s are %q, want %q", path, got, want)
 		}

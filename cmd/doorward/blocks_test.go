@@ -1,0 +1,199 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/doctest"
+)
+
+// manuals are the pages whose commands a reader types.
+func manuals(t *testing.T) (pages []string) {
+	t.Helper()
+	for _, page := range documents(t) {
+		if !strings.HasPrefix(page, "examples/") {
+			pages = append(pages, page)
+		}
+	}
+	return pages
+}
+
+// TestEveryShellBlockIsRun: a page with a block of the language sh is one that
+// some test follows from its first block to its last.
+func TestEveryShellBlockIsRun(t *testing.T) {
+	followed, blocks := followedPages(t), 0
+	for _, page := range manuals(t) {
+		for _, line := range typed.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			t.Errorf("%s: put commands between fences: %s", page, line)
+		}
+		for _, b := range doctest.All(t, "../../"+page) {
+			blocks++
+			if b.Unrun == "" && !slices.Contains(followed, page) {
+				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say behind \"console\" why none can.\n%s", b.Place, b.Script)
+			}
+		}
+	}
+	if blocks < 50 {
+		t.Errorf("only %d blocks: are the pages read?", blocks)
+	}
+}
+
+// typed is a command that is only indented.
+var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
+
+// following is how a test names the page that it follows.
+var following = regexp.MustCompile(`\b(?:Follow|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+
+// followedPages reads off the tests which pages they follow.
+func followedPages(t *testing.T) (pages []string) {
+	t.Helper()
+	for _, glob := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
+		files, err := filepath.Glob("../../" + glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for _, found := range following.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
+				page, err := filepath.Rel("../..", filepath.Join(filepath.Dir(file), found[1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages = append(pages, page)
+			}
+		}
+	}
+	return pages
+}
+
+// TestBlocksThatNoTestRuns: what is only shown has to be right as well, as far
+// as it can be seen without running it.
+func TestBlocksThatNoTestRuns(t *testing.T) {
+	for _, page := range manuals(t) {
+		for _, b := range doctest.All(t, "../../"+page) {
+			if b.Unrun == "" {
+				continue
+			}
+			for _, fault := range faultsOf(t, b.Script) {
+				t.Errorf("%s: %s", b.Place, fault)
+			}
+		}
+	}
+}
+
+// faultsOf are what is wrong with commands that are not run: bash can't read
+// them, doorward doesn't know the words, make has no such target, a file of ours
+// is not there.
+func faultsOf(t *testing.T, script string) (faults []string) {
+	t.Helper()
+	if out, err := exec.Command("bash", "-n", "-c", script).CombinedOutput(); err != nil {
+		faults = append(faults, string(out))
+	}
+	makefile := read(t, "Makefile")
+	for _, command := range commandsIn(script) {
+		switch name := filepath.Base(command[0]); {
+		case name == "doorward":
+			if err := parse(command[1:]); err != nil {
+				faults = append(faults, strings.Join(command, " ")+": "+err.Error())
+			}
+		case name == "make" && len(command) > 1 && !strings.Contains(makefile, "\n"+command[1]+": "):
+			faults = append(faults, "make has no target "+command[1])
+		}
+		for _, word := range command {
+			if ofOurs.MatchString(word) && !exists(word) {
+				faults = append(faults, word+" is not there")
+			}
+		}
+	}
+	return faults
+}
+
+var (
+	ofOurs = regexp.MustCompile(`^(?:\./)?(?:app|bench|deploy|docs|e2e|examples|scripts|store|web)/[\w./-]+$`)
+	parted = regexp.MustCompile(`\|\||&&|[|;&\n]`)
+	setter = regexp.MustCompile(`^(?:\w+=\S*|sudo|-u|doorward=.*)$`)
+	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+)
+
+// commandsIn takes a script apart into the words of its commands: roughly, but
+// well enough for what stands in pages.
+func commandsIn(script string) (commands [][]string) {
+	script = quoted.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), "quoted")
+	for _, text := range parted.Split(script, -1) {
+		text, _, _ = strings.Cut(text, " #")
+		text, _, _ = strings.Cut(text, " >")
+		text, _, _ = strings.Cut(text, " <")
+		words := strings.Fields(text)
+		if len(words) > 2 && words[0] == "sudo" && words[1] == "-u" {
+			words = words[3:]
+		}
+		for len(words) > 0 && setter.MatchString(words[0]) {
+			words = words[1:]
+		}
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			commands = append(commands, words)
+		}
+	}
+	return commands
+}
+
+// Planted: blocks that would mislead.
+func TestFaultsOfBlocksAreNoticed(t *testing.T) {
+	for script, faults := range map[string]int{
+		"sudo -u doorward doorward doctor --config /etc/doorward/doorward.yaml\n": 0,
+		"A=b doorward serve --base-url 'https://a.example?x=1;2' && make build\n": 0,
+		"deploy/compose/secrets.sh\n":     0,
+		"if true; then\n":                 1,
+		"doorward serve --bse-url x\n":    1,
+		"doorward user evict ann\n":       1,
+		"cd x && bin/doorward backup\n":   1,
+		"make buidl\n":                    1,
+		"deploy/compose/secret.sh\n":      1,
+		"doorward user \\\n  list --al\n": 1,
+	} {
+		if got := faultsOf(t, script); len(got) != faults {
+			t.Errorf("%q: %d faults, want %d: %q", script, len(got), faults, got)
+		}
+	}
+}
+
+// follow types the commands of a page, with a free port in place of 8080 and
+// other things replaced in pairs as strings.NewReplacer takes them. It returns
+// the folder.
+func follow(t *testing.T, page string, replace ...string) string {
+	t.Helper()
+	reader := reading(t, replace...)
+	reader.Follow(t, page)
+	return reader.Dir
+}
+
+// reading is a reader of a page, in a folder of its own.
+func reading(t *testing.T, replace ...string) doctest.Reader {
+	t.Helper()
+	for _, program := range []string{"bash", "curl", "awk"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	addr := freeAddress()
+	return doctest.Reader{
+		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
+		Rewrite: strings.NewReplacer(append(replace, "localhost:8080", addr, "bin/doorward", "doorward")...).Replace,
+	}
+}
+
+// put writes a file below a folder.
+func put(t *testing.T, folder, name, text string) {
+	t.Helper()
+	file := filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/doctest"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// TestCommandsPage runs each line of docs/commands.md, and so each example of
+// --help, in a folder that has what the line speaks of.
+func TestCommandsPage(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("three dozen commands; make test runs them")
+	}
+	need(t, "bash")
+	h := newHouse(t)
+	for _, block := range doctest.Read(t, "../../docs/commands.md") {
+		for line := range strings.Lines(block.Script) {
+			h.do(t, block.Place, line)
+		}
+	}
+}
+
+// house is an installation to copy, and what examples call things there.
+type house struct {
+	folder, tenant, postgres string
+}
+
+const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
+
+// newHouse makes Acme with two people, a backup and what yesterday's audit said.
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{folder: t.TempDir(), postgres: pgtest.DSN(t)}
+	put(t, h.folder, "people.csv", people)
+	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
+	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
+	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
+	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
+	put(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
+	put(t, h.folder, "secret", "sqlite:doorward.db")
+	put(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
+	put(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
+	return h
+}
+
+func (h *house) run(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-euc", command)
+	cmd.Dir = h.folder
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// do runs a line in a copy of the house.
+func (h *house) do(t *testing.T, place, line string) {
+	t.Helper()
+	addr, other, folder := freeAddress(), freeAddress(), t.TempDir()
+	if strings.Contains(line, "doorward move") { // into an empty one
+		h.postgres = pgtest.DSN(t)
+	}
+	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
+		t.Fatal(err)
+	}
+	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
+		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
+		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
+	).Replace}
+	block := doctest.Block{Place: place, Script: line}
+	switch {
+	case strings.Contains(line, "doorward serve"):
+		block.Background, block.Says, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
+	case strings.Contains(line, "doorward dev"):
+		block.Background, block.Says, block.Output = true, true, "Doorward dev is ready at …\n"
+	case strings.Contains(line, "doorward healthcheck"):
+		reader.Do(t, doctest.Block{Place: place, Script: "doorward serve", Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+	case strings.Contains(line, "doorward backup /"):
+		remove(t, filepath.Join(folder, "backups/doorward.db"))
+	case strings.Contains(line, "doorward restore /"):
+		remove(t, filepath.Join(folder, "doorward.db"))
+	}
+	reader.Do(t, block)
+}
+
+func remove(t *testing.T, file string) {
+	t.Helper()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+}

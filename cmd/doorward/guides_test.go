@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The how-to pages, followed from the first block to the last.
+
+func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
+
+// TestAuditPage does what docs/audit.md says, about an installation with a tenant.
+func TestAuditPage(t *testing.T) {
+	database := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	fill(t, database)
+	t.Setenv("DOORWARD_DATABASE", database)
+	if out, err := exec.Command("doorward", "key", "create-operator", "--name", "billing-sync").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	follow(t, "../../docs/audit.md")
+}
+
+func TestRotatingPage(t *testing.T) {
+	need(t, "sqlite3")
+	follow(t, "../../docs/rotate.md")
+}
+
+// TestNginxPage does what docs/nginx.md says, with a free port in place of each
+// of the two.
+func TestNginxPage(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
+	need(t, "nginx", "openssl")
+	secure, plain := freeAddress(), freeAddress()
+	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain)
+	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
+	reader.Follow(t, "../../docs/nginx.md")
+}
+
+// TestServicePage does what docs/protect-a-service.md says, with the client of
+// this checkout in place of the published one.
+func TestServicePage(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the page builds a program; make test runs it")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/doorward/doorward"
+	reader := reading(t,
+		"go get "+module+"@latest", "cp '"+root+"/go.sum' . && go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"'",
+		"localhost:8092", freeAddress(),
+	)
+	reader.Env = append(reader.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if raceDetector() { // then that is what the build cache has
+		reader.Env = append(reader.Env, "GOFLAGS=-mod=mod -race")
+	}
+	reader.Follow(t, "../../docs/protect-a-service.md")
+}
+
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// need skips the test where a program is missing; make test installs them.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+// The documentation and the reference: read on a phone and on a desktop, with
+// scripts and without.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, test } from "node:test";
+import { Person, Server, launch } from "./harness.mjs";
+
+let browser, server;
+before(async () => { [browser, server] = await Promise.all([launch(), Server.start()]); });
+after(() => Promise.all([browser.close(), server.stop()]));
+
+/** narrow holds a long page to the screen's width, without a look at each part. */
+const narrow = async ({ page }) => {
+	const { scrollWidth, clientWidth } = await page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth }));
+	assert.ok(scrollWidth <= clientWidth, `${page.url()} is ${scrollWidth} px wide on ${clientWidth}`);
+};
+
+describe("the documentation", { concurrency: 2 }, () => {
+	for (const screen of ["phone-light-en", "desktop-dark-en"]) {
+		describe(screen, { concurrency: 1 }, () => {
+			const people = [];
+			const sit = async (options) => {
+				people.push(await Person.sit(browser, server.url, screen, options));
+				return people.at(-1);
+			};
+			afterEach(async () => {
+				for (const one of people.splice(0)) await one.context.close();
+			});
+
+			test("from its first page to a heading", async () => {
+				const reader = await sit();
+				await reader.go("/docs");
+				await reader.look("docs");
+				await reader.page.locator("article a[href$='/docs/rotate']").click();
+				await reader.at("/docs/rotate");
+				await reader.look("docs-rotate");
+				await reader.go("/docs/tutorial");
+				await narrow(reader);
+				const fold = reader.page.locator(".fold");
+				if (await fold.isVisible()) await fold.locator("summary").click();
+				await reader.page.locator("a[href='#7-behind-nginx']:visible").first().click();
+				const top = await reader.page.locator("#\\37 -behind-nginx").evaluate((h) => h.getBoundingClientRect().top);
+				const bar = await reader.page.locator(".top").evaluate((e) => (getComputedStyle(e).position === "sticky" ? e.getBoundingClientRect().bottom : 0));
+				assert.ok(top >= bar && top < 400, `the heading is at ${top}, below a bar of ${bar}`);
+				assert.ok(await reader.page.locator("figure .copy").count() > 10, "examples can't be copied");
+			});
+
+			test("without scripts, to a page that isn't there, to the API", async () => {
+				const reader = await sit({ javaScriptEnabled: false });
+				await reader.go("/docs/lease");
+				await reader.says("h1", /lease/);
+				await reader.page.locator(".turn .next").click();
+				await reader.at("/docs/threat-model");
+				const other = await sit();
+				await other.go("/docs/nowhere");
+				await other.says("h1", /No such page/);
+				await narrow(other);
+				await other.page.locator("a[href$='/docs/api']").first().click();
+				await other.at("/docs/api");
+				await narrow(other);
+			});
+		});
+	}
+});

@@ -1,0 +1,294 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/docs"
+	"github.com/doorward/doorward/internal/markdown"
+	"github.com/doorward/doorward/web/front"
+)
+
+// repository is where files are read that the binary doesn't hold.
+const repository = "https://github.com/doorward/doorward/blob/HEAD/"
+
+// The contents of the documentation, and the folder of which every page counts.
+const (
+	contents  = "README.md"
+	decisions = "decisions"
+)
+
+// book is the documentation: the files of package docs, in the order of their
+// README.md. Each page is made when it is first asked for.
+type book struct {
+	base  string
+	parts []part
+	pages map[string]func() (*guide, error) // by the path behind /docs/
+}
+
+// part is a kind of pages: tutorial, how-to, reference, explanation.
+type part struct {
+	Title   string
+	Entries []entry
+}
+
+// entry is a line of the contents.
+type entry struct{ Title, Link string }
+
+// guide is one page.
+type guide struct {
+	Title, Summary string
+	Headings       []heading // of the second level
+	Text           template.HTML
+}
+
+// chapter is what the template of a page shows.
+type chapter struct {
+	guide
+	Link         string // its own
+	Parts        []part
+	Before, Next *entry // nil at the ends
+}
+
+func readBook(base string) (*book, error) {
+	b := &book{base: base, pages: map[string]func() (*guide, error){}}
+	for _, glob := range []string{"*.md", decisions + "/*.md"} {
+		files, err := fs.Glob(docs.Files, glob)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			b.pages[pageOf(file)] = sync.OnceValues(func() (*guide, error) { return b.read(file) })
+		}
+	}
+	b.pages[decisions] = sync.OnceValues(b.listDecisions)
+	source, err := docs.Files.ReadFile(contents)
+	if err != nil {
+		return nil, err
+	}
+	b.parts = b.readParts(newPaper(source))
+	return b, nil
+}
+
+// pageOf is the path of a file's page behind /docs/; that of the contents is
+// empty.
+func pageOf(file string) string {
+	if file == contents {
+		return ""
+	}
+	return strings.TrimSuffix(file, ".md")
+}
+
+func (b *book) link(page string) string { return strings.TrimSuffix(b.base+"/docs/"+page, "/") }
+
+// readParts reads the contents: each heading of the second level is a part, and
+// the links to pages below it are its entries. What is said in the reference by
+// the OpenAPI document comes first there.
+func (b *book) readParts(p *paper) (parts []part) {
+	for _, block := range p.blocks {
+		if block.Kind == markdown.Heading && block.Level == 2 {
+			parts = append(parts, part{Title: markdown.PlainText(block.Text)})
+		}
+		for _, to := range linksOf(block) {
+			file, fragment, ours := resolve(contents, to.To)
+			if ours && fragment == "" && len(parts) > 0 && b.pages[pageOf(file)] != nil {
+				last := &parts[len(parts)-1]
+				last.Entries = append(last.Entries, entry{to.Words(), b.link(pageOf(file))})
+			}
+		}
+	}
+	for i := range parts {
+		if parts[i].Title == "Reference" {
+			parts[i].Entries = slices.Insert(parts[i].Entries, 0, entry{"The API", b.link("api")}, entry{"Problems", b.base + "/problems"})
+		}
+	}
+	return slices.DeleteFunc(parts, func(p part) bool { return len(p.Entries) == 0 })
+}
+
+// read makes the page of a file.
+func (b *book) read(file string) (*guide, error) {
+	source, err := docs.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return b.make(file, source), nil
+}
+
+func (b *book) make(file string, source []byte) *guide {
+	p := newPaper(source)
+	g := &guide{Title: p.title(), Summary: p.summary()}
+	for _, h := range p.headings {
+		if h.Level == 2 {
+			g.Headings = append(g.Headings, h)
+		}
+	}
+	g.Text = p.html(shelf{b, file})
+	return g
+}
+
+// listDecisions makes the page of a folder that is its own list in the
+// repository.
+func (b *book) listDecisions() (*guide, error) {
+	files, err := fs.Glob(docs.Files, decisions+"/*.md")
+	if err != nil {
+		return nil, err
+	}
+	source := "# Decisions\n\nWhat was decided, why, instead of what, and at which cost.\n\n"
+	for _, file := range files {
+		g, err := b.pages[pageOf(file)]()
+		if err != nil {
+			return nil, err
+		}
+		source += fmt.Sprintf("- [%s](%s)\n", g.Title, path.Base(file))
+	}
+	return b.make(decisions+"/index.md", []byte(source)), nil
+}
+
+// shelf is the book as seen from one of its files.
+type shelf struct {
+	*book
+	file string
+}
+
+// label is the title of a page in the contents.
+func (b shelf) label(target string) string {
+	file, _, ours := resolve(b.file, target)
+	for _, p := range b.parts {
+		for _, e := range p.Entries {
+			if ours && e.Link == b.link(pageOf(file)) {
+				return e.Title
+			}
+		}
+	}
+	return ""
+}
+
+// address is where a link leads to: a page or a picture that is here, or a file
+// in the repository.
+func (b shelf) address(target string) string {
+	file, fragment, ours := resolve(b.file, target)
+	if !ours {
+		return target
+	}
+	link := ""
+	switch {
+	case b.pages[pageOf(file)] != nil:
+		link = b.link(pageOf(file))
+	case isPicture(file):
+		link = b.link(file)
+	default:
+		link = repository + path.Join("docs", file)
+	}
+	if fragment != "" {
+		link += "#" + fragment
+	}
+	return link
+}
+
+func isPicture(file string) bool {
+	_, err := fs.Stat(docs.Files, file)
+	return err == nil && path.Ext(file) == ".png"
+}
+
+// chapter returns a page with what stands around it.
+func (b *book) chapter(page string) (*chapter, error) {
+	g, err := b.pages[page]()
+	if err != nil {
+		return nil, err
+	}
+	c := &chapter{guide: *g, Link: b.link(page), Parts: b.parts}
+	c.Before, c.Next = b.neighbours(c.Link)
+	return c, nil
+}
+
+// neighbours are the entries around the one with the link.
+func (b *book) neighbours(link string) (before, next *entry) {
+	var all []entry
+	for _, p := range b.parts {
+		all = append(all, p.Entries...)
+	}
+	i := slices.IndexFunc(all, func(e entry) bool { return e.Link == link })
+	if i > 0 {
+		before = &all[i-1]
+	}
+	if i >= 0 && i+1 < len(all) {
+		next = &all[i+1]
+	}
+	return before, next
+}
+
+// guides are the routes of the documentation. All pages but the first share one,
+// so that a list of metrics doesn't grow with them.
+func (p *press) guides() []front.Route {
+	first := func() (content, error) { return p.leaf("") }
+	return []front.Route{
+		get("/docs", first),
+		get("/docs/{$}", first),
+		front.On("GET /docs/{page...}", front.Public(), front.Raw(p.showLeaf), front.Doc{}),
+	}
+}
+
+func (p *press) showLeaf(_ context.Context, call *front.Call) error {
+	c, err := p.leaf(call.R.PathValue("page"))
+	if errors.Is(err, fs.ErrNotExist) && call.ByPerson() {
+		c, err = p.leaf(missing)
+		c.status = http.StatusNotFound
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return doorward.Fail(doorward.CodeNotFound, "")
+	case err == nil:
+		c.send(call)
+	}
+	return err
+}
+
+// missing names the page that says that there is none. A path can't be it.
+const missing = "/"
+
+// leaf returns the page or the picture behind /docs/. It looks the name up
+// among those that are in the binary and opens no other file; what isn't there
+// is fs.ErrNotExist.
+func (p *press) leaf(name string) (content, error) {
+	all, err := p.leaves()
+	switch {
+	case err != nil:
+		return content{}, err
+	case isPicture(name):
+		body, err := docs.Files.ReadFile(name)
+		return content{mediaType: "image/png", body: body}, err
+	case all[name] == nil:
+		return content{}, fs.ErrNotExist
+	}
+	return all[name]()
+}
+
+// bind returns what makes each page of the book.
+func (p *press) bind() (leaves, error) {
+	b, err := readBook(p.base)
+	if err != nil {
+		return nil, err
+	}
+	all := leaves{missing: p.page(func(*reference) (view, error) {
+		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
+	})}
+	for name := range b.pages {
+		all[name] = p.page(func(*reference) (view, error) {
+			c, err := b.chapter(name)
+			if err != nil {
+				return view{}, err
+			}
+			return view{File: "guide", Title: c.Title, Description: c.Summary, Scripts: []string{"copy.js"}, Body: c}, nil
+		})
+	}
+	return all, nil
+}

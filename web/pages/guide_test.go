@@ -1,0 +1,210 @@
+package pages_test
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/doorward/doorward/docs"
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// sources are the pages in docs.
+func sources() (files []string) {
+	for _, glob := range []string{"*.md", "*/*.md"} {
+		found, err := fs.Glob(docs.Files, glob)
+		if err != nil {
+			panic(err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// chapters are the paths of the documentation.
+func chapters() []string {
+	all := []string{"/docs/decisions"}
+	for _, file := range sources() {
+		all = append(all, pathOf(file))
+	}
+	return all
+}
+
+func pathOf(file string) string {
+	if file == "README.md" {
+		return "/docs"
+	}
+	return "/docs/" + strings.TrimSuffix(file, ".md")
+}
+
+const repository = "https://github.com/doorward/doorward/blob/HEAD/"
+
+// abroad reports whether a link leads to another site. One to our repository
+// must lead to a file that is there and that the documentation doesn't have.
+func abroad(t *testing.T, from, link string) bool {
+	t.Helper()
+	file, ours := strings.CutPrefix(link, repository)
+	file, _, _ = strings.Cut(file, "#")
+	if _, err := os.Stat(filepath.Join("../..", file)); ours && err != nil {
+		t.Errorf("%s links to %s, which is not there", from, file)
+	}
+	if name, in := strings.CutPrefix(file, "docs/"); ours && in && slices.Contains(sources(), name) {
+		t.Errorf("%s links to the repository for %s, which is served here", from, name)
+	}
+	return strings.HasPrefix(link, "http")
+}
+
+func TestNoLinkLeadsToMarkdown(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, at := range chapters() {
+		for a := range elements(page(t, server.URL+at), "a") {
+			if link := attr(a, "href"); strings.Contains(link, ".md") && !strings.HasPrefix(link, repository) {
+				t.Errorf("%s has the link %q", at, link)
+			}
+		}
+	}
+}
+
+// What a page says is there, whatever becomes of its marks.
+func TestPagesSayWhatTheirFilesSay(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, file := range sources() {
+		source, err := docs.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := len(words.FindAllString(comment.ReplaceAllString(string(source), ""), -1))
+		said := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
+		if said < want*9/10 { // the rest are addresses of links, and names behind fences
+			t.Errorf("%s has %d words, its page %d", file, want, said)
+		}
+	}
+}
+
+var (
+	words   = regexp.MustCompile(`\pL+`)
+	comment = regexp.MustCompile(`<!--.*?-->|\]\([^)]*\)`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|`[^`]*`|<!--.*?-->")
+	element = regexp.MustCompile(`<[/a-zA-Z][^>]*>`)
+)
+
+// HTML in a page would be left out.
+func TestPagesAreMarkdownAlone(t *testing.T) {
+	for _, file := range sources() {
+		source, err := docs.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range element.FindAllString(fenced.ReplaceAllString(string(source), ""), -1) {
+			if found != "<br>" && !strings.HasPrefix(found, "<http") {
+				t.Errorf("%s has %s; the only mark of HTML that is shown is <br>", file, found)
+			}
+		}
+	}
+}
+
+func TestContentsAreThoseOfTheREADME(t *testing.T) {
+	server := doorwardtest.Start(t)
+	side := find(page(t, server.URL+"/docs/lease"), "nav")
+	for n := range elements(page(t, server.URL+"/docs/lease"), "nav") {
+		if attr(n, "class") == "side" {
+			side = n
+		}
+	}
+	var links, current []string
+	for a := range elements(side, "a") {
+		links = append(links, attr(a, "href"))
+		if attr(a, "aria-current") == "page" {
+			current = append(current, attr(a, "href"))
+		}
+	}
+	for _, at := range chapters() {
+		if at != "/docs" && path.Dir(at) == "/docs" && !slices.Contains(links, at) {
+			t.Errorf("the contents lack %s: give it a line in docs/README.md", at)
+		}
+	}
+	if !slices.Equal(current, []string{"/docs/lease"}) {
+		t.Errorf("where one is: %q", current)
+	}
+}
+
+// "see install.md" is for the repository.
+func TestNamesOfFilesBecomeTitles(t *testing.T) {
+	shown := map[string]string{}
+	for a := range elements(page(t, doorwardtest.Start(t).URL+"/docs/rotate"), "a") {
+		shown[attr(a, "href")] = text(a)
+	}
+	for link, want := range map[string]string{"/docs/install#tls": "Install", "/docs/people#sign-somebody-out": "signing out"} {
+		if shown[link] != want {
+			t.Errorf("the link to %s says %q, want %q", link, shown[link], want)
+		}
+	}
+}
+
+func TestExamplesAreToldFromAnswers(t *testing.T) {
+	var captions []string
+	for c := range elements(page(t, doorwardtest.Start(t).URL+"/docs/tutorial"), "figcaption") {
+		captions = append(captions, text(c))
+	}
+	want := []string{"Shell", "Shell, in a terminal of its own", "It answers"}
+	if len(captions) < 10 || !slices.Equal(captions[:3], want) {
+		t.Errorf("the captions are %q, want to begin with %q", captions, want)
+	}
+}
+
+func TestMissingPageOfTheDocumentation(t *testing.T) {
+	server := doorwardtest.Start(t)
+	for _, at := range []string{"nowhere", "README", "tutorial.md", "decisions/", "images/", "images/nowhere.png", "docs.go", "lease/lease.pml", "..%2fgo.mod", "%2e%2e/go.mod", "tutorial/x", "%00"} {
+		plain := get(t, server.URL+"/docs/"+at)
+		if plain.StatusCode != http.StatusNotFound || plain.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("/docs/%s: %d %s", at, plain.StatusCode, plain.Header.Get("Content-Type"))
+		}
+		a := visit(t, server.URL+"/docs/"+at)
+		root, err := html.Parse(strings.NewReader(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.StatusCode != http.StatusNotFound || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("/docs/%s in a browser: %d %s", at, a.StatusCode, a.Header.Get("Content-Type"))
+		}
+		if strings.HasPrefix(at, "nowhere") && !strings.Contains(text(root), "No such page") {
+			t.Errorf("/docs/%s says %s", at, text(root))
+		}
+	}
+}
+
+// visit asks as a browser does.
+func visit(t *testing.T, address string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	return do(t, req)
+}
+
+func TestPicturesAreThere(t *testing.T) {
+	server := doorwardtest.Start(t)
+	pictures := 0
+	for _, at := range chapters() {
+		for img := range elements(page(t, server.URL+at), "img") {
+			pictures++
+			a := get(t, server.URL+attr(img, "src"))
+			if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "image/png" || attr(img, "alt") == "" {
+				t.Errorf("%s: the picture %s is %d %s, alt %q", at, attr(img, "src"), a.StatusCode, a.Header.Get("Content-Type"), attr(img, "alt"))
+			}
+		}
+	}
+	if pictures == 0 {
+		t.Error("no page has a picture")
+	}
+}

@@ -123,11 +123,12 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // filters are the parameters of the route in one order: without what differs
-// from page to page, and what nobody knows.
+// from page to page, what nobody knows, and what is empty, so that a filter that
+// the route gets later spoils no cursor from before.
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {
-		if value := sent.Get(p.Name); value != "" { // or a filter added later would change every cursor
+		if value := sent.Get(p.Name); value != "" {
 			known.Set(p.Name, value)
 		}
 	}

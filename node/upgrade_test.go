@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -174,29 +175,32 @@ const lookEvery = 50 * time.Millisecond
 
 func (b *balancer) watch(ctx context.Context) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for ctx.Err() == nil {
-		var ready []int
-		for i, n := range b.nodes {
-			if res, err := client.Get(n.url() + "/readyz"); err == nil {
-				res.Body.Close()
-				if res.StatusCode == http.StatusOK {
-					ready = append(ready, i)
+	var looking sync.WaitGroup
+	for i, n := range b.nodes {
+		looking.Go(func() {
+			for ctx.Err() == nil {
+				res, err := client.Get(n.url() + "/readyz")
+				if err == nil {
+					res.Body.Close()
 				}
+				b.see(i, err == nil && res.StatusCode == http.StatusOK)
+				wait(ctx, lookEvery)
 			}
-		}
-		b.see(ready)
-		wait(ctx, lookEvery)
+		})
 	}
+	looking.Wait()
 }
 
 // see keeps the last node there was: somebody has to say what is wrong.
-func (b *balancer) see(ready []int) {
+func (b *balancer) see(node int, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	switch {
-	case len(ready) > 0:
-		b.ready, b.none = ready, time.Time{}
+	others := slices.DeleteFunc(slices.Clone(b.ready), func(i int) bool { return i == node })
+	switch now := time.Now(); {
+	case ready:
+		b.ready, b.none = append(others, node), time.Time{}
+	case len(others) > 0:
+		b.ready = others
 	case b.none.IsZero():
 		b.none = now
 	default:

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -176,7 +175,7 @@ func TestACMERenews(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeAddress(), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
-	ca := startAuthority(t, port, 24*time.Second)
+	ca := startAuthority(t, port, 30*time.Second)
 	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}
 	serials := map[string]bool{}
 	visit := func() error {
@@ -189,15 +188,14 @@ func TestACMERenews(t *testing.T) {
 	}
 	end := ca.serve(t, addr, dir)
 	within(t, "the first certificate", visit)
-	within(t, "another certificate", func() error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for len(serials) < 2 { // the end of the first one ends it, too
 		if err := visit(); err != nil {
 			t.Fatalf("a visitor is turned away: %v", err)
 		}
-		if len(serials) < 2 {
-			return errors.New("the first one is still in use")
-		}
-		return nil
-	})
+		<-tick.C
+	}
 	if log := end(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
 		t.Errorf("the log tells otherwise:\n%s", log)
 	}

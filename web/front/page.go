@@ -143,7 +143,7 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {
-		if value := sent.Get(p.Name); value != "" { // or a filter added later would change every cursor
+		if value := sent.Get(p.Name); value != "" {
 			known.Set(p.Name, value)
 		}
 	}

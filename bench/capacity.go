@@ -261,15 +261,16 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 		return err
 	}
 	for _, act := range []struct {
-		what string
-		want int
-		next func(i int) []byte
+		what    string
+		clients int // of each node
+		want    int
+		next    func(i int) []byte
 	}{
-		{"logins, cheap hash, a hundred tenants", 200, func(i int) []byte { return browserLogin(i % n) }},
-		{"logins, cheap hash, one tenant", 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
-		{"logouts, a hundred tenants", 204, func(i int) []byte { return logoutRequest(i % n) }},
+		{"logins, cheap hash, a hundred tenants", 8, 200, func(i int) []byte { return browserLogin(i % n) }},
+		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
+		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
-		if err := b.measured(m, act.what, func() (int, error) { return everywhere(nodes, b.slice*time.Duration(b.turns), act.want, act.next) }); err != nil {
+		if err := b.measured(m, act.what, func() (int, error) { return everywhere(nodes, act.clients, b.slice*time.Duration(b.turns), act.want, act.next) }); err != nil {
 			return err
 		}
 	}
@@ -277,13 +278,13 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 }
 
 // everywhere has several clients ask each node, each request but once.
-func everywhere(nodes []*process, during time.Duration, want int, request func(i int) []byte) (int, error) {
+func everywhere(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
 	var next atomic.Int64
 	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))
 	var all sync.WaitGroup
 	for i, p := range nodes {
 		all.Go(func() {
-			sums[i], errs[i] = load(p, 8, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
+			sums[i], errs[i] = load(p, clients, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
 		})
 	}
 	all.Wait()

@@ -270,7 +270,9 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
 		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
-		if err := b.measured(m, act.what, func() (int, error) { return everywhere(nodes, act.clients, b.slice*time.Duration(b.turns), act.want, act.next) }); err != nil {
+		if err := b.measured(m, act.what, func() (int, error) {
+			return everywhere(nodes, act.clients, b.slice*time.Duration(b.turns), act.want, act.next)
+		}); err != nil {
 			return err
 		}
 	}

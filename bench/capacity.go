@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
@@ -73,7 +75,7 @@ type reading struct {
 }
 
 // tables are those that grow with people and what they do.
-var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes"}
+var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes", "invitations", "link_tokens", "mails"}
 
 func (m *meter) read() (reading, error) {
 	r := reading{at: time.Now(), cpu: m.pg.cpu(), sizes: map[string]int64{}}
@@ -117,12 +119,41 @@ func (c *cluster) cpu() (sum time.Duration) {
 	return sum
 }
 
-// rowSizes are those of what populate has made, indexes included.
-func (b *bench) rowSizes(m *meter, _ string, n int) error {
+// rowSizes are those of what populate has made, and of invitations, indexes
+// included.
+func (b *bench) rowSizes(m *meter, dsn string, n int) error {
+	if err := invite(m.ctx, dsn, n); err != nil {
+		return err
+	}
 	r, err := m.read()
-	for _, table := range []string{"users", "memberships", "sessions"} {
+	for _, table := range []string{"users", "memberships", "sessions", "invitations", "link_tokens", "mails"} {
 		b.row("row of "+table+", with indexes", fmt.Sprintf("%d B", r.sizes[table]/int64(n)), fmt.Sprintf("%d rows", n), "", "")
 	}
+	return err
+}
+
+// invite adds the rows of so many invitations: each has a token and a mail.
+func invite(ctx context.Context, dsn string, n int) error {
+	db, err := store.Open(ctx, dsn, time.Now)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.Write(ctx, func(tx *store.Tx) error {
+		for i := range n {
+			inv := doorward.Invitation{
+				ID: fmt.Sprintf("inv_%026d", i), TenantID: fmt.Sprintf("tnt_%026d", i%tenants), Email: "new" + email(i), Role: doorward.RoleUser,
+				Name: "Ada Lovelace", State: doorward.InvitationPending, InvitedBy: fmt.Sprintf("usr_%026d", i%tenants),
+				CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(7 * 24 * time.Hour), Days: 7,
+			}
+			_, invited := tx.InsertInvitation(ctx, inv)
+			h := hash(i)
+			if err := errors.Join(invited, tx.InsertLinkToken(ctx, h[:], inv.ID), tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return err
 }
 

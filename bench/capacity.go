@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
@@ -73,7 +75,7 @@ type reading struct {
 }
 
 // tables are those that grow with people and what they do.
-var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes"}
+var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes", "invitations", "link_tokens", "mails"}
 
 func (m *meter) read() (reading, error) {
 	r := reading{at: time.Now(), cpu: m.pg.cpu(), sizes: map[string]int64{}}
@@ -117,12 +119,41 @@ func (c *cluster) cpu() (sum time.Duration) {
 	return sum
 }
 
-// rowSizes are those of what populate has made, indexes included.
-func (b *bench) rowSizes(m *meter, _ string, n int) error {
+// rowSizes are those of what populate has made, and of invitations, indexes
+// included.
+func (b *bench) rowSizes(m *meter, dsn string, n int) error {
+	if err := invite(m.ctx, dsn, n); err != nil {
+		return err
+	}
 	r, err := m.read()
-	for _, table := range []string{"users", "memberships", "sessions"} {
+	for _, table := range []string{"users", "memberships", "sessions", "invitations", "link_tokens", "mails"} {
 		b.row("row of "+table+", with indexes", fmt.Sprintf("%d B", r.sizes[table]/int64(n)), fmt.Sprintf("%d rows", n), "", "")
 	}
+	return err
+}
+
+// invite adds the rows of so many invitations: each has a token and a mail.
+func invite(ctx context.Context, dsn string, n int) error {
+	db, err := store.Open(ctx, dsn, time.Now)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.Write(ctx, func(tx *store.Tx) error {
+		for i := range n {
+			inv := doorward.Invitation{
+				ID: fmt.Sprintf("inv_%026d", i), TenantID: fmt.Sprintf("tnt_%026d", i%tenants), Email: "new" + email(i), Role: doorward.RoleUser,
+				Name: "Ada Lovelace", State: doorward.InvitationPending, InvitedBy: fmt.Sprintf("usr_%026d", i%tenants),
+				CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(7 * 24 * time.Hour), Days: 7,
+			}
+			_, invited := tx.InsertInvitation(ctx, inv)
+			h := hash(i)
+			if err := errors.Join(invited, tx.InsertLinkToken(ctx, h[:], inv.ID), tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return err
 }
 
@@ -261,15 +292,18 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 		return err
 	}
 	for _, act := range []struct {
-		what string
-		want int
-		next func(i int) []byte
+		what    string
+		clients int // of each node
+		want    int
+		next    func(i int) []byte
 	}{
-		{"logins, cheap hash, a hundred tenants", 200, func(i int) []byte { return browserLogin(i % n) }},
-		{"logins, cheap hash, one tenant", 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
-		{"logouts, a hundred tenants", 204, func(i int) []byte { return logoutRequest(i % n) }},
+		{"logins, cheap hash, a hundred tenants", 8, 200, func(i int) []byte { return browserLogin(i % n) }},
+		{"logins, cheap hash, one tenant", 2, 200, func(i int) []byte { return browserLogin(i * tenants % n) }},
+		{"logouts, a hundred tenants", 8, 204, func(i int) []byte { return logoutRequest(i % n) }},
 	} {
-		if err := b.measured(m, act.what, func() (int, error) { return everywhere(nodes, b.slice*time.Duration(b.turns), act.want, act.next) }); err != nil {
+		if err := b.measured(m, act.what, func() (int, error) {
+			return everywhere(nodes, act.clients, b.slice*time.Duration(b.turns), act.want, act.next)
+		}); err != nil {
 			return err
 		}
 	}
@@ -277,13 +311,13 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 }
 
 // everywhere has several clients ask each node, each request but once.
-func everywhere(nodes []*process, during time.Duration, want int, request func(i int) []byte) (int, error) {
+func everywhere(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
 	var next atomic.Int64
 	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))
 	var all sync.WaitGroup
 	for i, p := range nodes {
 		all.Go(func() {
-			sums[i], errs[i] = load(p, 8, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
+			sums[i], errs[i] = load(p, clients, during, want, func(int, int) []byte { return request(int(next.Add(1))) })
 		})
 	}
 	all.Wait()

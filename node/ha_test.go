@@ -79,16 +79,16 @@ func machine(which, verb, mended string, parts ...string) func(*testing.T, *clus
 }
 
 var disasters = []disaster{
-	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 2, machine("leader", "stop", "cont"), 40 * time.Second},
 	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
-	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 2, machine("leader", "kill", "start", "postgres"), 0},
-	{"patroni-dies", "Patroni of the primary dies, its PostgreSQL lives", 2, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
-	{"switchover", "switchover (`patronictl switchover`)", 3, func(t *testing.T, c *cluster, _ []*process) func() {
+	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 1, machine("leader", "stop", "cont"), 40 * time.Second},
+	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 1, machine("leader", "kill", "start", "postgres"), 0},
+	{"patroni-dies", "Patroni of the primary dies, its PostgreSQL lives", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
+	{"switchover", "switchover (`patronictl switchover`)", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
 		c.do(t, "switchover")
 		return func() {}
 	}, 0},
-	{"standby-dies", "the synchronous standby's machine dies", 2, machine("standby", "kill", "start"), 20 * time.Second},
+	{"standby-dies", "the synchronous standby's machine dies", 1, machine("standby", "kill", "start"), 20 * time.Second},
 	{"standby-freezes", "the synchronous standby's machine freezes for 40 s", 1, machine("standby", "stop", "cont"), 40 * time.Second},
 	{"etcd-leader-dies", "the etcd that leads dies", 1, machine("etcd-leader", "kill", "start", "etcd"), 20 * time.Second},
 	{"etcd-gone", "two of three etcd die, for 40 s", 1, func(t *testing.T, c *cluster, _ []*process) func() {
@@ -335,5 +335,32 @@ func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
 		r.to = l.now()
 		l.note(s, gatewayNode, "", r)
 		wait(ctx, 10*time.Millisecond)
+	}
+}
+
+// TestGaps: the figures of the guide are what this function finds.
+func TestGaps(t *testing.T) {
+	ok, gone := http.StatusOK, http.StatusServiceUnavailable
+	for _, c := range []struct {
+		name   string
+		probes []probe
+		want   outages
+	}{
+		{"none", []probe{{span: at(1, 2), status: ok}, {span: at(2, 3), status: ok}}, outages{}},
+		{"one, from the first question to the first answer", []probe{
+			{span: at(1, 2), status: ok}, {span: at(3, 5), status: gone}, {span: at(5, 6), status: 0}, {span: at(7, 8), status: ok},
+		}, outages{5 * time.Second, 5 * time.Second}},
+		{"two", []probe{
+			{span: at(1, 2), status: gone}, {span: at(3, 4), status: ok}, {span: at(5, 6), status: gone}, {span: at(6, 7), status: ok},
+		}, outages{3 * time.Second, 5 * time.Second}},
+		{"one that never ends", []probe{{span: at(1, 2), status: ok}, {span: at(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
+		{"nobody asked", nil, outages{10 * time.Second, 10 * time.Second}},
+		{"another node", []probe{{span: at(1, 2), node: 1, status: ok}, {span: at(1, 2), status: ok}}, outages{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := gaps(c.probes, 0, 10*time.Second); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
 	}
 }

@@ -119,13 +119,16 @@ func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, 
 // up a role may do something else with it in the same breath.
 func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
 	at, err := decideAll(by, deeds)
+	idle, settled := false, false
 	if err == nil {
-		err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
-			at, err = performAll(ctx, tx, by, deeds)
+		settled, err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
+			at, idle, err = performAll(ctx, tx, by, deeds)
 			return err
 		})
 	}
-	if doorward.HasCode(err, doorward.CodeNotFound) {
+	// Who is told that it is so already, or gone, relies on that as much as the
+	// one who did it, who may still be waiting.
+	if err == nil && idle && !settled || doorward.HasCode(err, doorward.CodeNotFound) {
 		err = cmp.Or(d.Settle(ctx, by), err)
 	}
 	return d.Refused(ctx, by, at.Action, at.On, err)
@@ -141,20 +144,23 @@ func decideAll(by doorward.Caller, deeds []Deed) (at Deed, err error) {
 	return at, nil
 }
 
-// performAll returns the deed that failed and why.
-func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []Deed) (at Deed, err error) {
+// performAll returns the deed that failed and why, and whether one of them changed
+// nothing.
+func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []Deed) (at Deed, idle bool, err error) {
 	callers := make([]doorward.Caller, len(deeds))
 	for i, d := range deeds {
 		if callers[i], err = decideAgain(ctx, tx, by, d); err != nil {
-			return d, err
+			return d, false, err
 		}
 	}
 	for i, d := range deeds {
-		if err = perform(ctx, tx, callers[i], d); err != nil {
-			return d, err
+		nothing, err := perform(ctx, tx, callers[i], d)
+		if err != nil {
+			return d, false, err
 		}
+		idle = idle || nothing
 	}
-	return at, nil
+	return at, idle, nil
 }
 
 // Settle returns once everything that has ended so far has ended on every node.
@@ -165,12 +171,12 @@ func (d *Door) Settle(ctx context.Context, by doorward.Caller) error {
 	return revoked(by, settled, err)
 }
 
-func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) error {
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (idle bool, err error) {
 	act := &Tx{Tx: tx, By: by, event: event(by, d.Action, d.On, doorward.Done)}
 	if err := d.Write(act); err != nil || act.idle {
-		return err
+		return act.idle, err
 	}
-	return tx.InsertEvent(ctx, act.event)
+	return false, tx.InsertEvent(ctx, act.event)
 }
 
 // decideAgain judges a user by the role that the membership has now, and the
@@ -244,7 +250,7 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 	if on.Granted != "" {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
 	}
-	if err := d.write(ctx, by, act, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
+	if _, err := d.write(ctx, by, act, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
 		return err
 	}
 	return reason
@@ -252,18 +258,19 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 
 // Upkeep writes without a decision or a record. Not for anybody's act.
 func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
-	return d.write(ctx, doorward.Caller{}, "upkeep", fn)
+	_, err := d.write(ctx, doorward.Caller{}, "upkeep", fn)
+	return err
 }
 
 // write commits and, when that has ended something, returns once no node
-// answers from the memory of it any more.
-func (d *Door) write(ctx context.Context, by doorward.Caller, act doorward.Action, fn func(*store.Tx) error) error {
+// answers from the memory of it any more, or of anything that ended before.
+func (d *Door) write(ctx context.Context, by doorward.Caller, act doorward.Action, fn func(*store.Tx) error) (ended bool, err error) {
 	changes, err := d.commit(ctx, act, fn)
 	if err != nil || len(changes) == 0 {
-		return err
+		return false, err
 	}
 	settled, err := d.settled(ctx, func(ctx context.Context) (store.Settled, error) { return d.watch.Settle(ctx, changes) })
-	return revoked(by, settled, err)
+	return true, revoked(by, settled, err)
 }
 
 // commit writes. What is followed shows the name of the act and when its turn

@@ -49,7 +49,7 @@ fmt: ## format all Go files
 	scripts/tool.sh gofumpt -l -w .
 
 generate: ## remake the tables in docs and the generated files (needs npm)
-	go test -run Golden . ./app/credential ./cmd/doorward ./node -update
+	go test -run Golden . ./app/credential ./cmd/doorward ./node ./web -update
 	go generate ./...
 
 verify: ## prove that generated files, golden files, modules and the OpenAPI document are fresh

@@ -163,7 +163,7 @@ var laws = []law{
 		name:   "OpenTelemetry is named in internal/trace only",
 		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
 		breaks: func(s step) bool {
-			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && s.from.folder != "internal/trace"
+			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && feature(s.from.folder) != "internal/trace"
 		},
 		plant: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},

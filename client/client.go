@@ -85,7 +85,9 @@ type Option func(*Client)
 func Timeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
 
 // HTTPClient uses the transport and the timeout of hc in place of the client's
-// own transport: for a proxy, for certificates, for measuring. Its cookie jar
+// own transport: for a proxy, for certificates, for measuring, for tracing: the
+// transport of a tracing library hands the service's trace on (traceparent), which
+// Doorward believes from addresses in its --trusted-proxies. Its cookie jar
 // and its policy on redirects are left out: a jar would mix the sessions of all
 // callers, and a followed redirect would show them to whoever it leads to.
 func HTTPClient(hc *http.Client) Option {

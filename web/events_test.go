@@ -1,0 +1,194 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/goldentest"
+)
+
+// moments say when an event is recorded. A new verb needs a line.
+var moments = map[doorward.Action]string{
+	doorward.UserInvite:          "somebody is invited",
+	doorward.InvitationResend:    "the mail of an invitation is sent again, by a new token",
+	doorward.InvitationRevoke:    "an invitation is withdrawn",
+	doorward.InvitationAccept:    "an invitation is accepted, by a new account or one that was there",
+	doorward.SessionOpen:         "somebody signs in, or goes to another tenant of the own",
+	doorward.SessionRefuse:       "refused: a password was wrong, or right and of no use here, or was turned away by the limits",
+	doorward.SessionEnd:          "somebody signs out, here or elsewhere",
+	doorward.RequestRefuse:       "refused: a known caller was turned away before it was known what was to be done",
+	doorward.PasswordChange:      "somebody changes the own password",
+	doorward.PasswordForgot:      "a reset was asked for, whether there is an account or not",
+	doorward.PasswordReset:       "a reset was used",
+	doorward.UserRole:            "a role is changed",
+	doorward.UserSuspend:         "a membership is suspended",
+	doorward.UserResume:          "a suspended membership is resumed",
+	doorward.UserRename:          "an administrator changes a name",
+	doorward.UserProfile:         "somebody changes the own name",
+	doorward.UserSignOut:         "all sessions of somebody in the tenant are ended",
+	doorward.UserRemove:          "a membership is ended",
+	doorward.UserLeave:           "somebody leaves the tenant",
+	doorward.UserManage:          "refused: one may not change somebody; what is done has the names `user.role`, `user.suspend` …",
+	doorward.UserImport:          "a list of people is imported: once for each, and once for the tenant",
+	doorward.TenantCreate:        "a tenant is made",
+	doorward.TenantUpdate:        "name or settings of a tenant are changed",
+	doorward.TenantFreeze:        "a tenant is frozen",
+	doorward.TenantThaw:          "a frozen tenant is thawed",
+	doorward.TenantClose:         "a tenant is closed by its OWNER",
+	doorward.TenantRestore:       "a closed tenant is taken back within its hold",
+	doorward.TenantDestroy:       "the data of a closed tenant goes when its hold is over; refused: one may not close it",
+	doorward.TenantExport:        "the people of a tenant are exported",
+	doorward.KeyCreate:           "an operator key is made",
+	doorward.InstallationRestore: "the database was set back to a backup",
+	doorward.InstallationMove:    "all was moved to another database",
+}
+
+// meanings say what a field is. A new one needs a line.
+var meanings = map[string]string{
+	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
+	"apiKeysEnded":        "how many API keys the act has ended",
+	"database":            "the kind of the database before and after",
+	"email":               "the address that was invited",
+	"expiresAt":           "when the invitation ends",
+	"invitationDays":      "a setting of the tenant",
+	"invitationsRevoked":  "how many invitations the act has ended",
+	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
+	"linksEnded":          "how many links in mails the act has ended",
+	"name":                "the name of the target",
+	"ownerEmail":          "the address of the first OWNER",
+	"passwordHashes":      "`exported`, when hashes were in the export",
+	"people":              "how many people the import has changed",
+	"reason":              "why it was refused: a problem's code, see [errors.md](errors.md)",
+	"role":                "the role; of what was refused, the one it would have been",
+	"session":             "the session that this one takes the place of",
+	"sessionAbsolute":     "a setting of the tenant",
+	"sessionIdle":         "a setting of the tenant",
+	"sessionsEnded":       "how many sessions the act has ended",
+	"status":              "the state of the target",
+	"userAgent":           "the browser, where the mail about the act names it",
+}
+
+// elsewhere are the events of a database as a whole, which sessions in
+// cmd/doorward/testdata look at.
+var elsewhere = []doorward.Event{
+	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
+	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
+}
+
+// TestGoldenEvents: docs/events.md has a row for each event and each field of one,
+// as they were left by everything that people do here; written anew by go test
+// -run Golden ./web -update.
+func TestGoldenEvents(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	h := settle(t, d)
+	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
+		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
+		s.do()
+	}
+	h.withMuchToEnd()
+	h.news()
+	seen := map[doorward.Action][]doorward.Event{}
+	for _, e := range append(h.every, elsewhere...) {
+		seen[e.Action] = append(seen[e.Action], e)
+	}
+	goldentest.Section(t, "../docs/events.md", "events", eventTable(t, seen))
+	goldentest.Section(t, "../docs/events.md", "fields", fieldTable(t, seen))
+}
+
+// withMuchToEnd does what the steps do too, to people who have more to lose.
+func (h *historian) withMuchToEnd() {
+	h.t.Helper()
+	much := h.Tenant("Much")
+	owner := as(much.Owner.Token())
+	pending := "" // the last invitation
+	inviting := func(email string) string {
+		p := much.Join(email, "ADMIN")
+		pending = h.ask("POST /api/v2/auth/invite", m{"email": "by-" + email, "role": "USER"}, as(p.Login())).ok(http.StatusCreated).text("id")
+		return p.ID
+	}
+	h.ask("PATCH /api/v2/users/"+inviting("suspended@much.example"), m{"status": "suspended"}, owner).ok(http.StatusOK)
+	h.ask("DELETE /api/v2/users/"+inviting("removed@much.example"), nil, owner).ok(http.StatusOK)
+	inviting("leaving@much.example")
+	h.ask("DELETE /api/v2/auth/memberships/"+much.ID, nil, as(h.door.token(h.t, "leaving@much.example"))).ok(http.StatusNoContent)
+	h.ask("PATCH /api/v2/users/"+inviting("demoted@much.example"), m{"role": "VIEWER"}, owner).ok(http.StatusOK)
+	h.Advance(2 * time.Minute) // or it would be sent again too soon
+	owner = as(much.Owner.Login())
+	h.ask("POST /api/v2/invitations/"+pending+"/resend", nil, owner).ok(http.StatusOK)
+	h.ask("PATCH /api/v2/tenant", m{"settings": m{"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"}}}, owner).ok(http.StatusOK)
+	if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), much.ID, true, io.Discard); err != nil {
+		h.t.Fatal(err)
+	}
+	for range 11 { // one more than there may be
+		h.door.token(h.t, "demoted@much.example", with("User-Agent", "another browser"))
+	}
+	h.ask(changePath, m{"currentPassword": password, "password": canary("more"), "confirmPassword": canary("more")}, as(h.door.token(h.t, "demoted@much.example"))).ok(http.StatusNoContent)
+	h.closeTenant(h.t, much.Owner, much.ID, "Much")
+	h.news() // its trail goes with it
+	h.Advance(15 * 24 * time.Hour)
+	if err := h.Node.App.Sweep(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func eventTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string {
+	t.Helper()
+	text := "| Event | Recorded when | Target | Fields |\n|---|---|---|---|\n"
+	for _, verb := range doorward.Verbs() {
+		events := seen[verb.Action]
+		if len(events) == 0 {
+			continue
+		}
+		if moments[verb.Action] == "" {
+			t.Errorf("%s: say in moments in events_test.go when it is recorded", verb.Action)
+		}
+		if done := slices.DeleteFunc(slices.Clone(events), func(e doorward.Event) bool { return e.Outcome != doorward.Done }); len(done) > 0 {
+			events = done // what any refusal says is told beside the table
+		}
+		targets, fields := map[string]bool{}, map[string]bool{}
+		for _, e := range events {
+			targets[e.Target.Type] = true
+			for _, c := range e.Changes {
+				fields["`"+c.Field+"`"] = true
+			}
+		}
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", verb.Action, moments[verb.Action], list(targets), list(fields))
+	}
+	return text
+}
+
+func list(words map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(words)), ", ")
+}
+
+func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string {
+	t.Helper()
+	named := map[string]bool{"apiKeysEnded": true} // there are no keys to end yet
+	for _, events := range seen {
+		for _, e := range events {
+			for _, c := range e.Changes {
+				named[c.Field] = true
+			}
+		}
+	}
+	text := "| Field | What it is |\n|---|---|\n"
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if meanings[name] == "" {
+			t.Errorf("%s: say in meanings in events_test.go what it is", name)
+		}
+		text += fmt.Sprintf("| `%s` | %s |\n", name, meanings[name])
+	}
+	for name := range meanings {
+		if !named[name] {
+			t.Errorf("no event has the field %s: take it out of meanings in events_test.go, or do here what leaves it", name)
+		}
+	}
+	return text
+}

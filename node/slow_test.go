@@ -41,8 +41,8 @@ var sloths = []sloth{
 	{name: "body for what is not there", begin: unfinished("POST /no/such/path"), drip: " "},
 	{name: "body with a check", begin: unfinished("POST /api/v2/access/check"), drip: " "},
 	{name: "chunks", begin: "GET /api/v2/auth/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n", drip: "a"},
-	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
-	{name: "answer after a pause", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
+	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
+	{name: "page", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
 }
 
 func unfinished(request string) string {

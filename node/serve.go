@@ -31,9 +31,9 @@ func listen(addr string) (*listener, error) {
 }
 
 // unread is how much of what a client doesn't read the kernel keeps for it, in
-// bytes; Linux takes twice as much memory. Left to itself it takes some 2.5 MiB
-// of a connection, of its own memory, where no limit on ours would show it. A
-// client with a round trip of 100 ms still gets 1.3 MB/s.
+// bytes; Linux takes twice as much memory. Left to itself it took 3.8 MiB for a
+// connection in TestSlowReadersAreEnded, of its own memory, where no limit on
+// ours would show it. A client with a round trip of 100 ms still gets 1.3 MB/s.
 const unread = 128 << 10
 
 // Accept returns the next connection. One too many of its client is reset: an

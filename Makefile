@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha
+.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,11 @@ race: ## all tests with the race detector
 
 model: ## what the revocation lease promises, and that it needs every rule, by exhaustive search (needs spin)
 	scripts/model.sh
+
+faults: ## each fault of docs/reliability.md at full size, with its figures (some minutes)
+	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
+	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
+	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
 
 fuzz: ## each fuzz target in turn for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -23,9 +23,16 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// junkRequests is so small because this runs with every change, under the race
-// detector; make faults sends 100,000.
-var junkRequests = flag.Int("junk", 2000, "how many requests of junk TestJunk sends")
+// full is for what takes a minute: make faults.
+var full = flag.Bool("full", false, "faults at full size")
+
+// junkRequests are few where this runs with every change, under the race detector.
+func junkRequests() int {
+	if *full {
+		return 100_000
+	}
+	return 2000
+}
 
 // junk makes what is sent on one connection. token is a session.
 type junk func(r *rand.Rand, token string) []byte
@@ -92,7 +99,7 @@ var targets = []string{
 	"/", "/docs", "/login", "/console", "/account", "/openapi.json", "/healthz", "/nothing",
 	"/api/v2/access/check", "/api/v2/auth/session", "/api/v2/auth/login", "/api/v2/auth/invite", "/api/v2/auth/forgot-password",
 	"/api/v2/auth/complete-registration", "/api/v2/auth/switch-tenant", "/api/v2/users", "/api/v2/users/usr_x", "/api/v2/invitations",
-	"/api/v2/audit-events", "/api/v2/tenant", "/api/v2/sessions", "/api/v2/introspect",
+	"/api/v2/audit-events", "/api/v2/tenant", "/api/v2/sessions", "/api/v2/access/introspect",
 }
 
 func target(r *rand.Rand) string { return pick(r, targets...) }
@@ -300,11 +307,11 @@ func TestJunk(t *testing.T) {
 	b.fire(1, 500) // so that everything that is made once is there
 	before := settled(t, 0)
 	began := time.Now()
-	b.fire(2, *junkRequests)
+	b.fire(2, junkRequests())
 	took := time.Since(began)
 	after := settled(t, before.goroutines)
 	t.Logf("%d requests in %v; statuses %v; goroutines %d, then %d; heap %d KiB, then %d KiB",
-		*junkRequests, took.Round(time.Millisecond), b.status, before.goroutines, after.goroutines, before.heap>>10, after.heap>>10)
+		junkRequests(), took.Round(time.Millisecond), b.status, before.goroutines, after.goroutines, before.heap>>10, after.heap>>10)
 	if after.goroutines > before.goroutines {
 		stacks := make([]byte, 1<<20)
 		t.Errorf("%d goroutines are left over:\n%s", after.goroutines-before.goroutines, stacks[:runtime.Stack(stacks, true)])

@@ -41,8 +41,8 @@ var sloths = []sloth{
 	{name: "body for what is not there", begin: unfinished("POST /no/such/path"), drip: " "},
 	{name: "body with a check", begin: unfinished("POST /api/v2/access/check"), drip: " "},
 	{name: "chunks", begin: "GET /api/v2/auth/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n", drip: "a"},
-	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
-	{name: "answer after a pause", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 4), mute: true},
+	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
+	{name: "page", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
 }
 
 func unfinished(request string) string {
@@ -61,7 +61,7 @@ func TestSlowConnections(t *testing.T) {
 	l := newLoad(t, []*process{p}, dsn, 1)
 	idle := p.resident(t)
 	h := &swarm{t: t, address: p.address, ended: map[string]int{}}
-	h.hold(slowConnections)
+	h.hold(slowConnections, sloths)
 	defer h.release()
 	p.until(t, "2,000 slow connections", func() bool { return p.metric(t, "doorward_connections") >= slowConnections })
 	h.others(t, l)
@@ -71,6 +71,21 @@ func TestSlowConnections(t *testing.T) {
 	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
 		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
 	}
+}
+
+// TestSlowReadersAreEnded: who doesn't read an answer is given 30 s for it.
+func TestSlowReadersAreEnded(t *testing.T) {
+	if !*full {
+		t.Skip("takes half a minute: make faults")
+	}
+	p := serve(t, mustBuild(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
+	h := &swarm{t: t, address: p.address, ended: map[string]int{}}
+	h.hold(50, sloths[len(sloths)-2:])
+	defer h.release()
+	p.until(t, "50 slow readers", func() bool { return p.metric(t, "doorward_connections") >= 50 })
+	began := time.Now()
+	p.until(t, "the end of slow readers", func() bool { return p.metric(t, "doorward_connections") < 10 })
+	t.Logf("slow readers are ended after %v", time.Since(began).Round(time.Second))
 }
 
 // swarm are the slow connections.
@@ -86,14 +101,14 @@ type swarm struct {
 }
 
 // hold opens n connections, and each again whenever it ends.
-func (h *swarm) hold(n int) {
+func (h *swarm) hold(n int, ways []sloth) {
 	ctx, stop := context.WithCancel(h.t.Context())
 	h.stop = stop
 	for i := range n {
 		from := &net.TCPAddr{IP: net.IPv4(127, 0, 3, byte(1+i%4))}
 		h.all.Go(func() {
 			for ctx.Err() == nil {
-				h.once(ctx, from, sloths[i%len(sloths)])
+				h.once(ctx, from, ways[i%len(ways)])
 			}
 		})
 	}

@@ -1,0 +1,102 @@
+package doorward_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// docs/reliability.md says what happens when things around Doorward fail. This
+// file holds its table against the faults that there have to be and against the
+// tests that it names.
+
+const reliabilityPage = "docs/reliability.md"
+
+// reliabilityFaults are the faults that the page has to have a row for.
+var reliabilityFaults = []string{
+	"disk full, SQLite", "disk full, PostgreSQL", "database gone", "database restarted", "database slow", "database locked", "primary lost",
+	"node killed", "clock jumps forward", "clock jumps backward", "clocks differ", "mail server in trouble",
+	"2,000 slow connections", "too many connections", "100,000 requests of junk", "HTTP/2 out of order",
+}
+
+// reliabilityRow is a fault as the page has it: the cells are what the caller
+// sees, what is not lost, how it recovers, the tests and what was measured.
+type reliabilityRow struct {
+	fault string
+	cells []string
+}
+
+func reliabilityRows(page string) (rows []reliabilityRow) {
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 8 || strings.HasPrefix(cells[1], "-") || strings.TrimSpace(cells[1]) == "Fault" {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, reliabilityRow{cells[1], cells[2:7]})
+	}
+	return rows
+}
+
+// reliabilityFlaws are what is wrong with the rows. There are the tests that they
+// may name.
+func reliabilityFlaws(rows []reliabilityRow, there map[string]bool) (flaws []string) {
+	seen := map[string]int{}
+	for _, r := range rows {
+		seen[r.fault]++
+		if !slices.Contains(reliabilityFaults, r.fault) {
+			flaws = append(flaws, r.fault+": no fault that reliability_test.go knows")
+		}
+		if slices.Contains(r.cells, "") {
+			flaws = append(flaws, r.fault+": says nothing in one of its cells")
+		}
+		for _, name := range strings.FieldsFunc(r.cells[3], notInNames) {
+			if !there[name] {
+				flaws = append(flaws, r.fault+": names "+name+", which is no test here")
+			}
+		}
+	}
+	for _, fault := range reliabilityFaults {
+		if seen[fault] != 1 {
+			flaws = append(flaws, fault+": has not one row")
+		}
+	}
+	return flaws
+}
+
+func TestReliability(t *testing.T) {
+	page, err := os.ReadFile(reliabilityPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flaw := range reliabilityFlaws(reliabilityRows(string(page)), testNames(t)) {
+		t.Errorf("%s: %s", reliabilityPage, flaw)
+	}
+}
+
+// Planted: each way in which the table can be wrong.
+func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
+	there := map[string]bool{"TestLogin": true}
+	page := func(last string) string {
+		text := "| Fault | a | b | c | d | e |\n|---|---|---|---|---|---|\n"
+		for _, fault := range reliabilityFaults[1:] {
+			text += "| " + fault + " | 503 | all | itself | TestLogin, TestLogin | 1 s |\n"
+		}
+		return text + last
+	}
+	first := reliabilityFaults[0]
+	for last, want := range map[string]string{
+		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n": "",
+		"": first + ": has not one row",
+		"| " + first + " | 503 | all | itself | TestGone | 1 s |\n":                                                    first + ": names TestGone, which is no test here",
+		"| " + first + " | 503 | | itself | TestLogin | 1 s |\n":                                                       first + ": says nothing in one of its cells",
+		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n| flood | 503 | all | itself | TestLogin | 1 s |\n": "flood: no fault that reliability_test.go knows",
+	} {
+		if flaws := strings.Join(reliabilityFlaws(reliabilityRows(page(last)), there), "; "); flaws != want {
+			t.Errorf("after %q: %q, want %q", last, flaws, want)
+		}
+	}
+}

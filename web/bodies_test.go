@@ -263,6 +263,8 @@ func TestBodyCutOff(t *testing.T) {
 			head + "Content-Length: 500\r\n\r\n" + good,
 			head + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n", len(good), good),
 			head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n" + good,
+			"PUT /api/v2/tenant/logo HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nCookie: JSESSIONID=" + owner.Token() +
+				"\r\nContent-Length: 500\r\n\r\n" + string(dot),
 		} {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(d.URL, "http://"))
 			if err != nil {

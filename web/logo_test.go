@@ -295,3 +295,17 @@ func (d *door) asSeen(t *testing.T, path string, opts ...opt) string {
 	t.Helper()
 	return string(d.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
 }
+
+// Without the database a logo can be neither hung up nor taken down, nor said not
+// to be there.
+func TestLogoWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	owner := d.Tenant("Acme").Owner.Token()
+	if err := d.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.send(t, logoPath, string(dot), as(owner), typed("image/png")).fails(http.StatusServiceUnavailable, "unavailable")
+	d.send(t, "DELETE /api/v2/tenant/logo", nil, as(owner)).fails(http.StatusServiceUnavailable, "unavailable")
+	d.send(t, "GET /assets/logos/"+dotHash+".png", nil).fails(http.StatusServiceUnavailable, "unavailable")
+}

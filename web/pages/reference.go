@@ -39,6 +39,7 @@ type endpoint struct {
 	Action               doorward.Action // empty when no role is needed
 	Parameters           []member
 	Members              []member
+	Media                []string // the types of a body that is no JSON
 	Curl                 []token
 	Answer               answer
 	Errors               []failure
@@ -140,6 +141,9 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	}
 	e.Who, e.Action = who(op.Action)
 	if op.RequestBody != nil {
+		e.Media = op.RequestBody.Content.raw()
+	}
+	if op.RequestBody != nil && len(e.Media) == 0 {
 		e.Members = s.members(op.RequestBody.Content.json(), sent)
 	}
 	return e

@@ -164,12 +164,25 @@ func (s *spec) curl(method, path string, o *operation) []token {
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
 	}
 	if o.RequestBody != nil {
-		out = append(out, token{"", " \\\n  -H "}, token{classString, `'Content-Type: application/json'`})
-		out = append(out, token{"", " \\\n  -d '"})
-		out = append(out, inQuotes(encode(s.value("", o.RequestBody.Content.json()), ""))...)
-		out = append(out, token{"", "'"})
+		out = append(out, s.sending(o.RequestBody.Content)...)
 	}
 	return out
+}
+
+// sending is the part of a command that has the body: JSON, or else a file.
+func (s *spec) sending(content media) []token {
+	if raw := content.raw(); len(raw) > 0 {
+		mediaType := raw[0]
+		if slices.Contains(raw, "image/png") {
+			mediaType = "image/png"
+		}
+		_, ending, _ := strings.Cut(mediaType, "/")
+		return []token{{"", " \\\n  -H "}, {classString, "'Content-Type: " + mediaType + "'"}, {"", " \\\n  --data-binary @file." + ending}}
+	}
+	out := []token{{"", " \\\n  -H "}, {classString, `'Content-Type: application/json'`}}
+	out = append(out, token{"", " \\\n  -d '"})
+	out = append(out, inQuotes(encode(s.value("", content.json()), ""))...)
+	return append(out, token{"", "'"})
 }
 
 // fill puts an example in the place of a parameter. An "id" is that of the

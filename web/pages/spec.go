@@ -45,6 +45,12 @@ type media map[string]struct{ Schema *schema }
 // json is the schema of the JSON body, or nil.
 func (m media) json() *schema { return m["application/json"].Schema }
 
+// raw are the types of a body that is sent as it is, if it is no JSON.
+func (m media) raw() []string {
+	types := slices.Sorted(maps.Keys(m))
+	return slices.DeleteFunc(types, func(t string) bool { return t == "application/json" })
+}
+
 type schema struct {
 	Ref                  string `json:"$ref"`
 	Type                 types

@@ -216,6 +216,9 @@ describe("without what most people have", () => {
 		await p.send("/dev/invite", { email: "ann@acme.example" });
 		await p.go("/accept");
 		await p.send("/accept", { token: `  ${server.url}/accept#token=${await server.code("ann@acme.example")}\n` });
+		await p.send("/accept/register", { password: "short", confirmPassword: "short" });
+		await p.page.locator("button[name=lang][value=en]").click();
+		await p.page.locator("html[lang=en]").waitFor();
 		await p.send("/accept/register", { password: chosen, confirmPassword: chosen });
 		await p.at("/login");
 		await p.send("/login", { password: chosen });

@@ -54,7 +54,7 @@ describe("journeys", { concurrency: 2 }, () => {
 				await owner.look("login-registered");
 				await owner.send("/login", { password: chosen });
 				await owner.at("/account");
-				await owner.says(".menu", /ann@acme\.example/);
+				await owner.says("#profile .value", /ann@acme\.example/);
 				assert.equal(await owner.page.evaluate(() => document.cookie.includes("JSESSIONID")), false, "a script sees the session");
 				await owner.look("account-new");
 			});

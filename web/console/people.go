@@ -64,10 +64,13 @@ type roleChoice struct {
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.loadPerson(ctx, c)
+	v := ui.View{Page: "person", Wide: true}
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
+		v = lively(c, v)
 	}
-	return lively(c, ui.View{Page: "person", Body: p, Wide: true}), err
+	v.Body = p
+	return v, err
 }
 
 // loadPerson returns the member whom the path names, without the sessions.

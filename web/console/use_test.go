@@ -54,6 +54,9 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: %q", path, policy)
 		}
 		lacks(t, page, "style=", "onclick", "javascript:")
+		if got := strings.Contains(page, `id="live"`); got != want || got != strings.Contains(page, "/assets/live.js") {
+			t.Errorf("%s: something to keep up to date: %v, want %v, with its script", path, got, want)
+		}
 	}
 }
 

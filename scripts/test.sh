@@ -18,8 +18,10 @@ needs=(
 	"nginx:nginx /usr/sbin/nginx"
 	"nodejs:node"
 	"npm:npm"
+	"openssl:openssl"
 	"prometheus:promtool"
 	"spin:spin"
+	"sqlite3:sqlite3"
 )
 
 has() { # COMMAND OR PATH...

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -70,15 +71,19 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 	}
 }
 
-// freePort returns an address on loopback that nobody listens on.
+// freePort returns an address on loopback that nobody listens on. It is below the
+// range from which systems take ports for outgoing connections, so that none of
+// these takes it before the server does.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			defer l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // needNginx returns nginx, or skips the test where there is none; where nothing

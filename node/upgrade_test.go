@@ -44,7 +44,7 @@ func TestRollingUpgrade(t *testing.T) {
 	a := newAdministrator(l)
 	a.run(ctx)
 	for range 6 {
-		l.running.Go(func() { l.checkThrough(ctx) })
+		l.running.Go(func() { l.checkBalanced(ctx) })
 	}
 	l.run(ctx, 0, 4)
 
@@ -214,8 +214,8 @@ func (b *balancer) reached() []int {
 	return b.ready
 }
 
-// checkThrough checks random sessions wherever the balancer sends them.
-func (l *load) checkThrough(ctx context.Context) {
+// checkBalanced checks random sessions wherever the balancer sends them.
+func (l *load) checkBalanced(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s := l.pick(); s != nil {
 			l.check(l.pickNode(), s)

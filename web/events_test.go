@@ -52,6 +52,7 @@ var moments = map[doorward.Action]string{
 
 // meanings say what a field is. A new one needs a line.
 var meanings = map[string]string{
+	"accent":              "the colour of the tenant",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
 	"apiKeysEnded":        "how many API keys the act has ended",
 	"database":            "the kind of the database before and after",
@@ -61,6 +62,7 @@ var meanings = map[string]string{
 	"invitationsRevoked":  "how many invitations the act has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
 	"linksEnded":          "how many links in mails the act has ended",
+	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
 	"passwordHashes":      "`exported`, when hashes were in the export",

@@ -170,7 +170,7 @@ signal() { # SIGNAL MACHINE PART...
 etcd_leader() {
 	local n
 	for n in $machines; do
-		if curl --silent --max-time 1 "http://$(address "$n"):2379/metrics" | grep -q '^etcd_server_is_leader 1'; then
+		if grep -q '^etcd_server_is_leader 1' <<<"$(curl --silent --max-time 1 "http://$(address "$n"):2379/metrics")"; then
 			echo "$n"
 			return
 		fi

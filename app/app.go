@@ -107,6 +107,9 @@ func follow(ctx context.Context, phase string) (over func()) {
 // Ready returns nil when requests can be served: the database answers, has the
 // schema that this binary needs, and takes the node's lease, which one that only
 // reads does not. Else the error is unavailable and says which of them it is.
+//
+// A lease that is late is no reason: a node under load would be taken away, its
+// load would go to the others, and one after the other would follow.
 func (a *App) Ready(ctx context.Context) error {
 	err := a.db.CheckSchema(ctx)
 	switch {
@@ -114,13 +117,13 @@ func (a *App) Ready(ctx context.Context) error {
 		return unready(err, "The schema of the database is not one that this version works with.")
 	case err != nil:
 		return unready(err, "The database does not answer.")
-	case !a.Watch.Fresh():
-		return unready(errStale, "This node has not renewed its lease in time: what it remembers may be old.")
+	case a.Watch.Gone():
+		return unready(errGone, "This node has not renewed its lease for so long that others take it for dead.")
 	}
 	return nil
 }
 
-var errStale = errors.New("app: the lease has run out")
+var errGone = errors.New("app: no lease for three leases")
 
 func unready(err error, detail string) error {
 	e := doorward.Unavailable(err)

@@ -76,6 +76,10 @@ func (w *Watch) Age() time.Duration {
 	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease - w.lease/rates
 }
 
+// Gone reports whether the last successful poll is so long ago that other nodes
+// take this one for dead: it isn't late, it is cut off.
+func (w *Watch) Gone() bool { return w.Age() > dead*w.lease }
+
 // Reached is the number of the last change that this process has applied, for
 // metrics.
 func (w *Watch) Reached() int64 { return w.reached.Load() }

@@ -173,7 +173,6 @@ func TestLogOfRequests(t *testing.T) {
 		{"POST /api/v2/access/introspect", m{"credential": token}, as(token), 1}, // 403
 		{"GET /api/v2/access/check", nil, as(token), 0},
 		{"GET /healthz", nil, as(token), 0},
-		{"GET /readyz", nil, as(token), 0},
 		{"POST /api/v2/auth/logout", nil, as(token), 1},
 	} {
 		before := strings.Count(log.String(), `"msg":"request"`)

@@ -16,7 +16,8 @@
 //
 //	trace.go   spans, within a request
 //	tracer.go  which requests are followed, and by whose word
-//	outlet.go  the way to the collector: bounded, and in nobody's way
+//	outlet.go  what waits for the collector: bounded, and in nobody's way
+//	post.go    the way there, OTLP over HTTP
 //
 // Span and trace are the words of https://www.w3.org/TR/trace-context/.
 //

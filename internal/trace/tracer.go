@@ -25,8 +25,9 @@ type Tracer struct {
 }
 
 // Request begins the span of a request to a route, known by its pattern, that
-// came at began (the zero time: now). Who is believed decides whether it is followed, and of which
-// trace it is a part; of all others one in so many is, in a trace of its own.
+// came at began (the zero time: now). Who is believed decides whether it is
+// followed, and of which trace it is a part; of all others some are, by lot, in
+// traces of their own.
 //
 // The request returned has the span in its context. It is the same one when it
 // isn't followed.

@@ -15,7 +15,7 @@ import (
 
 // Routes returns /healthz, which only says that the process answers, and
 // /readyz, which is 503 while requests can't be served, and says why: the database
-// is out of reach, its schema is another one, the node's lease has run out, or
+// is out of reach, its schema is another one, the node's lease ran out for good, or
 // draining is true.
 func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{

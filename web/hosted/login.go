@@ -19,7 +19,6 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 		return c.Back(home), nil
 	}
 	if len(c.Sessions()) > 1 {
-		c.ClearSession()
 		c.ClearSessions()
 	}
 	if email, ok := remembered(c); ok {
@@ -111,10 +110,7 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := h.app.Sessions.End(ctx, c.Caller, c.Sessions()); err != nil {
 		return ui.View{}, err
 	}
-	c.ClearSession()
-	if len(c.Sessions()) > 1 {
-		c.ClearSessions()
-	}
+	c.ClearSessions()
 	return c.To("/login?done=signed-out"), nil
 }
 

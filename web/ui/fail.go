@@ -44,7 +44,6 @@ func (c *Call) untangle() string {
 	if len(c.Sessions()) < 2 {
 		return ""
 	}
-	c.ClearSession()
 	c.ClearSessions()
 	return "&" + tangled + "=1"
 }

@@ -20,7 +20,7 @@ func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	s.ErrorPage = ui.ErrorPage
 	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
 	document := func() ([]byte, error) { return api.Document(routes, s.BaseURL(), version) }
-	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
+	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
 
 // Document returns the OpenAPI description without a server.

@@ -111,7 +111,16 @@ func (s *scanner) span() Span {
 			return s.literal(len(name), html.UnescapeString(name))
 		}
 	}
-	return s.literal(1, rest[:1])
+	return s.words(rest)
+}
+
+// words reads up to the next sign that may be a mark, itself past it.
+func (s *scanner) words(rest string) Span {
+	n := 1 + strings.IndexAny(rest[1:], "\\`*[]!<&")
+	if n == 0 {
+		n = len(rest)
+	}
+	return s.literal(n, rest[:n])
 }
 
 func (s *scanner) literal(n int, text string) Span {

@@ -278,11 +278,11 @@ func (p *press) bind() (leaves, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := leaves{missing: p.page(func(*reference) (view, error) {
+	all := leaves{missing: p.print(func() (view, error) {
 		return view{File: "missing", Title: "No such page", Description: "There is no such page.", Body: &chapter{Parts: b.parts}}, nil
 	})}
 	for name := range b.pages {
-		all[name] = p.page(func(*reference) (view, error) {
+		all[name] = p.print(func() (view, error) {
 			c, err := b.chapter(name)
 			if err != nil {
 				return view{}, err

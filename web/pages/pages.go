@@ -37,13 +37,13 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Routes returns the routes of the pages. The document is the OpenAPI
-// description that is served and shown; like every page it is made when it is
+// Routes returns the routes of the pages, which show the version. The document is
+// the OpenAPI description that is served and shown; like every page it is made when it is
 // first asked for, so that a server starts without waiting for what nobody may
 // want.
-func Routes(s *front.Site, document func() ([]byte, error)) []front.Route {
+func Routes(s *front.Site, version string, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := &press{base: s.BasePath(), reference: sync.OnceValues(func() (*reference, error) {
+	p := &press{base: s.BasePath(), version: version, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
 	p.leaves = sync.OnceValues(p.bind)
@@ -73,6 +73,7 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 // press makes pages.
 type press struct {
 	base      string // path of the base URL, in front of every link
+	version   string
 	reference func() (*reference, error)
 	leaves    func() (leaves, error)
 }
@@ -81,11 +82,11 @@ type press struct {
 type leaves map[string]func() (content, error)
 
 func (p *press) pages() []front.Route {
-	home := p.page(func(ref *reference) (view, error) {
-		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}, nil
+	home := p.page(func(ref *reference) view {
+		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
-	routes := append(p.guides(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) (view, error) {
-		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}, nil
+	routes := append(p.guides(), get("/{$}", home), get("/docs/api", p.page(func(ref *reference) view {
+		return view{File: "reference", Title: "API reference", Description: "Every endpoint of Doorward's HTTP API.", Scripts: []string{"copy.js"}, Body: ref}
 	})))
 	if p.base != "" { // the base URL itself, which needs no slash at its end
 		routes = append([]front.Route{get(p.base, home)}, routes...)
@@ -110,19 +111,26 @@ type view struct {
 	Base, Version string // set by the press
 }
 
-// page makes a page of a view, once, when it is first asked for. An error is a
-// defect of a template or of the document, which tests find.
-func (p *press) page(look func(*reference) (view, error)) func() (content, error) {
-	return sync.OnceValues(func() (content, error) {
+// page makes a page of what the reference says.
+func (p *press) page(look func(*reference) view) func() (content, error) {
+	return p.print(func() (view, error) {
 		ref, err := p.reference()
 		if err != nil {
-			return content{}, err
+			return view{}, err
 		}
-		v, err := look(ref)
+		return look(ref), nil
+	})
+}
+
+// print makes a page of a view, once, when it is first asked for. An error is a
+// defect of a template or of the document, which tests find.
+func (p *press) print(look func() (view, error)) func() (content, error) {
+	return sync.OnceValues(func() (content, error) {
+		v, err := look()
 		if err != nil {
 			return content{}, err
 		}
-		v.Base, v.Version = p.base, ref.Version
+		v.Base, v.Version = p.base, p.version
 		body, err := v.render()
 		if err != nil {
 			return content{}, fmt.Errorf("pages: %s: %w", v.File, err)

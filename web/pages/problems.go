@@ -28,10 +28,10 @@ func (p *press) problemPages() []front.Route {
 	lists := map[int]*byStatus{}
 	for _, about := range doorward.Problems() {
 		status := front.Status(about.Code)
-		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) (view, error) {
+		routes = append(routes, get(front.ProblemPath(about.Code), p.page(func(ref *reference) view {
 			return view{File: "problem", Title: about.Title, Description: about.Help, Scripts: []string{"copy.js"}, Body: problemPage{
 				Problem: about, Status: status, Endpoints: ref.answering(about.Code), Body: encode(ref.problem(about.Code), ""),
-			}}, nil
+			}}
 		})))
 		if lists[status] == nil {
 			lists[status] = &byStatus{Status: status}
@@ -42,8 +42,8 @@ func (p *press) problemPages() []front.Route {
 	for _, l := range inOrder(lists) {
 		index = append(index, *l)
 	}
-	return append(routes, get("/problems", p.page(func(*reference) (view, error) {
-		return view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index}, nil
+	return append(routes, get("/problems", p.page(func(*reference) view {
+		return view{File: "problems", Title: "Problems", Description: "Every error that Doorward answers with.", Body: index}
 	})))
 }
 

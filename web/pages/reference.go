@@ -16,7 +16,6 @@ import (
 
 // reference is what the page of the API shows.
 type reference struct {
-	Version string
 	About   []string // paragraphs
 	Server  string
 	Steps   []endpoint // the way through the API for a first time
@@ -80,7 +79,7 @@ type failure struct {
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
 func newReference(s *spec, base string) *reference {
-	r := &reference{Version: s.Info.Version, Server: s.server(), About: strings.Split(s.Info.Description, "\n\n"), Actions: doorward.RoleOwner.Permissions()}
+	r := &reference{Server: s.server(), About: strings.Split(s.Info.Description, "\n\n"), Actions: doorward.RoleOwner.Permissions()}
 	r.Roles = slices.Clone(doorward.Roles)
 	slices.Reverse(r.Roles)
 	for _, tag := range s.Tags {

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/yuin/goldmark/ast"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/docs"
-	"github.com/doorward/doorward/internal/markdown"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -94,18 +95,20 @@ func (b *book) link(page string) string { return strings.TrimSuffix(b.base+"/doc
 // the links to pages below it are its entries. What is said in the reference by
 // the OpenAPI document comes first there.
 func (b *book) readParts(p *paper) (parts []part) {
-	for _, block := range p.blocks {
-		if block.Kind == markdown.Heading && block.Level == 2 {
-			parts = append(parts, part{Title: markdown.PlainText(block.Text)})
-		}
-		for _, to := range linksOf(block) {
-			file, fragment, ours := resolve(contents, to.To)
+	p.each(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Heading:
+			if n.Level == 2 {
+				parts = append(parts, part{Title: p.plain(n)})
+			}
+		case *ast.Link:
+			file, fragment, ours := resolve(contents, string(n.Destination))
 			if ours && fragment == "" && len(parts) > 0 && b.pages[pageOf(file)] != nil {
 				last := &parts[len(parts)-1]
-				last.Entries = append(last.Entries, entry{to.Words(), b.link(pageOf(file))})
+				last.Entries = append(last.Entries, entry{p.plain(n), b.link(pageOf(file))})
 			}
 		}
-	}
+	})
 	for i := range parts {
 		if parts[i].Title == "Reference" {
 			parts[i].Entries = slices.Insert(parts[i].Entries, 0, entry{"The API", b.link("api")}, entry{"Problems", b.base + "/problems"})
@@ -120,10 +123,10 @@ func (b *book) read(file string) (*guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.make(file, source), nil
+	return b.make(file, source)
 }
 
-func (b *book) make(file string, source []byte) *guide {
+func (b *book) make(file string, source []byte) (*guide, error) {
 	p := newPaper(source)
 	g := &guide{Title: p.title(), Summary: p.summary()}
 	for _, h := range p.headings {
@@ -131,8 +134,9 @@ func (b *book) make(file string, source []byte) *guide {
 			g.Headings = append(g.Headings, h)
 		}
 	}
-	g.Text = p.html(shelf{b, file})
-	return g
+	var err error
+	g.Text, err = p.html(shelf{b, file})
+	return g, err
 }
 
 // listDecisions makes the page of a folder that is its own list in the
@@ -150,7 +154,7 @@ func (b *book) listDecisions() (*guide, error) {
 		}
 		source += fmt.Sprintf("- [%s](%s)\n", g.Title, path.Base(file))
 	}
-	return b.make(decisions+"/index.md", []byte(source)), nil
+	return b.make(decisions+"/index.md", []byte(source))
 }
 
 // shelf is the book as seen from one of its files.

@@ -1,13 +1,21 @@
 package pages
 
 import (
+	"bytes"
 	"fmt"
 	"html/template"
 	"path"
 	"regexp"
 	"strings"
 
-	"github.com/doorward/doorward/internal/markdown"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // heading is one of a text, with the name that links use.
@@ -16,29 +24,36 @@ type heading struct {
 	Level     int
 }
 
-// paper is a page in Markdown on its way to HTML that a strict policy lets
-// through.
+// paper is a text in Markdown on its way to HTML.
 type paper struct {
-	blocks   []markdown.Block
+	source   []byte
+	tree     ast.Node
 	headings []heading
 	used     map[string]bool // ids
-
-	from     shelf // what its links are seen from
-	out      strings.Builder
-	written  int    // headings so far
-	under    string // id of the heading above
-	commands bool   // the block above is of the shell, and what it prints hasn't come yet
 }
 
+// newPaper reads CommonMark with tables, and nothing of HTML.
 func newPaper(source []byte) *paper {
-	p := &paper{blocks: markdown.Parse(string(source)), used: map[string]bool{"main": true}}
-	for _, b := range p.blocks {
-		if b.Kind == markdown.Heading {
-			title := markdown.PlainText(b.Text)
-			p.headings = append(p.headings, heading{ID: p.name(title), Title: title, Level: b.Level})
+	p := &paper{source: source, used: map[string]bool{"main": true}}
+	p.tree = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
+	p.each(func(n ast.Node) {
+		if h, ok := n.(*ast.Heading); ok {
+			title := p.plain(h)
+			p.headings = append(p.headings, heading{ID: p.name(title), Title: title, Level: h.Level})
+			h.SetAttributeString("id", []byte(p.headings[len(p.headings)-1].ID))
 		}
-	}
+	})
 	return p
+}
+
+// each calls visit with every node, in the order of the text.
+func (p *paper) each(visit func(ast.Node)) {
+	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			visit(n)
+		}
+		return ast.WalkContinue, nil
+	})
 }
 
 var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -55,6 +70,21 @@ func (p *paper) name(title string) string {
 	return id
 }
 
+// plain is what is written below n, without marks.
+func (p *paper) plain(n ast.Node) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := n.(*ast.Text); ok && entering {
+			out.Write(t.Segment.Value(p.source))
+			if t.SoftLineBreak() {
+				out.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out.String()
+}
+
 // title is the first heading.
 func (p *paper) title() string {
 	if len(p.headings) == 0 {
@@ -65,63 +95,108 @@ func (p *paper) title() string {
 
 // summary is the first sentence of the first paragraph.
 func (p *paper) summary() string {
-	for _, b := range p.blocks {
-		if b.Kind == markdown.Paragraph {
-			sentence, _, _ := strings.Cut(markdown.PlainText(b.Text), ". ")
+	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindParagraph {
+			sentence, _, _ := strings.Cut(p.plain(n), ". ")
 			return strings.TrimSuffix(sentence, ".") + "."
 		}
 	}
 	return p.title()
 }
 
-// html returns the page. All that comes from it is escaped, and no address but
-// one that the page links to is in it.
-func (p *paper) html(from shelf) template.HTML {
-	p.from = from
-	p.write(p.blocks)
-	return template.HTML(p.out.String())
+// relink turns links and pictures into those of the pages. A link that has the
+// name of a file shows the title of its page.
+func (p *paper) relink(from shelf) {
+	p.each(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Link:
+			if label := from.label(string(n.Destination)); label != "" && strings.HasSuffix(p.plain(n), ".md") {
+				n.RemoveChildren(n)
+				n.AppendChild(n, ast.NewString([]byte(label)))
+			}
+			n.Destination = []byte(from.address(string(n.Destination)))
+		case *ast.Image:
+			n.Destination = []byte(from.address(string(n.Destination)))
+		}
+	})
 }
 
-func (p *paper) put(format string, args ...any) { _, _ = fmt.Fprintf(&p.out, format, args...) }
+// html returns the text as HTML that a strict policy lets through. What goldmark
+// writes is its safe mode, without the HTML of the source and without addresses
+// such as javascript:.
+func (p *paper) html(from shelf) (template.HTML, error) {
+	p.relink(from)
+	var out bytes.Buffer
+	page := renderer.NewRenderer(renderer.WithNodeRenderers(
+		util.Prioritized(&scribe{paper: p}, 100),
+		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), 500),
+		util.Prioritized(html.NewRenderer(), 1000),
+	))
+	err := page.Render(&out, p.source, p.tree)
+	return template.HTML(out.String()), err
+}
 
-func (p *paper) write(blocks []markdown.Block) {
-	for _, b := range blocks {
-		switch b.Kind {
-		case markdown.Paragraph:
-			p.put("<p>")
-			p.spans(b.Text)
-			p.put("</p>\n")
-		case markdown.Heading:
-			p.heading(b)
-		case markdown.Code:
-			p.code(b)
-		case markdown.List:
-			p.list(b)
-		case markdown.Table:
-			p.table(b)
-		}
+// scribe writes what the pages have another way of than goldmark.
+type scribe struct {
+	*paper
+	under    string // id of the heading above
+	commands bool   // the block above is of the shell, and what it prints hasn't come yet
+}
+
+// RegisterFuncs is for goldmark.
+func (s *scribe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHeading, s.heading)
+	r.Register(ast.KindFencedCodeBlock, s.block)
+	r.Register(ast.KindCodeBlock, s.block)
+	r.Register(table.KindTable, s.table)
+	r.Register(table.KindTableCell, s.cell)
+	r.Register(ast.KindHTMLBlock, nothing)
+	r.Register(ast.KindRawHTML, s.raw)
+}
+
+func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+	return ast.WalkSkipChildren, nil
+}
+
+// raw lets through the one mark that Markdown has no other word for.
+func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering && string(n.(*ast.RawHTML).Segments.Value(s.source)) == "<br>" {
+		_, _ = w.WriteString("<br>")
 	}
+	return ast.WalkSkipChildren, nil
 }
 
 // heading links each but the first to itself, for who wants to point at it.
-func (p *paper) heading(b markdown.Block) {
-	p.under = p.headings[p.written].ID
-	p.written++
+func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	level := n.(*ast.Heading).Level
+	id, _ := n.AttributeString("id")
+	s.under = string(id.([]byte))
 	open, end := "", ""
-	if b.Level > 1 {
-		open, end = fmt.Sprintf(`<a class="self" href="#%s">`, p.under), "</a>"
+	if level > 1 {
+		open, end = fmt.Sprintf(`<a class="self" href="#%s">`, s.under), "</a>"
 	}
-	p.put(`<h%d id="%s">%s`, b.Level, p.under, open)
-	p.spans(b.Text)
-	p.put("%s</h%d>\n", end, b.Level)
+	if entering {
+		_, _ = fmt.Fprintf(w, `<h%d id="%s">%s`, level, s.under, open)
+	} else {
+		_, _ = fmt.Fprintf(w, "%s</h%d>\n", end, level)
+	}
+	return ast.WalkContinue, nil
 }
 
-// code is a figure whose caption says what it is. It scrolls, so a keyboard has
-// to get there, and it needs a name.
-func (p *paper) code(b markdown.Block) {
-	id := p.name("code")
-	p.put(`<figure><figcaption id="%s">%s</figcaption><pre tabindex="0" role="group" aria-labelledby="%[1]s"><code>%[3]s</code></pre></figure>`+"\n",
-		id, template.HTMLEscapeString(p.caption(b.Info)), template.HTMLEscapeString(b.Text))
+// block is a figure whose caption says what it is. It scrolls, so a keyboard
+// has to get there, and it needs a name.
+func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	id := s.name("code")
+	_, _ = fmt.Fprintf(w, `<figure><figcaption id="%s">%s</figcaption><pre tabindex="0" role="group" aria-labelledby="%[1]s"><code>`,
+		id, template.HTMLEscapeString(s.caption(n)))
+	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
+		template.HTMLEscape(w, line.Value(s.source))
+	}
+	_, _ = w.WriteString("</code></pre></figure>\n")
+	return ast.WalkContinue, nil
 }
 
 // captions are those of languages; a language that is none of them is its own.
@@ -131,10 +206,14 @@ var captions = map[string]string{
 
 // caption goes by what stands behind the fence; package doctest says what that
 // may be.
-func (p *paper) caption(info string) string {
-	language, more, _ := strings.Cut(info, " ")
-	answers := p.commands && (language == "text" || language == "json")
-	p.commands = language == "sh" || language == "console"
+func (s *scribe) caption(n ast.Node) string {
+	fenced, ok := n.(*ast.FencedCodeBlock)
+	if !ok || fenced.Info == nil {
+		return captions[""]
+	}
+	language, more, _ := strings.Cut(string(fenced.Info.Segment.Value(s.source)), " ")
+	answers := s.commands && (language == "text" || language == "json")
+	s.commands = language == "sh" || language == "console"
 	switch {
 	case answers:
 		return "It answers"
@@ -148,109 +227,29 @@ func (p *paper) caption(info string) string {
 	return language
 }
 
-func (p *paper) list(b markdown.Block) {
-	tag := map[bool]string{false: "ul", true: "ol"}[b.Ordered]
-	p.put("<%s>\n", tag)
-	for _, item := range b.Items {
-		p.put("<li>")
-		if !b.Loose && len(item) > 0 && item[0].Kind == markdown.Paragraph {
-			p.spans(item[0].Text)
-			item = item[1:]
-		}
-		p.write(item)
-		p.put("</li>\n")
-	}
-	p.put("</%s>\n", tag)
-}
-
-// table scrolls where the screen is too narrow for it. A header without words is
-// an ordinary cell, since it is a header of nothing.
-func (p *paper) table(b markdown.Block) {
-	p.put(`<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n<thead>\n", p.under)
-	for i, row := range b.Rows {
-		p.put("<tr>")
-		for _, cell := range row {
-			open, end := "<td>", "</td>"
-			if i == 0 && cell != "" {
-				open, end = `<th scope="col">`, "</th>"
-			}
-			p.put("%s", open)
-			p.spans(cell)
-			p.put("%s\n", end)
-		}
-		p.put("</tr>\n")
-		if i == 0 {
-			p.put("</thead>\n<tbody>\n")
-		}
-	}
-	p.put("</tbody>\n</table></div>\n")
-}
-
-// around are the tags of marks that are around other spans.
-var around = map[markdown.Mark]string{markdown.Strong: "strong", markdown.Emphasis: "em"}
-
-func (p *paper) spans(text string) { p.marked(markdown.Inline(text)) }
-
-func (p *paper) marked(spans []markdown.Span) {
-	for _, s := range spans {
-		switch s.Mark {
-		case markdown.Plain:
-			p.put("%s", template.HTMLEscapeString(s.Text))
-		case markdown.CodeSpan:
-			p.put("<code>%s</code>", template.HTMLEscapeString(s.Text))
-		case markdown.Break:
-			p.put("<br>")
-		case markdown.Picture:
-			p.put(`<img src="%s" alt="%s">`, template.HTMLEscapeString(p.from.address(s.To)), template.HTMLEscapeString(s.Text))
-		case markdown.Link:
-			p.link(s)
-		default:
-			p.put("<%s>", around[s.Mark])
-			p.marked(s.Spans)
-			p.put("</%s>", around[s.Mark])
-		}
-	}
-}
-
-// link shows the title of a page where the text has the name of its file.
-func (p *paper) link(s markdown.Span) {
-	p.put(`<a href="%s">`, template.HTMLEscapeString(p.from.address(s.To)))
-	if label := p.from.label(s.To); label != "" && strings.HasSuffix(s.Words(), ".md") {
-		p.put("%s", template.HTMLEscapeString(label))
+// table scrolls where the screen is too narrow for it.
+func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.under)
 	} else {
-		p.marked(s.Spans)
+		_, _ = w.WriteString("</table></div>\n")
 	}
-	p.put("</a>")
+	return ast.WalkContinue, nil
 }
 
-// links are the links of a text, in the order of it.
-func links(spans []markdown.Span) (all []markdown.Span) {
-	for _, s := range spans {
-		if s.Mark == markdown.Link {
-			all = append(all, s)
-		}
-		all = append(all, links(s.Spans)...)
+// cell makes a header without words an ordinary cell, since it is a header of
+// nothing.
+func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag, more := "td", ""
+	if n.Parent().Kind() == table.KindTableHeader && n.HasChildren() {
+		tag, more = "th", ` scope="col"`
 	}
-	return all
-}
-
-// linksOf are those of a block and of what is in it.
-func linksOf(b markdown.Block) []markdown.Span {
-	all := links(markdown.Inline(b.Text))
-	if b.Kind == markdown.Code {
-		return nil
+	if entering {
+		_, _ = fmt.Fprintf(w, "<%s%s>", tag, more)
+	} else {
+		_, _ = fmt.Fprintf(w, "</%s>\n", tag)
 	}
-	for _, item := range b.Items {
-		for _, inner := range item {
-			all = append(all, linksOf(inner)...)
-		}
-	}
-	for _, row := range b.Rows {
-		for _, cell := range row {
-			all = append(all, links(markdown.Inline(cell))...)
-		}
-	}
-	return all
+	return ast.WalkContinue, nil
 }
 
 // resolve returns the file that a link in another one leads to, seen from the

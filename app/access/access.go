@@ -128,7 +128,10 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	}
 	// Who is told that it is so already, or gone, relies on that as much as the
 	// one who did it, who may still be waiting.
-	if err == nil && idle && !settled || doorward.HasCode(err, doorward.CodeNotFound) {
+	switch {
+	case err == nil && idle && !settled:
+		_, err = d.watch.SettleAll(ctx) // the answer says nothing of it: this call has revoked nothing
+	case doorward.HasCode(err, doorward.CodeNotFound):
 		err = cmp.Or(d.Settle(ctx, by), err)
 	}
 	return d.Refused(ctx, by, at.Action, at.On, err)

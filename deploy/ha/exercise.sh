@@ -35,7 +35,7 @@ go test ./node -count=1 -timeout=2h -v -run "TestHighAvailability/.*${1:-}" >"$H
 grep -E '^ *--- |stale accepts|only|revocations on nodes' "$HA_HOME/test.log" || true
 cat <<-'HEAD'
 
-	| What happens | Checks at a node: longest | together | through the gateway | Sign-ins | Sessions opened | Revocations | False 401 | Stale accepts | Old values |
+	| What happens | Checks: longest | all | Gateway | Sign-ins | Sessions | Revocations | False 401 | Stale accepts | Old answers |
 	|---|---|---|---|---|---|---|---|---|---|
 HEAD
 cat "$HA_HOME/table.md"

@@ -184,7 +184,7 @@ func TestMetricsCount(t *testing.T) {
 			token := door.Tenant("Acme").Join("ann@acme.example", "USER").Login()
 			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
 			before := counted(t, door, logins)
-			if before < 1 || counted(t, door, "doorward_password_hashes_total") < 2 || counted(t, door, `doorward_mail_tries_total{result="sent"}`) < 2 {
+			if before < 1 || counted(t, door, "doorward_password_hashes_total") < 2 || counted(t, door, `doorward_mail_tries_total{result="sent"}`) < 1 {
 				t.Errorf("%v logins, hashes and mails weren't counted", before)
 			}
 			for path, series := range map[string]string{

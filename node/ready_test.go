@@ -63,7 +63,7 @@ func TestReadyz(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	s := doorwardtest.Start(t, doorwardtest.Database("sqlite:"+path), announcing(3*time.Second))
 	becomes(t, s, "")
-	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate")
+	other, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}

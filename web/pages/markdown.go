@@ -201,7 +201,7 @@ func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (a
 
 // captions are those of languages; a language that is none of them is its own.
 var captions = map[string]string{
-	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "systemd",
+	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "Settings", "haproxy": "HAProxy",
 }
 
 // caption goes by what stands behind the fence; package doctest says what that

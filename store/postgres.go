@@ -30,7 +30,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	return &DB{
 		engine: engine{
-			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, exclusive: exclusivePostgres,
+			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, full: postgresFull, exclusive: exclusivePostgres,
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, behind: postgresBehind,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
@@ -98,6 +98,12 @@ func postgresTransient(err error) bool {
 func postgresBehind(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "55P03" || postgresTransient(err)
+}
+
+// postgresFull: disk_full.
+func postgresFull(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "53100"
 }
 
 func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {

@@ -36,7 +36,7 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", path: path, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
+			name: "sqlite", path: path, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, full: sqliteFull, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
 			clock:     `SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)`,
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
@@ -95,9 +95,18 @@ func createPrivate(path string) (string, error) {
 	return path, f.Close()
 }
 
-func sqliteLocked(err error) bool {
+func sqliteLocked(err error) bool { return primary(err) == sqlite3.SQLITE_BUSY }
+
+func sqliteFull(err error) bool { return primary(err) == sqlite3.SQLITE_FULL }
+
+// primary is the code of an error of SQLite without what specifies it further;
+// 0 for other errors.
+func primary(err error) int {
 	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY // the primary code
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff
 }
 
 // sqliteTransient: with a single immediate writer nothing is aborted for

@@ -48,6 +48,7 @@ type engine struct {
 	dialect   database.Dialect // what goose calls it
 	transient func(error) bool // the transaction may be run again
 	locked    func(error) bool // another process is writing
+	full      func(error) bool // there is no space for what is to be written
 	// exclusive runs do while no other process has its do run.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
 	// migrator opens what migrations run on, which waits lockWithin for a lock; nil:

@@ -36,6 +36,7 @@ type Watch struct {
 
 	freshUntil atomic.Int64 // since epoch, nanoseconds
 	reached    atomic.Int64 // the number of position, for metrics
+	full       atomic.Bool  // for want of space the lease wasn't renewed
 
 	mu       sync.Mutex // one poll at a time
 	running  bool
@@ -77,8 +78,10 @@ func (w *Watch) Age() time.Duration {
 }
 
 // Gone reports whether the last successful poll is so long ago that other nodes
-// take this one for dead: it isn't late, it is cut off.
-func (w *Watch) Gone() bool { return w.Age() > dead*w.lease }
+// take this one for dead: it isn't late, it is cut off. A database whose disk is
+// full doesn't count. It is right in all that it says, so checks can be answered,
+// and no other node could do more.
+func (w *Watch) Gone() bool { return w.Age() > dead*w.lease && !w.full.Load() }
 
 // Reached is the number of the last change that this process has applied, for
 // metrics.
@@ -149,7 +152,9 @@ func (w *Watch) poll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, max(w.lease, 500*time.Millisecond))
 	defer cancel()
 	sent := time.Now() // before everything: rule 3
-	if err := w.register(ctx, sent); err != nil {
+	err := w.register(ctx, sent)
+	w.full.Store(err != nil && w.db.engine.full(err))
+	if err != nil {
 		return
 	}
 	if err := w.catchUp(ctx); err != nil {

@@ -26,8 +26,9 @@ export const screens = {
 	"desktop-dark-en": { viewport: { width: 1280, height: 800 }, colorScheme: "dark", locale: "en-GB" },
 };
 
-/** Those that the console is walked on; make test has time for two of them. */
+/** Those that the console is walked on, and all other pages: make test has time for two each, all four together. */
 export const walked = process.env.E2E_QUICK ? ["phone-light-en", "desktop-dark-en"] : Object.keys(screens);
+export const journeyed = process.env.E2E_QUICK ? ["phone-dark-de", "desktop-light-de"] : Object.keys(screens);
 
 export const launch = () => chromium.launch({
 	executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

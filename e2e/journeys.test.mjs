@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, chosen, launch, password, screens } from "./harness.mjs";
+import { Person, Server, chosen, journeyed, launch, password } from "./harness.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -11,7 +11,7 @@ after(() => browser.close());
 
 // Two at a time: a machine that runs this has two cores.
 describe("journeys", { concurrency: 2 }, () => {
-	for (const screen of Object.keys(screens)) {
+	for (const screen of journeyed) {
 		describe(screen, { concurrency: 1 }, () => {
 			let server;
 			const people = [];

@@ -3,7 +3,7 @@
 # e2e. Pictures of all pages are left in artifacts/screenshots.
 #
 #   CHROMIUM=/usr/bin/chromium     another browser to drive
-#   E2E_QUICK=1                    the console on two screens instead of four
+#   E2E_QUICK=1                    each page on two screens instead of four
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -153,5 +153,8 @@ func (d *door) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secret
 	} {
 		d.send(t, "POST /api/v2/auth/login?password="+canary("query")+"&token="+canary("query"), m{"email": owner.Email, "password": canary("wrong")}, more)
 	}
-	return append(secrets, canary("bearer"), canary("cookie"), canary("query"))
+	// A link mended by hand, with an escaped character in its token.
+	left, right := "0neHalf0fTheT0ken0fALink", "An0therHalf0fTheT0ken"
+	d.send(t, "GET /accept/"+left+"%2D"+right, nil)
+	return append(secrets, canary("bearer"), canary("cookie"), canary("query"), left, right)
 }

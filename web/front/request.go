@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -54,13 +55,20 @@ func path(r *http.Request) string { return infoOf(r).path }
 var tokenLike = regexp.MustCompile(`[A-Za-z0-9_-]{43,}`)
 
 // loggable is a path without what could be a token: links in mails carry it in
-// the fragment, which no browser sends, but people mend links by hand.
+// the fragment, which no browser sends, but people mend links by hand. An escaped
+// character hides none.
 func loggable(path string) string {
-	if len(path) < 43 {
+	if len(path) < lengthOfToken {
 		return path
+	}
+	if plain, err := url.PathUnescape(path); err == nil && tokenLike.MatchString(plain) {
+		path = plain
 	}
 	return tokenLike.ReplaceAllString(path, "…")
 }
+
+// lengthOfToken is that of 256 bits in base64url.
+const lengthOfToken = 43
 
 // requestID keeps an incoming id of 1 to 128 harmless characters.
 func requestID(r *http.Request) string {

@@ -106,7 +106,7 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 	if n.cfg.TLS == nil {
 		return
 	}
-	m.Gauge("doorward_tls_certificate_expiry_seconds", "When the TLS certificate ends, in Unix time; 0 while there is none.", func() float64 {
+	m.Gauge("doorward_tls_certificate_expiry_timestamp_seconds", "When the TLS certificate ends, in Unix time; 0 while there is none.", func() float64 {
 		if end := n.cfg.TLS.Expires(); !end.IsZero() {
 			return float64(end.Unix())
 		}

@@ -132,8 +132,10 @@ func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []
 func splitLines(text string) []string {
 	var all []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' || r == ';' }) {
-		parts := []string{part}
-		if !strings.Contains(part, "<") { // a name may have a comma
+		var parts []string
+		if strings.Contains(part, "<") { // a name may have a comma
+			parts = strings.SplitAfter(part, ">,")
+		} else {
 			parts = strings.Split(part, ",")
 		}
 		for _, p := range parts {

@@ -63,6 +63,7 @@ type roleChoice struct {
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
+	forgetStale(c)
 	p, err := h.loadPerson(ctx, c)
 	v := ui.View{Page: "person", Wide: true}
 	if err == nil && p.Managed {

@@ -29,6 +29,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
+	forgetStale(c)
 	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
 	return ui.View{Page: "settings", Wide: true, Scripts: []string{"settings.js"}, Body: settings{
 		sheet: s,
@@ -37,6 +38,14 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		Days: s.Tenant.Settings.MaxInvitationDays(), MostDays: doorward.InvitationDaysMax,
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
 	}}, nil
+}
+
+// forgetStale drops what was typed over something that has changed meanwhile. The
+// page says how it is now, and to send that again must undo nobody's change.
+func forgetStale(c *ui.Call) {
+	if c.Refused() == doorward.CodePreconditionFailed {
+		c.Forget()
+	}
 }
 
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -135,7 +135,7 @@ func TestPersonIsChanged(t *testing.T) {
 
 	old := owner.version(page)
 	owner.do(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
-	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Ulf"`)
+	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Uma"`)
 	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
 
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
@@ -286,7 +286,7 @@ func TestSettings(t *testing.T) {
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
-	admin.post("/console/settings", form("name", "Acme 2"), http.StatusPreconditionFailed, "Somebody else has changed this")
+	admin.post("/console/settings", form("name", "Acme 2"), http.StatusPreconditionFailed, "Somebody else has changed this", `value="30"`, "Acme &amp; Co")
 	page = admin.get("/console/settings", http.StatusOK)
 	for _, c := range [][3]string{
 		{"sessionIdleMinutes", "61", "within the limits above"},

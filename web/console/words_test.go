@@ -84,12 +84,13 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	for text, want := range map[string][]string{
-		"":                              nil,
-		" \r\n;,":                       nil,
-		"a@x\r\nb@x\n\nc@x":             {"a@x", "b@x", "c@x"},
-		"a@x, b@x;c@x,":                 {"a@x", "b@x", "c@x"},
-		"\"Lee, Ann\" <a@x>;B <b@x>,\n": {"\"Lee, Ann\" <a@x>", "B <b@x>"},
-		"a@x\na@x":                      {"a@x"},
+		"":                                 nil,
+		" \r\n;,":                          nil,
+		"a@x\r\nb@x\n\nc@x":                {"a@x", "b@x", "c@x"},
+		"a@x, b@x;c@x,":                    {"a@x", "b@x", "c@x"},
+		"\"Lee, Ann\" <a@x>;B <b@x>,\n":    {"\"Lee, Ann\" <a@x>", "B <b@x>"},
+		"a@x\na@x":                         {"a@x"},
+		"Ann Lee <a@x>, \"Roe, Bo\" <b@x>": {"Ann Lee <a@x>", "\"Roe, Bo\" <b@x>"},
 	} {
 		if diff := cmp.Diff(want, splitLines(text)); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)

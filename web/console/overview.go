@@ -65,6 +65,9 @@ type Bar struct {
 // The height of the view box; a day is ten units wide.
 const chartHeight, dayWidth = 100, 10
 
+// From is the first day, for a link to the trail.
+func (c Chart) From() string { return c.Bars[0].Day.Day.Format(time.DateOnly) }
+
 func chart(days []overview.Day) Chart {
 	var c Chart
 	for _, d := range days {

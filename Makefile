@@ -41,8 +41,8 @@ bench: ## servers under load, as ratios within one run (some ten minutes)
 microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
-pages: ## every page with canned data in artifacts/pages, for design work: open index.html
-	go test -count=1 ./web/hosted -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
+	go test -count=1 ./web/hosted ./web/console -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
 	scripts/e2e.sh

@@ -2,14 +2,10 @@ package hosted
 
 import (
 	"bytes"
-	"flag"
 	"image"
 	"image/color"
 	"image/png"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,22 +14,12 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/tenant"
-	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
 )
 
-// renderInto is where "make pages" puts every page, to be opened in a browser.
-var renderInto = flag.String("render", "", "folder to write every page to")
-
-// sample is a page in a state, with canned data.
-type sample struct {
-	name  string
-	view  ui.View
-	frame ui.Frame // what differs
-}
-
 var (
-	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	noon = uitest.Noon
 	acme = doorward.User{
 		ID: "usr_ann", Email: "ann.lee@acme.example", Name: "Ann Lee", Role: doorward.RoleAdmin, Status: doorward.UserActive,
 		TenantID: "tnt_acme", TenantName: "Acme", TenantStatus: doorward.TenantActive, CreatedAt: noon.AddDate(0, -7, 0),
@@ -78,7 +64,7 @@ var (
 	signed  = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: sign}}
 )
 
-func samples() []sample {
+func samples() []uitest.Sample {
 	shown := invite.Shown{
 		Invitation: doorward.Invitation{Email: "ben@globex.example", Role: doorward.RoleUser, TenantID: "tnt_acme"},
 		TenantName: "Acme", Inviter: "Ann Lee",
@@ -94,28 +80,28 @@ func samples() []sample {
 	faults := ui.Frame{Alert: true, Faults: map[string]string{
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
-	return append([]sample{
-		{"login", ui.View{Page: "login"}, ui.Frame{Return: "/docs"}},
-		{"login-refused", ui.View{Page: "login"}, refused},
-		{"login-registered", ui.View{Page: "login", Done: "done.registered"}, ui.Frame{Form: refused.Form}},
-		{"tenants", ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, ui.Frame{}},
-		{"forgot", ui.View{Page: "forgot"}, ui.Frame{}},
-		{"sent", ui.View{Page: "sent"}, ui.Frame{}},
-		{"code-reset", askCode("reset"), ui.Frame{}},
-		{"code-accept", askCode("accept"), ui.Frame{}},
-		{"reset", ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}, ui.Frame{}},
-		{"accept-new", ui.View{Page: "accept", Body: newcomer}, ui.Frame{}},
-		{"accept-new-refused", ui.View{Page: "accept", Body: newcomer}, faults},
-		{"accept-brand", ui.View{Page: "accept", Body: newcomer, Tenant: branded}, ui.Frame{}},
-		{"accept-brand-sign", ui.View{Page: "accept", Body: newcomer, Tenant: signed}, ui.Frame{}},
-		{"accept-member", ui.View{Page: "accept", Body: member}, ui.Frame{}},
-		{"accept-self", ui.View{Page: "accept", Body: self}, ui.Frame{}},
-		{"account", ui.View{Page: "account", Wide: true, Body: sampleAccount()}, ui.Frame{Caller: ann}},
-		{"account-saved", ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, ui.Frame{Caller: ann}},
-		{"account-brand", ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, ui.Frame{Caller: ann}},
-		{"leave", ui.View{Page: "leave", Body: acme}, ui.Frame{}},
-		{"error", ui.View{Page: "error", Title: "error.title", Body: trouble}, ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
-		{"closing", ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}, ui.Frame{}},
+	return append([]uitest.Sample{
+		{Name: "login", View: ui.View{Page: "login"}, Frame: ui.Frame{Return: "/docs"}},
+		{Name: "login-refused", View: ui.View{Page: "login"}, Frame: refused},
+		{Name: "login-registered", View: ui.View{Page: "login", Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
+		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
+		{Name: "forgot", View: ui.View{Page: "forgot"}},
+		{Name: "sent", View: ui.View{Page: "sent"}},
+		{Name: "code-reset", View: askCode("reset")},
+		{Name: "code-accept", View: askCode("accept")},
+		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
+		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}},
+		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
+		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
+		{Name: "accept-brand-sign", View: ui.View{Page: "accept", Body: newcomer, Tenant: signed}},
+		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
+		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
+		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
+		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
+		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: trouble}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
+		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
 	}, overs()...)
 }
 
@@ -125,13 +111,13 @@ var trouble = struct {
 	Again, Support, Home bool
 }{"One moment, please", "We can’t answer right now. Load the page again in 1 second.", true, true, false}
 
-func overs() (all []sample) {
+func overs() (all []uitest.Sample) {
 	for code, next := range map[doorward.Code]string{
 		doorward.CodeResetExpired: "/forgot", doorward.CodeResetUsed: "/forgot",
 		doorward.CodeInvitationUsed: "/login", doorward.CodeAlreadyMember: "/login",
 		doorward.CodeInvitationExpired: "", doorward.CodeInvitationRevoked: "", doorward.CodeTenantFrozen: "", doorward.CodeTenantClosing: "",
 	} {
-		all = append(all, sample{"over-" + string(code), ended(code, next), ui.Frame{}})
+		all = append(all, uitest.Sample{Name: "over-" + string(code), View: ended(code, next)})
 	}
 	return all
 }
@@ -149,68 +135,11 @@ func sampleAccount() account {
 // TestPagesRender makes every page of canned data, in every language, without a
 // server. With -render they stay.
 func TestPagesRender(t *testing.T) {
-	index := "<!doctype html><title>Pages</title><ul>"
-	for _, l := range ui.Languages {
-		for _, s := range samples() {
-			f := s.frame
-			f.View, f.Language, f.Brand, f.Now, f.Base = s.view, l, front.Brand{Name: "Doorward"}, noon, ""
-			for _, other := range ui.Languages {
-				c := ui.Choice{Language: other, Link: "?lang=" + other.Tag}
-				if other == l {
-					c.Link = ""
-				}
-				f.Languages = append(f.Languages, c)
-			}
-			var page bytes.Buffer
-			if err := set.Render(&page, f); err != nil {
-				t.Errorf("%s in %s: %v", s.name, l.Tag, err)
-				continue
-			}
-			name := l.Tag + "-" + s.name + ".html"
-			keep(t, name, page.String())
-			index += `<li><a href="` + name + `">` + name + "</a>"
-		}
-	}
-	keep(t, "index.html", index)
-}
-
-// keep writes the page so that a browser finds its style beside it.
-func keep(t *testing.T, name, page string) {
-	t.Helper()
-	if *renderInto == "" {
-		return
-	}
-	page = strings.NewReplacer(`="/assets/`, `="assets/`, `href="?lang=de"`, `href="de-`+name[3:]+`"`, `href="?lang=en"`, `href="en-`+name[3:]+`"`).Replace(page)
-	write(t, name, []byte(page))
-	for _, folder := range []string{"assets", "../ui/assets"} {
-		names, err := fs.Glob(os.DirFS(folder), "*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, asset := range names {
-			body, err := os.ReadFile(filepath.Join(folder, asset))
-			if err != nil {
-				t.Fatal(err)
-			}
-			write(t, filepath.Join("assets", asset), body)
-		}
-	}
-	write(t, wordmark.Path(), wordmarkPNG)
-	write(t, sign.Path(), signPNG)
+	files := map[string][]byte{wordmark.Path(): wordmarkPNG, sign.Path(): signPNG}
 	for _, accent := range []string{branded.Brand.Accent, signed.Brand.Accent} {
-		write(t, "assets/accents/"+accent[1:]+".css", []byte(ui.AccentSheet(accent)))
+		files["assets/accents/"+accent[1:]+".css"] = []byte(ui.AccentSheet(accent))
 	}
-}
-
-func write(t *testing.T, name string, body []byte) {
-	t.Helper()
-	path := filepath.Join(*renderInto, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, body, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	uitest.Pages(t, set, "hosted", samples(), files)
 }
 
 // TestPasswordFields: a password is typed unseen and may be pasted or filled in by
@@ -225,9 +154,7 @@ func TestPasswordFields(t *testing.T) {
 	seen := map[string]int{}
 	for _, s := range samples() {
 		var page bytes.Buffer
-		f := s.frame
-		f.View, f.Language, f.Brand, f.Now = s.view, ui.Languages[0], front.Brand{Name: "Doorward"}, noon
-		if err := set.Render(&page, f); err != nil {
+		if err := set.Render(&page, uitest.Framed(s, ui.Languages[0])); err != nil {
 			t.Fatal(err)
 		}
 		for _, field := range input.FindAllString(page.String(), -1) {
@@ -237,12 +164,12 @@ func TestPasswordFields(t *testing.T) {
 				}
 				seen[name]++
 				if !strings.Contains(field, kind) || !strings.Contains(field, ` autocomplete="`) || strings.Contains(field, ` autocomplete="off"`) {
-					t.Errorf("%s: %s isn't fit for a password manager", s.name, field)
+					t.Errorf("%s: %s isn't fit for a password manager", s.Name, field)
 				}
 			}
 		}
 		if strings.Contains(page.String(), "onpaste") {
-			t.Errorf("%s hinders pasting", s.name)
+			t.Errorf("%s hinders pasting", s.Name)
 		}
 	}
 	if len(seen) < len(wants) {

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/overview"
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
+)
+
+var (
+	noon  = uitest.Noon
+	canny = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
+	// members are of each role; the last has a name that is long, and was suspended.
+	members = []doorward.User{
+		member("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
+		member("ben", "", doorward.RoleAdmin, doorward.UserActive),
+		member("chen", "陈小明", doorward.RoleUser, doorward.UserActive),
+		member("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
+		member("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
+	}
+	sheets = sheet{Tenant: canny}
+	owner  = ui.Frame{Caller: doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(members[0])}
+)
+
+func member(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {
+	seen := noon.Add(-time.Hour)
+	return doorward.User{
+		ID: "usr_" + id, Email: id + "@acme.example", Name: name, Role: role, Status: status, TenantID: canny.ID,
+		TenantName: canny.Name, TenantStatus: canny.Status, CreatedAt: noon.AddDate(0, -3, 0), LastLoginAt: &seen,
+	}
+}
+
+func samples() []uitest.Sample {
+	viewer := ui.Frame{Caller: doorward.Caller{}.As(member("eve", "", doorward.RoleViewer, doorward.UserActive))}
+	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
+	list := roll{Filter: filters(url.Values{}), Next: "?cursor=next"}
+	saved := wide("person", sampledPerson())
+	saved.Done = "done.saved"
+	refused := owner
+	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
+	return []uitest.Sample{
+		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
+		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5}}), Frame: viewer},
+		{Name: "people", View: wide("people", people{sheets, list, highestFirst(), members}), Frame: owner},
+		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
+		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
+		{Name: "person-saved", View: saved, Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, sampledOffers()}), Frame: owner},
+		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: owner},
+		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: owner},
+		{Name: "audit", View: wide("audit", trail{sheet: sheets, roll: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
+		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
+		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
+		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
+		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []doorward.Action{doorward.UserInvite, doorward.AuditRead}}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5, Stake: ended{Sessions: 4, Invitations: 2}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+	}
+}
+
+func sampledHome() home {
+	figures := overview.Tenant{
+		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
+		Refusals: []overview.Refusal{{Action: doorward.SessionOpen, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
+	}
+	for _, role := range highestFirst() {
+		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: 17 * len(role)})
+	}
+	for n := range 30 {
+		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
+	}
+	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Since: "2026-11-20", Refused: 43}
+}
+
+func sampledPerson() person {
+	who := members[2]
+	p := person{sheet: sheets, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
+		{ID: "ses_2", TenantID: canny.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+	}}
+	for _, role := range highestFirst() {
+		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
+	}
+	return p
+}
+
+func sampledOffers() (all []offer) {
+	for n, state := range invitationStates {
+		inv := doorward.Invitation{
+			ID: fmt.Sprint("inv_", n), Email: fmt.Sprintf("guest%d@acme.example", n), Role: doorward.RoleUser, TenantID: canny.ID, InvitedBy: members[0].ID,
+			CreatedAt: noon.AddDate(0, 0, -n), ExpiresAt: noon.AddDate(0, 0, 7-n), Delivery: doorward.DeliverySent,
+		}
+		all = append(all, offer{inv, state, state == doorward.InvitationPending})
+	}
+	return all
+}
+
+func sampledEntries() (all []entry) {
+	for n, action := range []doorward.Action{doorward.SessionOpen, doorward.UserInvite, doorward.UserSuspend} {
+		ev := doorward.Event{ID: fmt.Sprint("evt_", n), At: noon.Add(-time.Duration(n) * time.Hour), Action: action, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "role", To: "USER"}}}
+		all = append(all, entry{Event: ev, Told: told(action), Actor: "Ann Lee", Target: "guest@acme.example"})
+	}
+	return all
+}
+
+func sampledSettings() settings {
+	return settings{
+		sheet: sheets, Idle: 60, Absolute: 1440, MostIdle: 60, MostLength: 1440, Days: 30, MostDays: 30,
+		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
+	}
+}
+
+// TestPagesRender makes every page of canned data, in every language, without a
+// server. With -render they stay.
+func TestPagesRender(t *testing.T) { uitest.Pages(t, set, "console", samples(), nil) }

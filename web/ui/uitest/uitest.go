@@ -1,0 +1,106 @@
+// Package uitest renders pages with canned data, for design work: "make pages". It
+// needs no server and no database.
+package uitest
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/web/front"
+	"github.com/doorward/doorward/web/ui"
+)
+
+// into is where "make pages" puts every page, to be opened in a browser.
+var into = flag.String("render", "", "folder to write every page to")
+
+// Sample is a page in a state. Of the frame only what differs is filled in.
+type Sample struct {
+	Name  string
+	View  ui.View
+	Frame ui.Frame
+}
+
+// Noon is the instant at which every sample is looked at.
+var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Pages renders the samples in every language, and fails the test for each that
+// can't be. With -render they stay, in the folder of that name below it, beside
+// their style sheets and the files given.
+func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
+	t.Helper()
+	index := "<!doctype html><title>Pages</title><ul>"
+	for _, l := range ui.Languages {
+		for _, s := range samples {
+			var page bytes.Buffer
+			if err := set.Render(&page, Framed(s, l)); err != nil {
+				t.Errorf("%s in %s: %v", s.Name, l.Tag, err)
+				continue
+			}
+			file := l.Tag + "-" + s.Name + ".html"
+			keep(t, filepath.Join(name, file), local(file, page.String()))
+			index += `<li><a href="` + file + `">` + file + "</a>"
+		}
+	}
+	keep(t, filepath.Join(name, "index.html"), []byte(index))
+	for file, body := range files {
+		keep(t, filepath.Join(name, file), body)
+	}
+	for _, folder := range []string{"assets", "../ui/assets"} {
+		copyAll(t, folder, filepath.Join(name, "assets"))
+	}
+}
+
+// Framed is the whole frame of a sample.
+func Framed(s Sample, l ui.Language) ui.Frame {
+	f := s.Frame
+	f.View, f.Language, f.Brand, f.Now, f.Base = s.View, l, front.Brand{Name: "Doorward"}, Noon, ""
+	for _, other := range ui.Languages {
+		c := ui.Choice{Language: other, Link: "?lang=" + other.Tag}
+		if other == l {
+			c.Link = ""
+		}
+		f.Languages = append(f.Languages, c)
+	}
+	return f
+}
+
+// local makes a browser find the style of a page beside it, and its other
+// languages.
+func local(file, page string) []byte {
+	return []byte(strings.NewReplacer(`="/assets/`, `="assets/`, `href="?lang=de"`, `href="de-`+file[3:]+`"`, `href="?lang=en"`, `href="en-`+file[3:]+`"`).Replace(page))
+}
+
+func copyAll(t *testing.T, from, to string) {
+	t.Helper()
+	names, err := fs.Glob(os.DirFS(from), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		body, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(t, filepath.Join(to, name), body)
+	}
+}
+
+func keep(t *testing.T, name string, body []byte) {
+	t.Helper()
+	if *into == "" {
+		return
+	}
+	path := filepath.Join(*into, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, body, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -116,4 +116,10 @@ func sampledSettings() settings {
 
 // TestPagesRender makes every page of canned data, in every language, without a
 // server. With -render they stay.
-func TestPagesRender(t *testing.T) { uitest.Pages(t, set, "console", samples(), nil) }
+func TestPagesRender(t *testing.T) {
+	all := samples()
+	for i := range all {
+		all[i].View.Styles = []string{"console.css"}
+	}
+	uitest.Pages(t, set, "console", all, nil)
+}

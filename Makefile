@@ -42,7 +42,7 @@ microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
 pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
-	go test -count=1 ./web/hosted ./web/console -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
+	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
 
 e2e: ## the pages in a real Chromium (needs node, npm, chromium); pictures in artifacts/screenshots
 	scripts/e2e.sh

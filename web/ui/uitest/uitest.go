@@ -51,7 +51,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	for file, body := range files {
 		keep(t, filepath.Join(name, file), body)
 	}
-	for _, folder := range []string{"assets", "../ui/assets"} {
+	for _, folder := range []string{"assets", "../ui/assets"} { // of the package, if it has any
 		copyAll(t, folder, filepath.Join(name, "assets"))
 	}
 }

@@ -1,0 +1,26 @@
+package dev
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/web/ui"
+	"github.com/doorward/doorward/web/ui/uitest"
+)
+
+// TestPagesRender makes every page of canned data, in every language, without a
+// server. With -render they stay.
+func TestPagesRender(t *testing.T) {
+	s := &Start{Tenant: "Acme", Password: "open sesame 9042"}
+	for _, role := range doorward.Roles {
+		s.People = append(s.People, Person{role, string(role) + "@acme.example"})
+	}
+	letters := []letter{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", Path: "/accept#token=canned"}}
+	owner := ui.Frame{Caller: doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner})}
+	uitest.Pages(t, set, "dev", []uitest.Sample{
+		{Name: "start", View: ui.View{Page: "start", Wide: true, Body: start{Start: s}}},
+		{Name: "start-invited", View: ui.View{Page: "start", Wide: true, Done: "done.invited", Body: start{s, "OWNER@acme.example", true, letters}}, Frame: owner},
+		{Name: "mail", View: ui.View{Page: "mail", Wide: true, Body: letters}, Frame: owner},
+		{Name: "mail-none", View: ui.View{Page: "mail", Wide: true, Body: []letter(nil)}},
+	}, nil)
+}

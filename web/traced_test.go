@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
@@ -19,7 +20,7 @@ import (
 )
 
 // traced has all requests followed, and the log kept.
-func traced(collector *tracetest.Collector, log *journal) func(*node.Config) {
+func traced(collector *tracetest.Collector, log *logtest.Journal) func(*node.Config) {
 	return func(c *node.Config) {
 		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
 		c.Log = slog.New(slog.NewJSONHandler(log, nil))
@@ -52,13 +53,18 @@ func outline(spans []tracetest.Span, root tracetest.Span) (lines []string) {
 }
 
 // newest is the outline of the last trace that begins with a span of that name.
+// A worker that found its mail taken by another one sends nothing: it is not
+// looked at.
 func newest(t *testing.T, c *tracetest.Collector, name string) []string {
 	t.Helper()
-	named := c.Named(name)
-	if len(named) == 0 {
-		t.Fatalf("there is no span %s", name)
+	for _, root := range slices.Backward(c.Named(name)) {
+		lines := outline(c.Spans(), root)
+		if name != "mail" || slices.Contains(lines, "  mail.send") {
+			return lines
+		}
 	}
-	return outline(c.Spans(), named[len(named)-1])
+	t.Fatalf("there is no span %s", name)
+	return nil
 }
 
 // What a trace shows of a login, of a revocation, of a refusal and of a mail; and
@@ -73,7 +79,7 @@ func TestTraces(t *testing.T) {
 	} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			collector, log := tracetest.Start(t), &journal{}
+			collector, log := tracetest.Start(t), &logtest.Journal{}
 			leadATracedLife(t, start(t, append(options(t), traced(collector, log))...))
 			for name, want := range map[string][]string{
 				"POST /api/v2/auth/login": {
@@ -97,6 +103,11 @@ func TestTraces(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}
+			for _, s := range collector.Spans() {
+				if s.Failed {
+					t.Errorf("nothing went wrong, and a span says so: %+v", s)
+				}
+			}
 			inLog(t, log, collector.Spans())
 		})
 	}
@@ -118,7 +129,7 @@ func leadATracedLife(t *testing.T, d *door) {
 
 // inLog wants each request that was followed to be found from its trace, and
 // the other way round.
-func inLog(t *testing.T, log *journal, spans []tracetest.Span) {
+func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	t.Helper()
 	byRequest := map[string]string{}
 	for _, s := range spans {
@@ -154,7 +165,7 @@ func inLog(t *testing.T, log *journal, spans []tracetest.Span) {
 // one that only asks, whatever its method.
 func TestLogOfRequests(t *testing.T) {
 	t.Parallel()
-	log := &journal{}
+	log := &logtest.Journal{}
 	d := start(t, func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(log, nil)) })
 	acme := d.Tenant("Acme")
 	token, key := d.token(t, acme.Owner.Email), d.operatorKey(t)

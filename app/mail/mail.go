@@ -126,29 +126,30 @@ func (m *Mail) tryAll(ctx context.Context, due []store.Mail) error {
 	return errors.Join(errs...)
 }
 
-// errTaken says that another worker has the mail.
-var errTaken = errors.New("mail: taken by another worker")
-
 func (m *Mail) try(ctx context.Context, row store.Mail) error {
 	ctx, span := trace.Root(ctx, "mail")
 	defer span.End()
 	span.Set("doorward.mail.kind", string(row.Kind))
 	span.SetCount("doorward.mail.try", row.Tries+1)
-	var letter *letter
-	err := m.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		if taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(claimFor)); err != nil || !taken {
-			return errors.Join(err, errTaken)
+	letter, err := m.claim(ctx, row)
+	if err != nil || letter == nil {
+		return err
+	}
+	return m.send(ctx, row, letter)
+}
+
+// claim makes the letter, unless another worker has the mail or its time is over.
+func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err error) {
+	err = m.door.Upkeep(ctx, func(tx *store.Tx) error {
+		letter = nil
+		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(claimFor))
+		if err != nil || !taken {
+			return err
 		}
 		letter, err = m.compose(ctx, tx, row)
 		return err
 	})
-	switch {
-	case errors.Is(err, errTaken):
-		return nil
-	case err != nil || letter == nil:
-		return err
-	}
-	return m.send(ctx, row, letter)
+	return letter, err
 }
 
 // send hands the letter over. The server was told before the row is: the

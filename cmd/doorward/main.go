@@ -24,15 +24,27 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // whoever can't wait for the end of it signals again
-	err := command().ExecuteContext(ctx)
+	err := command().ExecuteContext(untilSignal())
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "doorward:", describe(err))
 	return exitCode(err)
+}
+
+// untilSignal is a context that ends when the process is told to stop. Whoever
+// can't wait for the end of it signals again: from before the context ends, a
+// signal ends the process at once.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-told
+		signal.Stop(told)
+		cancel()
+	}()
+	return ctx
 }
 
 func command() *cobra.Command {

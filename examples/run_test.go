@@ -1,7 +1,6 @@
 package examples_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/logtest"
 )
 
 // require, in the environment, makes a missing gateway a failure where it
@@ -82,22 +83,7 @@ func run(t *testing.T, folder string, command ...string) *program {
 }
 
 // output is what a program prints, to be read while it does.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
+type output struct{ logtest.Journal }
 
 // lines returns the whole lines so far.
 func (o *output) lines() []string {

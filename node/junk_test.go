@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
 )
 
 // full is for what takes a minute: make faults.
@@ -327,23 +328,12 @@ func TestJunk(t *testing.T) {
 	}
 }
 
-// journal is a log that several goroutines write.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// journal keeps the lines that tell of a defect.
+type journal struct{ logtest.Journal }
 
 func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if bytes.Contains(p, []byte("panic")) || bytes.Contains(p, []byte("request failed")) {
-		j.text.Write(p)
+		return j.Journal.Write(p)
 	}
 	return len(p), nil
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

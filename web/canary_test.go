@@ -17,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
@@ -34,7 +35,7 @@ func tokenCanary(name string) string {
 // is logged and stored about a mail server that refuses.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
-	log := &journal{}
+	log := &logtest.Journal{}
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	collector := tracetest.Start(t)
 	collected := func(c *node.Config) { c.Trace = trace.Options{Collector: collector.URL, Sample: 1} }
@@ -191,7 +192,7 @@ func (d *door) metrics(t *testing.T) string {
 }
 
 // mailFails queues a mail and returns when a try at it is logged as failed.
-func (d *door) mailFails(t *testing.T, log *journal) {
+func (d *door) mailFails(t *testing.T, log *logtest.Journal) {
 	t.Helper()
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
 	if _, err := d.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {

@@ -1,40 +1,21 @@
 package web_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
 )
-
-// journal is a log to be read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 // canary is a secret like no other, to be looked for later.
 func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
@@ -44,7 +25,7 @@ func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
 // database is gone. (Answers are looked through by every test of this package.)
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
-	log := &journal{}
+	log := &logtest.Journal{}
 	path := filepath.Join(t.TempDir(), "doorward.db")
 	collector := tracetest.Start(t)
 	d := start(t, doorwardtest.Database("sqlite:"+path), func(c *node.Config) {

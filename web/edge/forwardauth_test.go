@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +9,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
 )
 
 func TestCheckHasEveryMethod(t *testing.T) {
@@ -418,35 +417,17 @@ func TestCheckCannotTell(t *testing.T) {
 // TestCheckLeavesNoLine for what it allowed, and no secret in the others.
 func TestCheckLeavesNoLine(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
+	log := &logtest.Journal{}
 	d := start(t, doorwardtest.Log(log))
 	user := d.people["USER"]
-	before := log.text()
+	before := log.String()
 	d.check(t, "POST", "action=message.send", as(user)).passes(user)
-	if after := log.text(); after != before {
+	if after := log.String(); after != before {
 		t.Errorf("logged: %s", after[len(before):])
 	}
 	d.check(t, "POST", "action=billing.read&original="+user.Token(), as(user)).fails(http.StatusForbidden, "forbidden")
-	refused := log.text()[len(before):]
+	refused := log.String()[len(before):]
 	if !strings.Contains(refused, checkPath) || strings.Contains(refused, user.Token()) {
 		t.Errorf("logged: %s", refused)
 	}
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
-
-func (l *lines) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
 }

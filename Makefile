@@ -24,7 +24,7 @@ race: ## all tests with the race detector
 model: ## what the revocation lease promises, and that it needs every rule, by exhaustive search (needs spin)
 	scripts/model.sh
 
-faults: ## each fault of docs/reliability.md at full size, with its figures (some minutes)
+faults: ## the faults of docs/reliability.md that make test plays small, at full size, with their figures (some minutes)
 	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
 	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
 	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'

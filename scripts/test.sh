@@ -58,6 +58,13 @@ setup() {
 	return 1
 }
 
+# A full disk takes a mount that nobody else sees; a container may forbid it.
+full_disk() {
+	local map=()
+	[ "$(id -u)" = 0 ] || map=(--map-root-user)
+	unshare --mount "${map[@]}" true 2>/dev/null
+}
+
 tests() {
 	# The tests of a part that is missing fail, where they would be skipped. The
 	# vet of lint looks at everything; once is enough.
@@ -90,5 +97,6 @@ step fuzzing scripts/fuzz.sh "${FUZZTIME:-2s}"
 
 printf '\n%d s in all' "$SECONDS"
 [ ${#failures[@]} = 0 ] || printf '; failed: %s' "${failures[*]}"
+full_disk || printf '\nleft out: the tests of a full disk, since name spaces are forbidden here'
 printf '\nsteps: %d passed, %d failed\n' "$passed" ${#failures[@]}
 [ ${#failures[@]} = 0 ]

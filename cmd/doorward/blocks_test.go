@@ -174,11 +174,7 @@ func follow(t *testing.T, page string, replace ...string) string {
 // reading is a reader of a page, in a folder of its own.
 func reading(t *testing.T, replace ...string) doctest.Reader {
 	t.Helper()
-	for _, program := range []string{"bash", "curl", "awk"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	need(t, "bash", "curl", "awk")
 	addr := freeAddress()
 	return doctest.Reader{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},

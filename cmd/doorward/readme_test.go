@@ -50,11 +50,7 @@ func shown(blocks []block, i int) string {
 
 // TestREADMEWalk does what README.md says, in order, and gets what it shows.
 func TestREADMEWalk(t *testing.T) {
-	for _, program := range []string{"sh", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	need(t, "sh", "curl")
 	blocks, addr, dir := readme(t, "../../README.md"), freeAddress(), t.TempDir()
 	endDev := startDev(t, addr, dir)
 	answers := walkThrough(t, blocks, addr, dir)

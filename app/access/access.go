@@ -130,7 +130,7 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	// one who did it, who may still be waiting.
 	switch {
 	case err == nil && idle && !settled:
-		_, err = d.watch.SettleAll(ctx) // the answer says nothing of it: this call has revoked nothing
+		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		err = cmp.Or(d.Settle(ctx, by), err)
 	}

@@ -51,31 +51,7 @@ func (b *browser) upload(path string, parts []part, header ...string) (*http.Res
 		}
 	}
 	_ = form.Close() // into memory
-	return b.send(path, body.Bytes(), append([]string{"Content-Type", form.FormDataContentType()}, header...)...)
-}
-
-// send sends a body as it is.
-func (b *browser) send(path string, body []byte, header ...string) (*http.Response, string) {
-	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), "POST", b.server.URL+path, bytes.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/html")
-	req.Header.Set("Cookie", "JSESSIONID="+b.token)
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := b.server.Client().Do(req)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Body.Close()
-	page, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return res, string(page)
+	return b.send("POST", path, &body, append([]string{"Content-Type", form.FormDataContentType()}, header...)...)
 }
 
 const logoForm = "/console/settings/logo"
@@ -143,16 +119,16 @@ func TestLogoFormRefuses(t *testing.T) {
 		}
 	}
 	for _, media := range []string{"application/x-www-form-urlencoded", "image/png", "multipart/mixed; boundary=x", ""} {
-		if res, _ := admin.send(logoForm, []byte(good), "Content-Type", media); res.StatusCode != http.StatusUnsupportedMediaType {
+		if res, _ := admin.send("POST", logoForm, strings.NewReader(good), "Content-Type", media); res.StatusCode != http.StatusUnsupportedMediaType {
 			t.Errorf("a body of the type %q: %d", media, res.StatusCode)
 		}
 	}
 	for what, body := range map[string]string{"cut off": "--x\r\nContent-Disposition: form-data; name=\"logo\"\r\n\r\n" + good} {
-		if res, _ := admin.send(logoForm, []byte(body), "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusBadRequest {
+		if res, _ := admin.send("POST", logoForm, strings.NewReader(body), "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusBadRequest {
 			t.Errorf("a form with %s: %d", what, res.StatusCode)
 		}
 	}
-	if res, _ := admin.send(logoForm, []byte("--\r\n"), "Content-Type", "multipart/form-data"); res.StatusCode != http.StatusBadRequest {
+	if res, _ := admin.send("POST", logoForm, strings.NewReader("--\r\n"), "Content-Type", "multipart/form-data"); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form without a boundary: %d", res.StatusCode)
 	}
 	for _, role := range []string{"USER", "VIEWER"} {

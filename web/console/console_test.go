@@ -22,15 +22,21 @@ func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser
 	return &browser{t, s, p.Token()}
 }
 
-// ask sends a request and returns the answer, without following it.
+// ask sends a form and returns the answer, without following it.
 func (b *browser) ask(method, path string, form url.Values, header ...string) (*http.Response, string) {
 	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), method, b.server.URL+path, strings.NewReader(form.Encode()))
+	if form != nil {
+		header = append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)
+	}
+	return b.send(method, path, strings.NewReader(form.Encode()), header...)
+}
+
+// send sends a body as it is.
+func (b *browser) send(method, path string, body io.Reader, header ...string) (*http.Response, string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, b.server.URL+path, body)
 	if err != nil {
 		b.Fatal(err)
-	}
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header.Set("Accept", "text/html")
 	req.Header.Set("Cookie", "JSESSIONID="+b.token)
@@ -42,11 +48,11 @@ func (b *browser) ask(method, path string, form url.Values, header ...string) (*
 		b.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	page, err := io.ReadAll(res.Body)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return res, string(body)
+	return res, string(page)
 }
 
 // get wants a page with the status and each of the texts.

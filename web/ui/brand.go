@@ -42,8 +42,9 @@ func (f Frame) Accent() string {
 }
 
 // AccentSheet is the style sheet that gives pages an accent like "#3b4ccf", fitted
-// to both schemes; for what is none it says nothing. --accent-light and --accent-dark, and what is readable on them,
-// are for samples of both schemes side by side.
+// to both schemes; for what is none it says nothing. --accent-light and
+// --accent-dark, and what is readable on them, are for samples of both schemes side
+// by side.
 func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {

@@ -23,6 +23,11 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err) // pgx masks the password
 	}
 	tunePostgres(cfg)
+	servers := clusterOf(cfg)
+	if servers != nil {
+		servers.guard(cfg)
+		servers.look(ctx)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fault(err)
@@ -36,7 +41,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`,
 			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 			unhurried: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
-			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, wake) },
+			cluster:   servers,
+			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},
 		write: db, read: db,
@@ -116,8 +122,8 @@ func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 func never(error) bool { return false }
 
 // listenPostgres holds one connection for notifications.
-func listenPostgres(ctx context.Context, pool *pgxpool.Pool, wake func()) error {
-	conn, err := pool.Acquire(ctx)
+func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster, wake func()) error {
+	conn, err := pool.Acquire(renews(ctx))
 	if err != nil {
 		return fault(err)
 	}
@@ -127,7 +133,7 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, wake func()) error 
 		_, err := own.Exec(ctx, `LISTEN doorward_change`)
 		return err
 	})
-	for err == nil {
+	for err == nil && servers.current(own.PgConn()) {
 		err = hear(ctx, own, wake)
 	}
 	return fault(err)

@@ -55,9 +55,10 @@ type engine struct {
 	// the writer does. behind reports whether one has failed for want of a lock.
 	migrator  func() *sql.DB
 	behind    func(error) bool
-	path      string // of a SQLite file; else empty
-	versioned string // query: whether there is a table of migrations, 1 or 0
-	clock     string // query for the engine's own clock, in microseconds
+	path      string   // of a SQLite file; else empty
+	cluster   *cluster // of the servers of PostgreSQL, where the DSN names several
+	versioned string   // query: whether there is a table of migrations, 1 or 0
+	clock     string   // query for the engine's own clock, in microseconds
 	// snapshot is how a transaction begins whose queries all see one state, and
 	// unhurried a statement that lets it take the time it needs; empty for none.
 	snapshot  sql.TxOptions

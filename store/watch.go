@@ -20,7 +20,9 @@ import (
 //     and by polling at a quarter of the lease anyway.
 //  3. Memory is good until the instant before the last successful poll was
 //     sent, plus the lease, by this process's monotonic clock (Fresh): less a
-//     little, for clocks that run at different rates.
+//     little, for clocks that run at different rates. Where there are several
+//     servers, of which one may have been replaced without noticing, only a
+//     poll counts that has committed something (cluster).
 //  4. A revoking call answers when every node has applied its change, or when
 //     the longest lease has passed since its commit (Settle).
 //  5. A value loaded while a change arrives must not be kept over it; that is
@@ -90,23 +92,36 @@ func (w *Watch) Reached() int64 { return w.reached.Load() }
 // Run follows changes until ctx ends, then gives the lease back. It is called
 // once.
 func (w *Watch) Run(ctx context.Context) {
+	begun := make(chan struct{})
+	if c := w.db.engine.cluster; c != nil {
+		mayRead := func() bool { <-begun; return w.mayRead() }
+		c.mayRead.Store(&mayRead)
+		defer c.mayRead.Store(nil)
+	}
 	var listening sync.WaitGroup
 	if w.db.engine.listen != nil {
 		listening.Go(func() { w.listen(ctx) })
 	}
 	tick := time.NewTicker(w.lease / 4)
 	defer tick.Stop()
+	w.poll(ctx)
+	close(begun)
 	for ctx.Err() == nil {
-		w.poll(ctx)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
+			w.poll(ctx)
 		case <-w.wake:
+			w.poll(ctx)
 		}
 	}
 	listening.Wait()
-	w.leave(context.WithoutCancel(ctx))
+	w.leave(renews(context.WithoutCancel(ctx)))
 }
+
+// mayRead: a database that refuses the beat for want of space has not been
+// replaced.
+func (w *Watch) mayRead() bool { return w.Fresh() || w.full.Load() }
 
 // listen only wakes the poll; nothing rests on a notification arriving.
 func (w *Watch) listen(ctx context.Context) {
@@ -149,21 +164,48 @@ const rates = 6
 func (w *Watch) poll(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, max(w.lease, 500*time.Millisecond))
+	asking, cancel := context.WithTimeout(renews(ctx), max(w.lease, 500*time.Millisecond))
 	defer cancel()
 	sent := time.Now() // before everything: rule 3
-	err := w.register(ctx, sent)
+	err := w.register(asking, sent)
 	w.full.Store(err != nil && w.db.engine.full(err))
+	if err == nil {
+		err = w.catchUp(asking)
+	}
 	if err != nil {
+		w.lookForPrimary(ctx)
 		return
 	}
-	if err := w.catchUp(ctx); err != nil {
-		return
+	w.renew(sent)
+	if w.position.Seq != w.told {
+		w.acknowledge(asking)
+	}
+}
+
+// renew begins the lease at the instant before the poll was sent, or of a cluster
+// before the last one that has committed a beat.
+func (w *Watch) renew(sent time.Time) {
+	if w.db.engine.cluster != nil {
+		sent = w.beaten
 	}
 	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
-	if w.position.Seq != w.told {
-		w.acknowledge(ctx)
+}
+
+// lookForPrimary is for a cluster in which the server that this node knows has
+// failed to commit.
+func (w *Watch) lookForPrimary(ctx context.Context) {
+	if c := w.db.engine.cluster; c != nil {
+		c.look(ctx)
 	}
+}
+
+// beatEvery is how often a beat is due. Of a cluster each beat renews the lease,
+// at about every tick; polls that are woken meanwhile need none.
+func (w *Watch) beatEvery() time.Duration {
+	if w.db.engine.cluster != nil {
+		return w.lease / 8
+	}
+	return w.lease
 }
 
 // register has this node's row committed before changes are read: a revoker
@@ -172,7 +214,7 @@ func (w *Watch) poll(ctx context.Context) {
 // sent: a node that counted from after it, and was paused in between, could be
 // buried and not notice for a lease.
 func (w *Watch) register(ctx context.Context, now time.Time) error {
-	if w.running && now.Sub(w.beaten) < w.lease {
+	if w.running && now.Sub(w.beaten) < w.beatEvery() {
 		return nil
 	}
 	if there, err := w.beat(ctx); err != nil {
@@ -181,6 +223,9 @@ func (w *Watch) register(ctx context.Context, now time.Time) error {
 		return w.enter(ctx, now)
 	}
 	w.beaten = now
+	if w.db.engine.cluster != nil && now.Sub(w.looked) < w.lease {
+		return nil // it beats more often than the others have to be looked at
+	}
 	return w.buryTheDead(ctx)
 }
 

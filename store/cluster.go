@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// cluster keeps apart the servers that a DSN with several hosts names. A primary
+// that was replaced without noticing goes on saying that it takes writes. With
+// synchronous replication it commits nothing any more, but it can be read, and
+// what it says is the past. docs/lease.md has the argument; the rules are
+//
+//  1. Each promotion begins a timeline with a higher number (PostgreSQL's
+//     documentation, 26.3.5). Once a server of one is met, none of an older one
+//     is listened to.
+//  2. Nothing is read while the lease is over, and the lease is renewed by
+//     commits alone (see [Watch]): what commits has not been replaced.
+//  3. A server that was just promoted waits until the leases of all nodes that
+//     may still read from the one before are over.
+//  4. Whoever can't commit looks at all the servers.
+type cluster struct {
+	servers []*pgx.ConnConfig
+	newest  atomic.Uint32               // timeline
+	mayRead atomic.Pointer[func() bool] // nil in a process without a watch that runs
+}
+
+// clusterOf returns nil for a DSN with one server, of which nothing is known but
+// its name: who answers to it is for somebody else to say.
+func clusterOf(cfg *pgxpool.Config) *cluster {
+	c := &cluster{}
+	for _, f := range append([]*pgconn.FallbackConfig{{Host: cfg.ConnConfig.Host, Port: cfg.ConnConfig.Port, TLSConfig: cfg.ConnConfig.TLSConfig}}, cfg.ConnConfig.Fallbacks...) {
+		c.add(cfg.ConnConfig, f)
+	}
+	if len(c.servers) < 2 {
+		return nil
+	}
+	return c
+}
+
+// add takes a way to a server: sslmode=prefer has two to each.
+func (c *cluster) add(like *pgx.ConnConfig, way *pgconn.FallbackConfig) {
+	for _, s := range c.servers {
+		if s.Host == way.Host && s.Port == way.Port {
+			s.Fallbacks = append(s.Fallbacks, way)
+			return
+		}
+	}
+	own := like.Copy()
+	own.Host, own.Port, own.TLSConfig, own.Fallbacks = way.Host, way.Port, way.TLSConfig, nil
+	c.servers = append(c.servers, own)
+}
+
+// guard has the pool, and whatever is opened with its settings, follow the rules.
+func (c *cluster) guard(cfg *pgxpool.Config) {
+	for _, conn := range append(c.servers, cfg.ConnConfig) {
+		takesWrites := conn.ValidateConnect
+		conn.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			if err := takesWrites(ctx, conn); err != nil {
+				return err
+			}
+			return c.meet(ctx, conn)
+		}
+	}
+	cfg.PrepareConn = c.use
+}
+
+const timelineOf = "doorward_timeline" // in the data of a connection
+
+// meet judges a server that takes writes, by a new connection to it.
+func (c *cluster) meet(ctx context.Context, conn *pgconn.PgConn) error {
+	timeline, idle, err := promotion(ctx, conn)
+	if err != nil {
+		return err
+	}
+	for newest := c.newest.Load(); timeline > newest; newest = c.newest.Load() {
+		c.newest.CompareAndSwap(newest, timeline)
+	}
+	if newest := c.newest.Load(); timeline < newest {
+		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", timeline, newest)
+	}
+	if idle < MaxLease {
+		return fmt.Errorf("the primary was promoted within the last %v: leases on the one before may not be over", MaxLease)
+	}
+	conn.CustomData()[timelineOf] = timeline
+	return nil
+}
+
+// The timeline is the beginning of a WAL file's name. What pg_control_checkpoint
+// says of it is late after a promotion, until the next checkpoint.
+const sqlPromotion = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+  coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::text, '')`
+
+// promotion is the timeline of a server, and how long ago the server before it
+// committed the last transaction that this one has from there: long ago, if this
+// one was no standby since its start. The two have a clock each, so a second by
+// which the clock of the new one is ahead is a second less that rule 3 waits.
+func promotion(ctx context.Context, conn *pgconn.PgConn) (timeline uint32, idle time.Duration, err error) {
+	results, err := conn.Exec(ctx, sqlPromotion).ReadAll()
+	if err != nil {
+		return 0, 0, fmt.Errorf("asked for its timeline: %w", err)
+	}
+	row := results[0].Rows[0]
+	n, err := strconv.ParseUint(string(row[0]), 16, 32)
+	if err != nil || len(row[1]) == 0 {
+		return uint32(n), MaxLease, err
+	}
+	seconds, err := strconv.ParseFloat(string(row[1]), 64)
+	return uint32(n), time.Duration(seconds * float64(time.Second)), err
+}
+
+var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
+
+// use decides about a connection of the pool that is to be used: false has it
+// closed and another one taken.
+func (c *cluster) use(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	if !c.current(conn.PgConn()) {
+		return false, nil
+	}
+	mayRead := c.mayRead.Load()
+	if mayRead == nil || renewing(ctx) || (*mayRead)() {
+		return true, nil
+	}
+	return true, errLeaseOver
+}
+
+// current reports whether no server of a newer timeline was met since.
+func (c *cluster) current(conn *pgconn.PgConn) bool {
+	if c == nil {
+		return true
+	}
+	timeline, _ := conn.CustomData()[timelineOf].(uint32)
+	return timeline >= c.newest.Load()
+}
+
+// lookFor is how long servers are given to show themselves.
+const lookFor = time.Second
+
+// look asks every server once, so that the newest timeline is known.
+func (c *cluster) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, server := range c.servers {
+		wg.Go(func() {
+			if conn, err := pgx.ConnectConfig(ctx, server); err == nil {
+				conn.Close(ctx) //nolint:errcheck // it was only to be met
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type renewal struct{}
+
+// renews marks what renews the lease, and so can't wait for it.
+func renews(ctx context.Context) context.Context { return context.WithValue(ctx, renewal{}, true) }
+
+func renewing(ctx context.Context) bool { return ctx.Value(renewal{}) != nil }

@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store"
+)
+
+// server is the port of the server that a query is answered by.
+func server(ctx context.Context, db *store.DB) (port int, err error) {
+	_, read := store.Pools(db)
+	err = read.QueryRowContext(ctx, `SELECT inet_server_port()`).Scan(&port)
+	return port, err
+}
+
+// allIdle asks by many connections at once, all of the idle ones among them, and
+// returns the servers that answered.
+func allIdle(t *testing.T, db *store.DB) map[int]bool {
+	t.Helper()
+	_, read := store.Pools(db)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	ports := map[int]bool{}
+	for range 12 {
+		wg.Go(func() {
+			var port int
+			err := read.QueryRowContext(t.Context(), `SELECT inet_server_port() FROM pg_sleep(0.1)`).Scan(&port)
+			mu.Lock()
+			defer mu.Unlock()
+			ports[port] = true
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	return ports
+}
+
+// busy keeps connections in use until it is told to give them back.
+func busy(t *testing.T, db *store.DB) (end func()) {
+	t.Helper()
+	_, read := store.Pools(db)
+	ctx, stop := context.WithCancel(t.Context())
+	var ready, wg sync.WaitGroup
+	for range 3 {
+		ready.Add(1)
+		wg.Go(func() {
+			begun := sync.OnceFunc(ready.Done)
+			defer begun()
+			tx, err := read.BeginTx(t.Context(), nil)
+			for err == nil && ctx.Err() == nil {
+				_, err = tx.ExecContext(t.Context(), `SELECT pg_sleep(0.1)`)
+				begun()
+			}
+			if err = errors.Join(err, tx.Rollback()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ready.Wait()
+	return func() { stop(); wg.Wait() }
+}
+
+// A primary that was replaced and lives on is still the first that the DSN names,
+// has connections in the pool, and says of itself that it takes writes.
+// Nothing is read from it once the leases that it gave are over; and without help
+// the node finds the one that took its place.
+func TestReplacedPrimaryIsLeft(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	f := follow(t, db, lease)
+	before, err := server(t.Context(), db)
+	ok(t, err)
+	giveBack := busy(t, db)
+	pair.Standby.Promote(t)
+	promoted := time.Now()
+	until(t, "the new primary to be read", func() bool {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		port, err := server(ctx, db)
+		if err == nil && port == before && began.After(promoted.Add(lease)) {
+			t.Fatalf("the old primary is read %v after it was replaced, which is after the lease", began.Sub(promoted))
+		}
+		return err == nil && port != before
+	})
+	until(t, "memory to be good again", f.Fresh)
+	giveBack()
+	if allIdle(t, db)[before] {
+		t.Error("after the new primary, the old one is read")
+	}
+	heard := f.all()
+	change(t, db, "tnt_new")
+	until(t, "a change on the new primary", func() bool { return len(f.all()) > len(heard) })
+}
+
+// A server that was promoted a moment ago is left alone, also by a process that
+// has only just begun: other nodes may still go by the one before.
+func TestNewPrimaryWaitsForLeases(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	dsn := pair.DSN(t)
+	writes := migrated(t, dsn, time.Now)
+	change(t, writes, "tnt_last")
+	pair.Primary.Stop(t, pgtest.Fast)
+	pair.Standby.Promote(t)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	ok(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // it has only read
+	db := open(t, dsn, time.Now)
+	until(t, "the new primary to be read", func() bool {
+		if _, err := server(t.Context(), db); err != nil {
+			return false
+		}
+		var since float64
+		ok(t, conn.QueryRow(t.Context(), `SELECT extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())`).Scan(&since))
+		if since < store.MaxLease.Seconds() {
+			t.Fatalf("it was read at most %.3f s after the last commit of the one before", since)
+		}
+		return true
+	})
+}
+
+// Where nothing can be committed there may be another primary that can't be seen
+// from here. That is a fault, not an absent row.
+func TestNothingIsReadWithoutALease(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	f := follow(t, db, lease)
+	pair.Standby.Pause(t)
+	defer pair.Standby.Resume(t)
+	until(t, "the lease to be over", func() bool { return !f.Fresh() })
+	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); !doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("a reading without a lease: %v, want unavailable", err)
+	}
+	pair.Standby.Resume(t)
+	until(t, "memory to be good again", f.Fresh)
+	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("a reading with a lease: %v", err)
+	}
+}

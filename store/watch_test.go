@@ -125,9 +125,9 @@ func (f *follower) forgotten() int {
 // until waits for something that happens by itself.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !is(); {
+	for deadline := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 15 s for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 		<-time.After(2 * time.Millisecond)
 	}

@@ -104,6 +104,10 @@ type Life struct {
 // What is over by the limits of the installation, and what is over by them or by
 // those that its tenant has tightened. The numbers are those of Life.args. A limit
 // that a tenant leaves alone is NULL, and nothing is before NULL.
+//
+// It is a condition on the row and no list of ids: a row that a use has changed
+// while the statement waited for it is judged again by PostgreSQL. It says nothing
+// of statuses, since whatever takes one away deletes the sessions.
 const (
 	overForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
 
@@ -187,8 +191,8 @@ func (tx *Tx) DeleteAllSessions(ctx context.Context, life Life) (int64, error) {
 }
 
 // end deletes sessions and counts those that were not over. What is counted is
-// what this statement deleted: of two at once, each has its own. The others need
-// no change of their own, but the callers' covers them.
+// what this statement deleted: of two at once, each has its own. What was over is
+// announced with the rest, by one change that is needed anyway.
 func (tx *Tx) end(ctx context.Context, life Life, query string, of ...any) (n int64, err error) {
 	count := func(live bool) error {
 		if live {

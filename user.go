@@ -107,7 +107,8 @@ type User struct {
 // Version changes with everything of the membership that can be edited.
 func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
 
-// Ended counts what an act of administration has ended.
+// Ended counts what an act of administration has ended, or would: what had not
+// ended by itself before.
 type Ended struct {
 	Sessions    int64
 	APIKeys     int64

@@ -78,6 +78,7 @@ func New(db *store.DB, s Settings) *App {
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
+	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: follow})
 	desk := credential.New(door, db, pool, s.Attempts)
 	return &App{
@@ -85,14 +86,14 @@ func New(db *store.DB, s Settings) *App {
 		Login:       login.New(door, db, desk, sessions),
 		Sessions:    sessions,
 		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
-		Passwords:   password.New(door, db, desk, rules),
-		Users:       user.New(door, db),
-		Tenants:     tenant.New(door, db, s.Sessions, s.TenantHold),
+		Passwords:   password.New(door, db, desk, rules, life),
+		Users:       user.New(door, db, life),
+		Tenants:     tenant.New(door, db, life, s.TenantHold),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
 		Audit:       audit.New(db),
-		Overviews:   overview.New(door, db),
-		Whole:       installation.New(door),
+		Overviews:   overview.New(door, db, life),
+		Whole:       installation.New(door, life),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
 	}

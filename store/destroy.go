@@ -38,6 +38,7 @@ const (
 	sqlForgetInviter = `UPDATE invitations SET invited_by = NULL, state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
 WHERE invited_by = $1`
 
+	sqlDeleteOwnSessions = `DELETE FROM sessions WHERE user_id = $1`
 	sqlDeleteResetTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
 	sqlDeleteResets      = `DELETE FROM resets WHERE user_id = $1`
 	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
@@ -48,10 +49,8 @@ WHERE invited_by = $1`
 // DeleteAccount deletes an account that is in no tenant any more, and all that
 // there is of it outside of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
-	if _, err := tx.DeleteUserSessions(ctx, a.ID, ""); err != nil {
-		return err
-	}
-	for _, query := range []string{sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
+	tx.announce(ChangeUser, a.ID)
+	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
 		if err := tx.must(ctx, query, a.ID); err != nil {
 			return err
 		}

@@ -48,19 +48,19 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 	return int64(n), err
 }
 
-const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE user_id = $1 AND tenant_id = $2`
+const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + over
 
-// CountMemberSessions counts what DeleteMemberSessions would end.
-func (r Reader) CountMemberSessions(ctx context.Context, tenantID, userID string) (int64, error) {
-	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, userID, tenantID)
+// CountMemberSessions counts what DeleteMemberSessions would count at the instant.
+func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, userID string, now time.Time) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, life.args(now, tenantID, userID)...)
 	return int64(n), err
 }
 
-const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $1`
+const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + over
 
-// CountTenantSessions counts what DeleteTenantSessions would end.
-func (r Reader) CountTenantSessions(ctx context.Context, tenantID string) (int64, error) {
-	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, tenantID)
+// CountTenantSessions counts what DeleteTenantSessions would count at the instant.
+func (r Reader) CountTenantSessions(ctx context.Context, life Life, tenantID string, now time.Time) (int64, error) {
+	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, life.args(now, tenantID)...)
 	return int64(n), err
 }
 

@@ -7,14 +7,6 @@ import (
 	"github.com/doorward/doorward"
 )
 
-const sqlDeleteAllSessions = `DELETE FROM sessions`
-
-// DeleteAllSessions ends every session there is and returns how many.
-func (tx *Tx) DeleteAllSessions(ctx context.Context) (int64, error) {
-	tx.announce(ChangeAll, "")
-	return tx.exec(ctx, sqlDeleteAllSessions)
-}
-
 const (
 	sqlRetireAllTokens = `UPDATE link_tokens SET retired_at = $1 WHERE retired_at IS NULL`
 	sqlExpireAllResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1`

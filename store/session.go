@@ -93,6 +93,40 @@ func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	return nil
 }
 
+// Life is how long sessions live: the limits of the installation, and how far the
+// uses in the database may be behind the real ones. A session is called over when
+// it is so for certain, so one that idled out within the lag isn't yet.
+type Life struct {
+	doorward.SessionLimits
+	Lag time.Duration
+}
+
+// What is over by the limits of the installation, and what is over by them or by
+// those that its tenant has tightened. The numbers are those of Life.args. A limit
+// that a tenant leaves alone is NULL, and nothing is before NULL.
+//
+// It is a condition on the row and no list of ids: a row that a use has changed
+// while the statement waited for it is judged again by PostgreSQL. It says nothing
+// of statuses, since whatever takes one away deletes the sessions.
+const (
+	overForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
+
+	over = `(` + overForAll + ` OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
+  AND (sessions.created_at <= $3 - t.session_absolute OR sessions.last_seen_at <= $4 - t.session_idle)))`
+)
+
+// bounds are the instants until which a session was opened or last used that is
+// over at the instant given.
+func (l Life) bounds(now time.Time) (created, seen int64) {
+	return micros(now.Add(-l.Absolute)), micros(now.Add(-l.Lag - l.Idle))
+}
+
+// args are the arguments of a statement with over, whose own begin at $5.
+func (l Life) args(now time.Time, own ...any) []any {
+	created, seen := l.bounds(now)
+	return append([]any{created, seen, micros(now), micros(now.Add(-l.Lag))}, own...)
+}
+
 const sqlDeleteSession = `DELETE FROM sessions WHERE id = $1 RETURNING token_hash`
 
 // DeleteSession ends the session and reports whether it was there.
@@ -120,34 +154,60 @@ func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time
 	return err
 }
 
-const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`
+const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <> $6 RETURNING NOT ` + over
 
 // DeleteUserSessions ends all sessions of the user but the one named, which
-// may be empty, and returns how many.
-func (tx *Tx) DeleteUserSessions(ctx context.Context, userID, but string) (int64, error) {
+// may be empty, and returns how many of them were not over.
+func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, but string) (int64, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.exec(ctx, sqlDeleteUserSessions, userID, but)
+	return tx.end(ctx, life, sqlDeleteUserSessions, userID, but)
 }
 
-const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2`
+const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + over
 
-// DeleteMemberSessions ends the user's sessions in one tenant.
-func (tx *Tx) DeleteMemberSessions(ctx context.Context, tenantID, userID string) (int64, error) {
+// DeleteMemberSessions ends the user's sessions in one tenant, and returns how
+// many of them were not over.
+func (tx *Tx) DeleteMemberSessions(ctx context.Context, life Life, tenantID, userID string) (int64, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.exec(ctx, sqlDeleteMemberSessions, tenantID, userID)
+	return tx.end(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
 }
 
-const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $1`
+const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + over
 
-// DeleteTenantSessions ends all sessions in the tenant.
-func (tx *Tx) DeleteTenantSessions(ctx context.Context, tenantID string) (int64, error) {
+// DeleteTenantSessions ends all sessions in the tenant, and returns how many of
+// them were not over.
+func (tx *Tx) DeleteTenantSessions(ctx context.Context, life Life, tenantID string) (int64, error) {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.exec(ctx, sqlDeleteTenantSessions, tenantID)
+	return tx.end(ctx, life, sqlDeleteTenantSessions, tenantID)
+}
+
+const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + over
+
+// DeleteAllSessions ends every session there is, and returns how many of them
+// were not over.
+func (tx *Tx) DeleteAllSessions(ctx context.Context, life Life) (int64, error) {
+	tx.announce(ChangeAll, "")
+	return tx.end(ctx, life, sqlDeleteAllSessions)
+}
+
+// end deletes sessions and counts those that were not over. What is counted is
+// what this statement deleted: of two at once, each has its own. What was over is
+// announced with the rest, by one change that is needed anyway.
+func (tx *Tx) end(ctx context.Context, life Life, query string, of ...any) (n int64, err error) {
+	count := func(live bool) error {
+		if live {
+			n++
+		}
+		return nil
+	}
+	err = each(ctx, tx.Reader, func(live *bool) []any { return []any{live} }, count, query, life.args(tx.Now, of...)...)
+	return n, err
 }
 
 const sqlDeleteOtherSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
 
-// DeleteOtherSessions ends all sessions in the tenant but the one named.
+// DeleteOtherSessions ends all sessions in the tenant but the one named, which
+// may be empty.
 func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, but string) error {
 	tx.announce(ChangeTenant, tenantID)
 	return tx.must(ctx, sqlDeleteOtherSessions, tenantID, but)
@@ -162,23 +222,21 @@ func (tx *Tx) DeleteAgedSessions(ctx context.Context, tenantID string, created t
 	return tx.must(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
 }
 
-const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE created_at <= $1 OR last_seen_at <= $2`
+const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + overForAll
 
-// DeleteOverdueSessions removes rows of sessions created or last used before
-// the two instants.
-func (tx *Tx) DeleteOverdueSessions(ctx context.Context, created, seen time.Time) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOverdueSessions, micros(created), micros(seen))
+// DeleteOverdueSessions removes rows of sessions that are over by the limits of
+// the installation, and returns how many.
+func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life Life) (int64, error) {
+	created, seen := life.bounds(tx.Now)
+	return tx.exec(ctx, sqlDeleteOverdueSessions, created, seen)
 }
 
-const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $1 AND (created_at <= $2 OR last_seen_at <= $3 OR EXISTS (
-  SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
-    AND (sessions.created_at <= $4 - t.session_absolute OR sessions.last_seen_at <= $5 - t.session_idle)))`
+const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND ` + over
 
-// DeleteOverdueUserSessions is DeleteOverdueSessions for one user, those included
-// that are over by what their tenants have tightened, so that dead sessions take
-// no place in the limit. The lag is how far back the noted uses may be.
-func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, userID string, created, seen time.Time, lag time.Duration) error {
-	return tx.must(ctx, sqlDeleteOverdueUserSessions, userID, micros(created), micros(seen), micros(tx.Now), micros(tx.Now.Add(-lag)))
+// DeleteOverdueUserSessions removes rows of the user's sessions that are over, so
+// that dead sessions take no place in the limit.
+func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life Life, userID string) error {
+	return tx.must(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
 }
 
 const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (

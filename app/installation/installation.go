@@ -11,13 +11,17 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
 )
 
 // Installation is the feature. Make it with New.
-type Installation struct{ door *access.Door }
+type Installation struct {
+	door     *access.Door
+	sessions store.Life
+}
 
-// New returns the feature.
-func New(door *access.Door) *Installation { return &Installation{door} }
+// New returns the feature. By the life of sessions it counts those that it ends.
+func New(door *access.Door, sessions store.Life) *Installation { return &Installation{door, sessions} }
 
 // object is what the events are about.
 var object = doorward.Object{Type: "installation"}
@@ -38,7 +42,7 @@ type Ended struct{ Sessions, Links int64 }
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
-			if ended.Sessions, err = tx.DeleteAllSessions(ctx); err != nil {
+			if ended.Sessions, err = tx.DeleteAllSessions(ctx, i.sessions); err != nil {
 				return err
 			}
 		}

@@ -17,12 +17,15 @@ import (
 
 // Overviews is the feature. Make it with New.
 type Overviews struct {
-	door *access.Door
-	db   *store.DB
+	door     *access.Door
+	db       *store.DB
+	sessions store.Life
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB) *Overviews { return &Overviews{door, db} }
+// New returns the feature. By the life of sessions it tells which would end.
+func New(door *access.Door, db *store.DB, sessions store.Life) *Overviews {
+	return &Overviews{door, db, sessions}
+}
 
 // Tenant is how a tenant is doing. What the caller's role doesn't let it know
 // stays empty.
@@ -132,11 +135,12 @@ func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member door
 	if err := o.door.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return doorward.Ended{}, err
 	}
-	sessions, err := o.db.Read().CountMemberSessions(ctx, member.TenantID, member.ID)
+	now := o.db.Now()
+	sessions, err := o.db.Read().CountMemberSessions(ctx, o.sessions, member.TenantID, member.ID, now)
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	invitations, err := o.db.Read().CountInvitationsBy(ctx, member.TenantID, member.ID, o.db.Now())
+	invitations, err := o.db.Read().CountInvitationsBy(ctx, member.TenantID, member.ID, now)
 	return doorward.Ended{Sessions: sessions, Invitations: invitations}, err
 }
 
@@ -147,6 +151,6 @@ func (o *Overviews) AllAtStake(ctx context.Context, by doorward.Caller) (doorwar
 	if err := o.door.Require(ctx, by, doorward.TenantClose, on); err != nil {
 		return doorward.Ended{}, err
 	}
-	sessions, err := o.db.Read().CountTenantSessions(ctx, by.User.TenantID)
+	sessions, err := o.db.Read().CountTenantSessions(ctx, o.sessions, by.User.TenantID, o.db.Now())
 	return doorward.Ended{Sessions: sessions}, err
 }

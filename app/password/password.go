@@ -16,15 +16,16 @@ import (
 
 // Passwords is the feature. Make it with New.
 type Passwords struct {
-	door  *access.Door
-	db    *store.DB
-	desk  *credential.Desk
-	rules credential.Rules
+	door     *access.Door
+	db       *store.DB
+	desk     *credential.Desk
+	rules    credential.Rules
+	sessions store.Life
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules) *Passwords {
-	return &Passwords{door, db, desk, rules}
+// New returns the feature. By the life of sessions it counts those that it ends.
+func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules, sessions store.Life) *Passwords {
+	return &Passwords{door, db, desk, rules, sessions}
 }
 
 // A person gets three mails an hour, whoever asks for them.
@@ -120,7 +121,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		if !replaced {
 			return errRaced
 		}
-		if err := endOthers(ctx, tx, account, by.Session.ID); err != nil {
+		if err := p.endOthers(ctx, tx, account, by.Session.ID); err != nil {
 			return err
 		}
 		tx.ByBrowser()
@@ -128,8 +129,8 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 	})
 }
 
-func endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, but string) error {
-	n, err := tx.DeleteUserSessions(ctx, account.ID, but)
+func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, but string) error {
+	n, err := tx.DeleteUserSessions(ctx, p.sessions, account.ID, but)
 	if err != nil {
 		return err
 	}

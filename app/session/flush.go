@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -192,16 +193,15 @@ func (s *Sessions) flushAll(ctx context.Context) {
 // table.
 func (s *Sessions) Sweep(ctx context.Context) error {
 	return s.door.Upkeep(ctx, func(tx *store.Tx) error {
-		created, seen := s.overdue(tx)
-		_, err := tx.DeleteOverdueSessions(ctx, created, seen)
+		_, err := tx.DeleteOverdueSessions(ctx, Life(s.limits))
 		return err
 	})
 }
 
-// overdue are the instants before which a session was created or last used that
-// is certainly over.
-func (s *Sessions) overdue(tx *store.Tx) (created, seen time.Time) {
-	return tx.Now.Add(-s.limits.Absolute), tx.Now.Add(-s.limits.Idle - flushLag)
+// Life is what tells whether a session in the database is certainly over, under
+// the limits of the installation.
+func Life(l doorward.SessionLimits) store.Life {
+	return store.Life{SessionLimits: l, Lag: flushLag}
 }
 
 func parseSubject(subject string) (secret.Hash, bool) {

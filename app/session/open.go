@@ -140,8 +140,7 @@ func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (d
 
 // insert writes the session and keeps the number of sessions within the limit.
 func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.Session, hash secret.Hash) error {
-	created, seen := s.overdue(tx.Tx)
-	if err := tx.DeleteOverdueUserSessions(ctx, session.UserID, created, seen, flushLag); err != nil {
+	if err := tx.DeleteOverdueUserSessions(ctx, Life(s.limits), session.UserID); err != nil {
 		return err
 	}
 	if err := tx.InsertSession(ctx, session, hash[:]); err != nil {

@@ -69,7 +69,7 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
 	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: by.User.TenantID}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
-		n, err := tx.DeleteUserSessions(ctx, by.User.ID, by.Session.ID)
+		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.User.ID, by.Session.ID)
 		tx.Ended(doorward.Ended{Sessions: n})
 		return err
 	})

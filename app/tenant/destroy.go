@@ -50,8 +50,7 @@ func (t *Tenants) forsake(ctx context.Context, tx *store.Tx, id string) error {
 	if !over {
 		return errNotOver
 	}
-	_, err = tx.DeleteTenantSessions(ctx, id)
-	return err
+	return tx.DeleteOtherSessions(ctx, id, "")
 }
 
 // errNotOver says that somebody has restored the tenant or destroyed it.

@@ -19,7 +19,7 @@ func (t *Tenants) Get(ctx context.Context, id string) (doorward.Tenant, error) {
 
 // Limits are the limits of sessions in the tenant.
 func (t *Tenants) Limits(of doorward.Tenant) doorward.SessionLimits {
-	return of.Settings.Tighten(t.sessions)
+	return of.Settings.Tighten(t.sessions.SessionLimits)
 }
 
 // Edit is what is to be changed of a tenant; what is nil stays.

@@ -26,7 +26,7 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	err := t.setStatus(ctx, by, doorward.TenantFreeze, id, doorward.TenantFrozen, func(tx *access.Tx) (err error) {
-		ended, err = endAll(ctx, tx, id)
+		ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
 	if err != nil {
@@ -40,8 +40,7 @@ func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (do
 // tenant_closing.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
 	return t.setStatus(ctx, by, doorward.TenantThaw, id, doorward.TenantActive, func(tx *access.Tx) error {
-		_, err := tx.DeleteTenantSessions(ctx, id)
-		return err
+		return tx.DeleteOtherSessions(ctx, id, "")
 	})
 }
 
@@ -84,7 +83,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 		if _, err = tx.SetTenantStatus(ctx, id, doorward.TenantClosing); err != nil {
 			return err
 		}
-		if ended, err = endAll(ctx, tx, id); err != nil {
+		if ended, err = t.endAll(ctx, tx, id); err != nil {
 			return err
 		}
 		closed, err = tx.Tenant(ctx, id)
@@ -108,8 +107,8 @@ func confirmed(t doorward.Tenant, confirm string) error {
 
 // endAll ends what people can do in the tenant. Its pending invitations can't
 // be accepted until it is active again, and aren't ended.
-func endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
-	sessions, err := tx.DeleteTenantSessions(ctx, id)
+func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
+	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
 	if err != nil {
 		return doorward.Ended{}, err
 	}

@@ -20,14 +20,14 @@ import (
 type Tenants struct {
 	door     *access.Door
 	db       *store.DB
-	sessions doorward.SessionLimits
+	sessions store.Life
 	hold     time.Duration
 	easel    chan struct{} // holds the one image that is being drawn
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
 // was closed is destroyed after the hold.
-func New(door *access.Door, db *store.DB, sessions doorward.SessionLimits, hold time.Duration) *Tenants {
+func New(door *access.Door, db *store.DB, sessions store.Life, hold time.Duration) *Tenants {
 	return &Tenants{door, db, sessions, hold, make(chan struct{}, 1)}
 }
 

@@ -38,7 +38,7 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if faults := e.faults(); len(faults) > 0 {
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
-	r := editing{ctx: ctx, Edit: e}
+	r := editing{Edit: e, users: u, ctx: ctx}
 	if err := u.change(ctx, by, target, r.steps()...); err != nil {
 		return target, doorward.Ended{}, err
 	}
@@ -71,6 +71,7 @@ func (e Edit) faults() []doorward.FieldError {
 // editing is an Edit while it is being made.
 type editing struct {
 	Edit
+	users *Users
 	ctx   context.Context
 	after doorward.User
 	ended doorward.Ended
@@ -147,7 +148,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if err := keepOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
 		return err
 	}
-	if r.ended, err = endAll(r.ctx, tx, object(now)); err != nil {
+	if r.ended, err = r.users.endAll(r.ctx, tx, object(now)); err != nil {
 		return err
 	}
 	return tell(r.ctx, tx, store.MailSuspended, now)

@@ -14,12 +14,15 @@ import (
 
 // Users is the feature. Make it with New.
 type Users struct {
-	door *access.Door
-	db   *store.DB
+	door     *access.Door
+	db       *store.DB
+	sessions store.Life
 }
 
-// New returns the feature.
-func New(door *access.Door, db *store.DB) *Users { return &Users{door, db} }
+// New returns the feature. By the life of sessions it counts those that it ends.
+func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
+	return &Users{door, db, sessions}
+}
 
 // Leave ends the caller's membership in the tenant. Errors: not_found,
 // last_owner.
@@ -35,7 +38,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 			return err
 		}
 		tx.Changed("role", string(now.Role), "")
-		ended, err = remove(ctx, tx, object(now))
+		ended, err = u.remove(ctx, tx, object(now))
 		return err
 	})
 	return onSuccess(ended, err)
@@ -53,7 +56,7 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 			return err
 		}
 		tx.Changed("role", string(now.Role), "")
-		if ended, err = remove(ctx, tx, object(now)); err != nil {
+		if ended, err = u.remove(ctx, tx, object(now)); err != nil {
 			return err
 		}
 		return tell(ctx, tx, store.MailRemoved, now)
@@ -61,7 +64,7 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 	return onSuccess(ended, err)
 }
 
-func remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
+func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
 	was, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
 	if err == nil && !was {
 		err = doorward.Fail(doorward.CodeNotFound, "")
@@ -72,7 +75,7 @@ func remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.En
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	return endAll(ctx, tx, on)
+	return u.endAll(ctx, tx, on)
 }
 
 // Suspend keeps the user out of the tenant until Resume, and ends what Remove
@@ -101,7 +104,7 @@ func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward
 func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
 	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
-		ended.Sessions, err = tx.DeleteMemberSessions(ctx, now.TenantID, now.ID)
+		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, now.TenantID, now.ID)
 		tx.Ended(ended)
 		return err
 	}})
@@ -124,8 +127,8 @@ func keepOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward
 }
 
 // endAll ends what rested on the membership.
-func endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
-	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, on.TenantID, on.ID); err != nil {
+func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
+	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {

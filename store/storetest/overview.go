@@ -32,9 +32,10 @@ func countsOfATenant(w *world) {
 	w.session(ann)
 	w.session(bob)
 	w.session(w.member(zeta, "ann@zeta.example", doorward.RoleUser))
-	same(w, int64(2))(w.Read().CountMemberSessions(ctx, acme.ID, ann.ID))
-	same(w, int64(0))(w.Read().CountMemberSessions(ctx, zeta.ID, ann.ID))
-	same(w, int64(3))(w.Read().CountTenantSessions(ctx, acme.ID))
+	now := w.clock.read()
+	same(w, int64(2))(w.Read().CountMemberSessions(ctx, aDay, acme.ID, ann.ID, now))
+	same(w, int64(0))(w.Read().CountMemberSessions(ctx, aDay, zeta.ID, ann.ID, now))
+	same(w, int64(3))(w.Read().CountTenantSessions(ctx, aDay, acme.ID, now))
 
 	waitingOf(w, acme, zeta, ann)
 }

@@ -28,7 +28,7 @@ func setBack(w *world) {
 
 	w.clock.move(time.Minute)
 	w.write(func(tx *store.Tx) {
-		same(w, int64(2))(tx.DeleteAllSessions(ctx))
+		same(w, int64(2))(tx.DeleteAllSessions(ctx, aDay))
 		same(w, int64(3))(tx.RetireAllTokens(ctx))
 		same(w, int64(0))(tx.RetireAllTokens(ctx))
 	})

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -43,6 +44,9 @@ func sessions(w *world) {
 	w.write(func(tx *store.Tx) { yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 	none(w)(w.Read().SessionByToken(ctx, hashOf(s)))
 }
+
+// aDay is a life that no session of most cases outlives.
+var aDay = store.Life{SessionLimits: doorward.SessionLimits{Idle: day, Absolute: day}}
 
 // use notes that the session was used.
 func (w *world) use(s doorward.Session, when time.Time) {
@@ -88,20 +92,20 @@ func endOfSessions(w *world) {
 	all := []doorward.Session{s1, s2, s3, s4}
 
 	w.write(func(tx *store.Tx) {
-		same(w, int64(0))(tx.DeleteMemberSessions(ctx, zeta.ID, bob.ID))
-		same(w, int64(0))(tx.DeleteMemberSessions(ctx, ann.ID, acme.ID)) // the two exchanged
-		same(w, int64(2))(tx.DeleteUserSessions(ctx, ann.ID, s1.ID))
-		same(w, int64(0))(tx.DeleteUserSessions(ctx, ann.ID, s1.ID))
+		same(w, int64(0))(tx.DeleteMemberSessions(ctx, aDay, zeta.ID, bob.ID))
+		same(w, int64(0))(tx.DeleteMemberSessions(ctx, aDay, ann.ID, acme.ID)) // the two exchanged
+		same(w, int64(2))(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID))
+		same(w, int64(0))(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID))
 	})
 	same(w, []string{s1.ID, s4.ID})(w.live(all...), nil)
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteUserSessions(ctx, ann.ID, "")) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteUserSessions(ctx, aDay, ann.ID, "")) })
 	same(w, []string{s4.ID})(w.live(all...), nil)
 
 	s5, s6 := w.session(ann), w.session(annZeta)
 	all = append(all, s5, s6)
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteMemberSessions(ctx, acme.ID, ann.ID)) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)) })
 	same(w, []string{s4.ID, s6.ID})(w.live(all...), nil)
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteTenantSessions(ctx, acme.ID)) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteTenantSessions(ctx, aDay, acme.ID)) })
 	same(w, []string{s6.ID})(w.live(all...), nil)
 }
 
@@ -127,7 +131,7 @@ func settingsOfSessions(w *world) {
 
 	overdue := func(u doorward.User, lag time.Duration) {
 		w.write(func(tx *store.Tx) {
-			ok(w, tx.DeleteOverdueUserSessions(ctx, u.ID, noon.Add(-day), noon.Add(-day), lag))
+			ok(w, tx.DeleteOverdueUserSessions(ctx, store.Life{SessionLimits: aDay.SessionLimits, Lag: lag}, u.ID))
 		})
 	}
 	w.clock.move(time.Minute)
@@ -173,20 +177,96 @@ func limitsOfSessions(w *world) {
 	all[4] = late
 
 	// Overdue is what was made or last seen at the instant or before it.
+	until := func(created, seen time.Time) store.Life {
+		now := w.clock.read()
+		return store.Life{SessionLimits: doorward.SessionLimits{Absolute: now.Sub(created), Idle: now.Sub(seen)}}
+	}
 	w.use(all[3], noon.Add(time.Hour))
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(-1), noon.Add(time.Minute), 0))
+		ok(w, tx.DeleteOverdueUserSessions(ctx, until(noon.Add(-time.Microsecond), noon.Add(time.Minute)), bob.ID))
 	})
 	same(w, ids(2, 3, 4, 5))(w.live(all...), nil)
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOverdueUserSessions(ctx, bob.ID, noon.Add(time.Minute), noon, 0))
+		ok(w, tx.DeleteOverdueUserSessions(ctx, until(noon.Add(time.Minute), noon), bob.ID))
 	})
 	same(w, ids(2, 4, 5))(w.live(all...), nil)
 	w.write(func(tx *store.Tx) {
-		same(w, int64(1))(tx.DeleteOverdueSessions(ctx, noon.Add(time.Minute), noon))
-		same(w, int64(2))(tx.DeleteOverdueSessions(ctx, noon, noon.Add(3*time.Minute)))
+		same(w, int64(1))(tx.DeleteOverdueSessions(ctx, until(noon.Add(time.Minute), noon)))
+		same(w, int64(2))(tx.DeleteOverdueSessions(ctx, until(noon, noon.Add(3*time.Minute))))
 	})
 	same(w, ids())(w.live(all...), nil)
+}
+
+// overSessions: what is over by the limits of the installation, or by those that
+// its tenant has tightened, is deleted with the others and counted nowhere. What
+// may have been used since the last use that is noted is not over yet.
+func overSessions(w *world) {
+	const us, hour = time.Microsecond, time.Hour
+	life := store.Life{SessionLimits: doorward.SessionLimits{Idle: 2 * hour, Absolute: 8 * hour}, Lag: time.Minute}
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	acme.Settings = doorward.TenantSettings{SessionIdle: hour, SessionAbsolute: 4 * hour}
+	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(w.Context(), acme)) })
+	a := w.account("ann@acme.example")
+	ann, annZeta := w.join(acme, a, doorward.RoleOwner), w.join(zeta, a, doorward.RoleUser)
+	bob := w.member(acme, "bob@acme.example", doorward.RoleUser)
+
+	w.opened(ann, 0, 0)
+	live := w.opened(ann, 4*hour-us, hour+time.Minute-us)
+	over := w.opened(ann, 4*hour, 0)
+	w.opened(ann, 2*hour, hour+time.Minute)
+	w.opened(bob, 4*hour, 2*hour)
+	w.opened(annZeta, 8*hour-us, 2*hour+time.Minute-us)
+	w.opened(annZeta, 8*hour, 0)
+	w.opened(annZeta, 3*hour, 2*hour+time.Minute)
+
+	now := w.clock.read()
+	same(w, int64(2))(w.Read().CountMemberSessions(w.Context(), life, acme.ID, ann.ID, now))
+	same(w, int64(0))(w.Read().CountMemberSessions(w.Context(), life, acme.ID, bob.ID, now))
+	same(w, int64(1))(w.Read().CountMemberSessions(w.Context(), life, zeta.ID, ann.ID, now))
+	same(w, int64(2))(w.Read().CountTenantSessions(w.Context(), life, acme.ID, now))
+	same(w, int64(1))(w.Read().CountTenantSessions(w.Context(), life, zeta.ID, now))
+	same(w, int64(0))(w.Read().CountTenantSessions(w.Context(), life, acme.ID, now.Add(hour+time.Minute)))
+	w.deletes(life, acme, ann, bob, live, over)
+}
+
+// opened adds a session that was opened and last seen so long ago.
+func (w *world) opened(u doorward.User, created, seen time.Duration) doorward.Session {
+	w.Helper()
+	now := w.clock.read()
+	s := doorward.Session{ID: w.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: now.Add(-created), LastSeenAt: now.Add(-seen)}
+	w.write(func(tx *store.Tx) { ok(w, tx.InsertSession(w.Context(), s, hashOf(s))) })
+	return s
+}
+
+// deletes: each deletion on its own, of eight sessions of which three are not
+// over, and what it leaves.
+func (w *world) deletes(life store.Life, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
+	w.Helper()
+	ctx, loose := w.Context(), acme
+	loose.Settings = doorward.TenantSettings{}
+	for _, c := range []struct {
+		counted, left int64
+		ends          func(tx *store.Tx) (int64, error)
+	}{
+		{2, 4, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, ann.ID) }},
+		{0, 7, func(tx *store.Tx) (int64, error) { return tx.DeleteMemberSessions(ctx, life, acme.ID, bob.ID) }},
+		{2, 3, func(tx *store.Tx) (int64, error) { return tx.DeleteTenantSessions(ctx, life, acme.ID) }},
+		{3, 1, func(tx *store.Tx) (int64, error) { return tx.DeleteUserSessions(ctx, life, ann.ID, "") }},
+		{2, 2, func(tx *store.Tx) (int64, error) { return tx.DeleteUserSessions(ctx, life, ann.ID, live.ID) }},
+		{3, 2, func(tx *store.Tx) (int64, error) { return tx.DeleteUserSessions(ctx, life, ann.ID, over.ID) }},
+		{3, 0, func(tx *store.Tx) (int64, error) { return tx.DeleteAllSessions(ctx, life) }},
+	} {
+		undo := errors.New("undo")
+		err := w.try(ctx, func(tx *store.Tx) error {
+			same(w, c.counted)(c.ends(tx))
+			ok(w, tx.EditTenant(ctx, loose)) // under which nothing is over
+			same(w, c.left)(tx.DeleteAllSessions(ctx, aDay))
+			return undo
+		})
+		if !errors.Is(err, undo) {
+			w.Fatal(err)
+		}
+	}
 }
 
 func throttles(w *world) {

@@ -64,6 +64,7 @@ var cases = []struct {
 	{"the limits of sessions", limitsOfSessions},
 	{"sessions under a tenant's settings", settingsOfSessions},
 	{"uses of sessions", usesOfSessions},
+	{"sessions that are over", overSessions},
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},

@@ -155,6 +155,30 @@ func TestPersonIsChanged(t *testing.T) {
 	}
 }
 
+// What a page says will end, and then says has ended, are the sessions that are
+// live, not those that a tighter limit has ended and that are still stored.
+func TestPagesCountLiveSessions(t *testing.T) {
+	h := build(t)
+	h.people["USER"].Login()
+	h.Advance(30 * time.Minute)
+	for _, role := range []string{"OWNER", "USER"} {
+		h.people[role].Login()
+	}
+	owner, user := h.as(t, "OWNER"), "/console/people/"+h.people["USER"].ID
+	owner.get(user+"/suspend", http.StatusOK, "3 sessions end at once.")
+	owner.get("/console/close", http.StatusOK, "7 sessions end at once.")
+	tighter := []byte(`{"settings": {"sessionIdleMinutes": 5}}`)
+	if status, body := h.people["OWNER"].Do("PATCH", "/api/v2/tenant", tighter); status != http.StatusOK {
+		t.Fatal(status, string(body))
+	}
+	owner.get(user+"/suspend", http.StatusOK, "1 session ends at once.")
+	owner.get("/console/people/"+h.people["ADMIN"].ID+"/suspend", http.StatusOK, "No session is open now.")
+	owner.get("/console/close", http.StatusOK, "2 sessions end at once.")
+	owner.do(user+"/sign-out", url.Values{}, "1 session has ended.", "Not signed in anywhere.")
+	owner.get("/console/close", http.StatusOK, "1 session ends at once.")
+	owner.post("/console/close", url.Values{"confirm": {"Acme"}}, http.StatusOK, "1 session has ended.")
+}
+
 func TestPersonIsSuspendedAndRemoved(t *testing.T) {
 	h := build(t)
 	owner, admin := h.as(t, "OWNER"), h.people["ADMIN"]

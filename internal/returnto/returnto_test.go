@@ -69,7 +69,7 @@ var hostile = []string{
 	"ht\ntps://app.example.com", "https://app.exam\tple.com/", "https://app.example.com\n.evil.example/", "https://app.example.com/\r\nSet-Cookie: a=b",
 	" https://app.example.com/", "https://app.example.com/ ", "\x00https://app.example.com/", "https://app.example.com/\x7f", "\ufeffhttps://app.example.com/",
 	"https://app.example.com/\x00", "https://app.example.com\x00.evil.example/", "https://app.example.com/a b", "https://app.example.com/%00", "https://app.example.com/%0d%0aa:b",
-	"https://app.example.com/%5c%5cevil.example", "https://app.example.com/%zz", "https://app.example.com/%",
+	"https://app.example.com/%5c%5cevil.example", `https://app.example.com/?\evil.example`, `https://app.example.com/#\evil.example`, "https://app.example.com/%zz", "https://app.example.com/%",
 	// Somebody before an @.
 	"https://app.example.com@evil.example", "https://app.example.com:443@evil.example/", "https://app.example.com%2f@evil.example/", "https://@app.example.com/",
 	"https://evil.example@app.example.com/", "https://a:b@app.example.com/", "https://app.example.com/x@evil.example\\@", "https://app.example.com%40evil.example/",

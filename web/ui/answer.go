@@ -163,8 +163,8 @@ func (c *Call) redirect(to string) {
 const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // policy names the one other origin that the answer to the page's form may lead
-// to, if any: browsers hold form-action against redirects, too (CSP3, section
-// 6.4.1).
+// to, if any: Chromium and Safari hold form-action against redirects, too
+// (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
 	if _, origin := c.returning(); v.Returns && origin != "" {

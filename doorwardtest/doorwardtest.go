@@ -34,6 +34,7 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/dev"
@@ -58,6 +59,20 @@ func BaseURL(address string) Option {
 			panic("doorwardtest: " + err.Error())
 		}
 		c.BaseURL = u
+	}
+}
+
+// ReturnTo lets people be led to these addresses after signing in, as --return-to
+// does.
+func ReturnTo(addresses ...string) Option {
+	return func(c *node.Config) {
+		for _, address := range addresses {
+			place, err := returnto.Parse(address)
+			if err != nil {
+				panic("doorwardtest: " + err.Error())
+			}
+			c.ReturnTo = append(c.ReturnTo, place)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
@@ -43,6 +44,7 @@ type Config struct {
 	// have open on either address; 0: any number. Proxies may anyway.
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, ours
+	ReturnTo             returnto.List  // places elsewhere that people may be led to after signing in; may be empty
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
 	Transport smtp.Transport
@@ -130,6 +132,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if n.cfg.Brand.Name != "" {
 		n.site.Brand = n.cfg.Brand
 	}
+	n.site.ReturnTo = cfg.ReturnTo
 	n.measure()
 	return n, nil
 }

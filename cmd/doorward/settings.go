@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
@@ -43,6 +44,7 @@ type settings struct {
 	acmeDir, acmeEmail  string
 	acmeURL             string
 	proxies             []string
+	returnTo            []string
 	traceOTLP           string
 	traceHeader         string
 	traceSample         float64
@@ -93,6 +95,7 @@ func (s *settings) mail(f *pflag.FlagSet) {
 func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
+	f.StringSliceVar(&s.returnTo, "return-to", nil, "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/")
 	f.StringVar(&s.traceOTLP, "trace-otlp", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)")
 	f.StringVar(&s.traceHeader, "trace-header", "", "`header` NAME: VALUE that the collector wants for authentication")
 	f.Float64Var(&s.traceSample, "trace-sample", 0.1, "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides")
@@ -177,7 +180,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Clock:    s.clock(), Version: version(),
 	}
 	for _, step := range []func(*node.Config) error{
-		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies,
+		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies, s.readReturns,
 		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace,
 	} {
 		if err := step(&cfg); err != nil {
@@ -297,6 +300,25 @@ func (s *settings) readProxies(cfg *node.Config) error {
 			return s.quoted("trusted-proxies", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
 		}
 		cfg.Proxies = append(cfg.Proxies, prefix.Masked())
+	}
+	return nil
+}
+
+// readReturns: who is on the way of plain http can be the place that people, just
+// signed in, are led to. So it is for this machine, or where nothing is better.
+func (s *settings) readReturns(cfg *node.Config) error {
+	secure := cfg.PublicURL().Scheme == "https"
+	for _, text := range s.returnTo {
+		place, err := returnto.Parse(strings.TrimSpace(text))
+		switch {
+		case err != nil && strings.Contains(text, "@"): // a password, perhaps
+			return s.wrong("return-to", "%s.", err)
+		case err != nil:
+			return s.quoted("return-to", text, "%s.", err)
+		case secure && place.Scheme == "http" && !front.IsLoopback(place.Host):
+			return s.quoted("return-to", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
+		}
+		cfg.ReturnTo = append(cfg.ReturnTo, place)
 	}
 	return nil
 }

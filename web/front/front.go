@@ -20,6 +20,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/internal/trace"
 )
@@ -32,6 +33,8 @@ type Site struct {
 	Tracer *trace.Tracer
 	// Brand is what people see of the installation.
 	Brand Brand
+	// ReturnTo are the places elsewhere that people may be led to after signing in.
+	ReturnTo returnto.List
 	// ErrorPage shows a person what went wrong in place of a problem, and
 	// reports whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool

@@ -219,6 +219,26 @@ func TestAcceptWithAnAccount(t *testing.T) {
 	again.send("/login/tenant", "tenantId", "tnt_absent").is(t, 404, "")
 }
 
+// The choice of a tenant is a step on the way to another origin as well.
+func TestReturningElsewhereByTheChoiceOfATenant(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox"))
+	const there = "https://app.example.com/inbox/42?a=b#c"
+	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
+	globex.Join(ann, "USER")
+	b := open(t, s)
+	b.send("/accept/join", "token", invite(t, s, acme.Join("olga@acme.example", "OWNER"), ann), "password", secret).is(t, 303, "/login?done=joined")
+	choice := "/login/tenant?return=" + url.QueryEscape(there)
+	b.send("/login", "email", ann, "password", secret, "return", there).is(t, 303, choice)
+	page := b.get(choice)
+	page.is(t, 200, "", `name="return" value="`+there+`"`)
+	if got := page.header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self' https://app.example.com;") {
+		t.Errorf("the policy of the choice is %q", got)
+	}
+	b.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
+	b.send("/login/tenant", "tenantId", globex.ID, "return", "https://app.example.com/inboxes").is(t, 303, "/account")
+	b.send("/logout", "return", there).is(t, 303, "/login?done=signed-out")
+}
+
 func TestReset(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")

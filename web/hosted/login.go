@@ -12,6 +12,9 @@ import (
 // home is where people land without having asked for a place.
 const home = "/account"
 
+// loginPage is shown by more than one handler; its form leads back.
+var loginPage = ui.View{Page: "login", Returns: true}
+
 // showLogin leads on whoever is signed in already, unless the way here was
 // another account's.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
@@ -24,7 +27,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	if email, ok := remembered(c); ok {
 		c.Preset("email", email)
 	}
-	v := ui.View{Page: "login"}
+	v := loginPage
 	switch {
 	case c.Tangled():
 		v.Note = "login.several"
@@ -35,7 +38,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) loginAgain(context.Context, *ui.Call) (ui.View, error) {
-	return ui.View{Page: "login"}, nil
+	return loginPage, nil
 }
 
 func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -92,7 +95,7 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", Body: tenants{c.Caller.User.Email, c.Caller.User.TenantID, usable(memberships)}}, err
+	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.User.Email, c.Caller.User.TenantID, usable(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {

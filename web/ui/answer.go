@@ -32,12 +32,15 @@ type View struct {
 	// Connects has the policy let the page's scripts ask this server; otherwise
 	// they can ask nobody.
 	Connects bool
+	// Returns has the page's form keep where the request asks to be led, and the
+	// policy let its answer lead there.
+	Returns bool
 	// Keys of messages that the page begins with: what has been done (else the
 	// one that the query names, as in ?done=saved for "done.saved"), and what
 	// there is to know.
 	Done, Note string
 
-	to string
+	to string // path or address
 }
 
 // To leads to a path, one without the path of the base URL.
@@ -141,7 +144,7 @@ func (c *Call) answer(v View) error {
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Content-Language", c.Language.Tag)
 	h.Set("Vary", "Accept-Language, Cookie")
-	h.Set("Content-Security-Policy", v.policy())
+	h.Set("Content-Security-Policy", c.policy(v))
 	if v.Status != 0 {
 		c.W.WriteHeader(v.Status)
 	}
@@ -149,9 +152,9 @@ func (c *Call) answer(v View) error {
 	return nil
 }
 
-// redirect has the browser get the path, whatever it has sent here.
-func (c *Call) redirect(path string) {
-	c.W.Header().Set("Location", path)
+// redirect has the browser get the path or the address, whatever it has sent here.
+func (c *Call) redirect(to string) {
+	c.W.Header().Set("Location", to)
 	c.W.WriteHeader(http.StatusSeeOther)
 }
 
@@ -159,11 +162,18 @@ func (c *Call) redirect(path string) {
 // nothing else.
 const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-func (v View) policy() string {
-	if v.Connects {
-		return strictest + "; connect-src 'self'"
+// policy names the one other origin that the answer to the page's form may lead
+// to, if any: Chromium and Safari hold form-action against redirects, too
+// (github.com/w3c/webappsec-csp/issues/8).
+func (c *Call) policy(v View) string {
+	policy := strictest
+	if _, origin := c.returning(); v.Returns && origin != "" {
+		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
 	}
-	return strictest
+	if v.Connects {
+		policy += "; connect-src 'self'"
+	}
+	return policy
 }
 
 // Frame is what the layout and the templates of pages see.
@@ -176,7 +186,7 @@ type Frame struct {
 	Sent      []Sent // what the language of a page that answers a form is chosen with
 	Caller    doorward.Caller
 	Now       time.Time
-	Return    string // path to be led to afterwards, checked; may be empty
+	Return    string // where to be led afterwards, checked; empty unless View.Returns
 	RequestID string
 	Fault     string // why the form is shown again, when it is no single field's
 	Alert     bool   // the form is shown again
@@ -213,8 +223,11 @@ func (c *Call) frame(v View) (Frame, error) {
 	}
 	f := Frame{
 		View: v, Base: c.Site().BasePath(), Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
-		Caller: c.Caller, Now: c.Now(), Return: c.Returning(), RequestID: c.W.Header().Get("X-Request-Id"),
+		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
+	}
+	if v.Returns {
+		f.Return = c.Returning()
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent = c.sent()

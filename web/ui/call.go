@@ -63,24 +63,34 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 // returnParameter names where to go on, in queries and forms.
 const returnParameter = "return"
 
-// Return is the path that the request asks to be led to afterwards, or
-// fallback. Only paths below the base URL are: a link to this site must never
-// lead people to another one.
+// Return is the path or the address that the request asks to be led to
+// afterwards, or the path fallback. It is below the base URL, or in a place that
+// the operator has named (front.Site.ReturnTo): a link to this site must never
+// lead people to any other one.
 func (c *Call) Return(fallback string) string {
-	if path := c.Returning(); path != "" {
-		return path
+	if to := c.Returning(); to != "" {
+		return to
 	}
 	return c.Site().BasePath() + fallback
 }
 
 // Returning is Return without a fallback, for the form of the next page.
 func (c *Call) Returning() string {
+	to, _ := c.returning()
+	return to
+}
+
+// returning is Returning, with the origin if it may be another than ours.
+func (c *Call) returning() (to, origin string) {
 	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
 		if path, ok := c.own(wanted); ok {
-			return path
+			return path, ""
+		}
+		if to, origin, ok := c.Site().ReturnTo.Find(wanted); ok {
+			return to, origin
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // own reports whether the address is one below the base URL, and returns it as

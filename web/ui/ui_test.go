@@ -81,6 +81,68 @@ func TestReturnsStayBelowTheBaseURL(t *testing.T) {
 	}
 }
 
+// What the operator names is followed, in the form of every step, and nothing else
+// is; package returnto has the addresses that look alike.
+func TestReturnsToPlacesThatAreNamed(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example.com/platform"),
+		doorwardtest.ReturnTo("https://app.example.com/inbox/", "https://auth.example.com/shop", "http://localhost:3000"))
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
+	for wanted, want := range map[string]string{
+		"https://app.example.com/inbox/42?a=b#c":       "https://app.example.com/inbox/42?a=b#c",
+		"https://APP.example.com:443/inbox":            "https://app.example.com/inbox",
+		"https://auth.example.com/shop/1":              "https://auth.example.com/shop/1",
+		"https://auth.example.com/platform/docs":       "/platform/docs",
+		"/platform/docs":                               "/platform/docs",
+		"http://localhost:3000":                        "http://localhost:3000/",
+		"/shop/1":                                      "",
+		"//app.example.com/inbox/":                     "",
+		"/inbox/42":                                    "",
+		"https://auth.example.com/other":               "",
+		"https://auth.example.com/platform/../other":   "",
+		"https://app.example.com/":                     "",
+		"https://app.example.com/inboxes":              "",
+		"https://app.example.com/inbox/%2e%2e/admin":   "",
+		"https://app.example.com/inbox/..%2fadmin":     "",
+		"https://app.example.com.evil.example/inbox":   "",
+		"https://app.example.com@evil.example/inbox":   "",
+		"https://evil.example\\@app.example.com/inbox": "",
+		"https:/\\app.example.com/inbox":               "",
+		"http://app.example.com/inbox":                 "",
+		"https://app.example.com:8443/inbox":           "",
+		"http://localhost:30001/":                      "",
+	} {
+		fallback := want == ""
+		if fallback {
+			want = "/platform/account"
+		}
+		// Whoever is signed in is led on at once.
+		res, _ := ask(t, server.Client(), "GET", server.URL+"/login?return="+url.QueryEscape(wanted), nil, "Cookie", "JSESSIONID="+ann)
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
+			t.Errorf("signed in, return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+		}
+		if fallback {
+			continue
+		}
+		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {wanted}}
+		res, _ = ask(t, server.Client(), "POST", server.URL+"/login", form)
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
+			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+		}
+		if token := sessionOf(res); token == "" || strings.Contains(res.Header.Get("Location"), token) {
+			t.Errorf("return=%q: the session %q, led to %q", wanted, token, res.Header.Get("Location"))
+		}
+	}
+}
+
+func sessionOf(res *http.Response) string {
+	for _, cookie := range res.Cookies() {
+		if cookie.Name == "JSESSIONID" {
+			return cookie.Value
+		}
+	}
+	return ""
+}
+
 func TestFormsAreTakenFromOurPagesOnly(t *testing.T) {
 	server := doorwardtest.Start(t)
 	server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -215,16 +277,51 @@ func TestErrorPagesAreForPeople(t *testing.T) {
 	}
 }
 
+// The policy names another origin on the pages whose form leads there, for this
+// very request.
 func TestPolicyOfPages(t *testing.T) {
-	server := doorwardtest.Start(t)
-	for _, path := range []string{"/login", "/nowhere"} {
-		res, _ := ask(t, server.Client(), "GET", server.URL+path, nil)
-		want := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-		if got := res.Header.Values("Content-Security-Policy"); len(got) != 1 || got[0] != want {
-			t.Errorf("%s: the policy is %q", path, got)
+	server := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox/", "http://localhost:3000"))
+	ann := "JSESSIONID=" + server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
+	for path, elsewhere := range map[string]string{
+		"/login":                                             "",
+		"/login?return=/docs":                                "",
+		"/login?return=//evil/":                              "",
+		"/login?return=https://evil.example/":                "",
+		"/login?return=https://app.example.com/":             "",
+		"/login?return=https://app.example.com/inbox/42":     " https://app.example.com",
+		"/login?return=http://localhost:3000/%3B*":           " http://localhost:3000",
+		"/login/tenant":                                      "",
+		"/login/tenant?return=https://app.example.com/inbox": " https://app.example.com",
+		"/nowhere?return=https://app.example.com/inbox/":     "",
+		"/forgot?return=https://app.example.com/inbox/":      "",
+		"/account?return=https://app.example.com/inbox/":     "",
+		"/console?return=https://app.example.com/inbox/":     "",
+		"/accept?return=https://app.example.com/inbox/":      "",
+	} {
+		var header []string
+		if path != "/login" && !strings.HasPrefix(path, "/login?") {
+			header = []string{"Cookie", ann}
+		}
+		res, body := ask(t, server.Client(), "GET", server.URL+path, nil, header...)
+		want := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'" + elsewhere + "; base-uri 'none'; frame-ancestors 'none'"
+		got := res.Header.Values("Content-Security-Policy")
+		if strings.HasPrefix(path, "/console") { // its lists keep themselves up to date
+			want += "; connect-src 'self'"
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%s: the policy is %q, want %q", path, got, want)
+		}
+		if field := strings.Contains(body, `name="return" value="http`); field != (elsewhere != "") {
+			t.Errorf("%s: a field with an address elsewhere: %v", path, field)
 		}
 		if got := res.Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("%s: Cache-Control is %q", path, got)
 		}
+	}
+	// The page that answers a refused form is one of them.
+	form := url.Values{"email": {"ann@acme.example"}, "password": {"wrong"}, "return": {"https://app.example.com/inbox/42"}}
+	res, body := ask(t, server.Client(), "POST", server.URL+"/login", form)
+	if got := res.Header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self' https://app.example.com;") || !strings.Contains(body, `name="return" value="https://app.example.com/inbox/42"`) {
+		t.Errorf("after a refusal: %d, the policy is %q", res.StatusCode, got)
 	}
 }

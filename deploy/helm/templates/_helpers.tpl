@@ -24,7 +24,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "replicas: more than one needs PostgreSQL; set database.existingSecret, or replicas to 1 for SQLite" }}
 {{- end }}
 {{- range $name, $_ := .Values.settings }}
-{{- if has $name (list "config" "base-url" "listen" "admin-listen" "database" "smtp" "mail-from" "trusted-proxies" "tls-cert" "tls-key" "acme-dir" "trace-header") }}
+{{- if has $name (list "config" "base-url" "listen" "admin-listen" "database" "smtp" "mail-from" "trusted-proxies" "return-to" "tls-cert" "tls-key" "acme-dir" "trace-header") }}
 {{- fail (printf "settings: %s has a value of its own in this chart" $name) }}
 {{- end }}
 {{- end }}

@@ -1,0 +1,108 @@
+// An application on an origin of its own: people come from there to sign in, and
+// are led back, and nowhere else.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { Person, Server, launch, password } from "./harness.mjs";
+
+/** Elsewhere is a site that answers to every name below localhost, and keeps what it was asked. Each page links to the login and back to itself. */
+class Elsewhere {
+	static async start() {
+		const e = new Elsewhere();
+		e.asked = [];
+		e.server = createServer((request, response) => {
+			e.asked.push(request);
+			response.setHeader("Content-Type", "text/html");
+			const here = `http://${request.headers.host}${request.url}#d`;
+			response.end(`<!doctype html><link rel=icon href="data:,"><a href="${e.login}${encodeURIComponent(here)}">Sign in</a>`);
+		});
+		await new Promise((done) => { e.server.listen(0, "127.0.0.1", done); });
+		e.port = e.server.address().port;
+		return e;
+	}
+
+	at(host, where = "/") { return `http://${host}:${this.port}${where}`; }
+
+	stop() { return new Promise((done) => { this.server.close(done); this.server.closeAllConnections(); }); }
+}
+
+let browser, elsewhere, server;
+before(async () => {
+	[browser, elsewhere] = await Promise.all([launch(), Elsewhere.start()]);
+	server = await Server.start("--return-to", elsewhere.at("app.localhost", "/inbox/"));
+	elsewhere.login = `${server.url}/login?return=`;
+});
+after(() => Promise.all([browser.close(), server.stop(), elsewhere.stop()]));
+
+const leading = (to) => `/login?return=${encodeURIComponent(to)}`;
+
+describe("returning to an application elsewhere", { concurrency: 2 }, () => {
+	for (const screen of ["phone-light-en", "desktop-dark-en"]) {
+		test(`on ${screen}`, async () => {
+			const p = await Person.sit(browser, server.url, screen);
+			const there = elsewhere.at("app.localhost", `/inbox/${screen}?a=b&c#d`);
+			await p.go(there);
+			await p.page.locator("a").click();
+			await p.at("/login");
+			await p.send("/login", { email: "owner@acme.example", password: "wrong" });
+			await p.page.waitForSelector("[role=alert]");
+			await p.send("/login", { email: "owner@acme.example", password });
+			await p.page.waitForURL(there);
+			// Whoever is signed in comes back at once.
+			const led = p.page.waitForResponse((response) => response.url().includes("/login?return="));
+			await p.page.locator("a").click();
+			assert.equal((await (await led).allHeaders()).location, there);
+			await p.page.waitForURL(there);
+
+			const [session] = (await p.context.cookies(server.url)).filter((cookie) => cookie.name === "JSESSIONID");
+			assert.ok(session, "nobody is signed in");
+			for (const { url, headers } of elsewhere.asked) {
+				assert.ok(!url.includes(session.value) && !(headers.cookie ?? "").includes(session.value), `${url} was told the session`);
+			}
+			p.quiet("returning");
+			await p.context.close();
+		});
+	}
+
+	test("a choice of the tenant on the way", async () => {
+		const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "viewer@acme.example");
+		const p = await Person.sit(browser, server.url, "desktop-light-de");
+		await p.go(`/accept#token=${printed.match(/#token=(\S+)/)[1]}`);
+		await p.page.waitForSelector("form[action$='/accept/join']");
+		await p.send("/accept/join", { password });
+		await p.at("/login");
+		const there = elsewhere.at("app.localhost", "/inbox/choice");
+		await p.go(leading(there));
+		await p.send("/login", { email: "viewer@acme.example", password });
+		await p.at("/login/tenant");
+		await p.page.locator("button.choice").nth(1).click();
+		await p.page.waitForURL(there);
+		p.quiet("the choice");
+		await p.context.close();
+	});
+
+	test("not to a place that isn't named", async () => {
+		const p = await Person.sit(browser, server.url, "desktop-light-de");
+		const app = `app.localhost:${elsewhere.port}`;
+		const before = elsewhere.asked.length;
+		// As somebody who signs in, and then as somebody who has.
+		for (const to of [elsewhere.at("other.localhost", "/inbox/"), elsewhere.at("app.localhost", "/inboxes")]) {
+			await p.context.clearCookies();
+			await p.go(leading(to));
+			await p.send("/login", { email: "user@acme.example", password });
+			await p.at("/account");
+		}
+		for (const to of [
+			`//${app}/inbox/`, `/\\${app}/inbox/`, `http:/\\${app}/inbox/`, `http:${app}/inbox/`, `\thttp://${app}/inbox/`, `http://${app}\\@other.localhost/`,
+			`http://${app}@other.localhost:${elsewhere.port}/inbox/`, `http://${app}/inbox/../admin`, `http://${app}/inbox/%2E./admin`, `http://${app}/inbox/..\\admin`,
+			`http://${app}./inbox/`, `http://app.localhost.other.localhost:${elsewhere.port}/inbox/`, `https://${app}/inbox/`, "http://app.localhost/inbox/", "javascript:alert(1)",
+		]) {
+			await p.go(leading(to));
+			assert.equal(p.page.url(), `${server.url}/account`, to);
+		}
+		assert.equal(elsewhere.asked.slice(before).filter(({ headers }) => !headers.host.startsWith("app.localhost")).length, 0);
+		p.quiet("places that aren't named");
+		await p.context.close();
+	});
+});

@@ -1,0 +1,205 @@
+// Package returnto decides to which addresses elsewhere people may be led: those
+// at the origins, or below the paths, of a list.
+//
+//	inbox, err := returnto.Parse("https://app.example.com/inbox/")
+//	to, origin, ok := returnto.List{inbox}.Find("https://app.example.com/inbox/42?new#end")
+//
+// # What is compared
+//
+// Origins exactly: scheme, host and port, letter case and the scheme's own port
+// aside. Paths by segment: /inbox is above /inbox/42 and not above /inboxes.
+//
+// # One reading
+//
+// Browsers (WHATWG URL Standard), servers and net/url each read odd addresses in a
+// way of their own: https:evil.example, https:\\evil.example, a host behind @, or
+// in percent signs, or with a tab in it. An address is therefore refused unless it
+// is spelt so that there is one reading of it: printable ASCII, as browsers write it
+// themselves (location.href), scheme://host/ and nothing beside the host, no dot
+// segments in any disguise. Beyond that no parser is trusted: what is handed out
+// begins with the origin as the list has it, then a slash, so that it can be read as
+// no other origin, whatever follows.
+package returnto
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxLength is that of an address, in bytes. It is handed on in queries, escaped,
+// and in the header Location, for which nginx has 4 KiB unless told otherwise
+// (proxy_buffer_size).
+const MaxLength = 2048
+
+// Place is an origin, or a part of one.
+type Place struct {
+	Scheme string // http or https
+	Host   string // a name in lower-case ASCII, or an IPv4 address
+	origin string
+	path   string // without a slash at the end; empty for the whole origin
+}
+
+// Parse reads an entry of a list: an origin, or one with a path. A slash at the end
+// makes no difference. The error says what to write instead.
+func Parse(text string) (Place, error) {
+	if err := look(text); err != nil {
+		return Place{}, err
+	}
+	p, rest, ok := split(text)
+	if !ok {
+		return Place{}, errors.New("write an origin, as in https://app.example.com, or one with a path, as in https://app.example.com/inbox/")
+	}
+	p.path = strings.TrimSuffix(rest, "/")
+	if p.path != "" && !plain(p.path) {
+		return Place{}, errors.New("write the path as people see it, like /inbox/: without % or ;, empty parts, . and .. in it")
+	}
+	return p, nil
+}
+
+// look finds what people may well write and what is never right, to say why.
+func look(text string) error {
+	_, after, _ := strings.Cut(text, "://")
+	authority, _ := cutAny(after, "/?#")
+	switch {
+	case strings.Contains(text, "*"):
+		return errors.New("* stands for nothing here: each origin is written out")
+	case strings.Contains(authority, "@"):
+		return errors.New("leave out the name and the password before the @")
+	case strings.ContainsAny(text, "?#"):
+		return errors.New("it may have a host and a path, no ? or #")
+	case strings.HasPrefix(authority, "["):
+		return errors.New("browsers take no IPv6 address in the policy of a page (form-action). Write a name, as in https://app.example.com")
+	case strings.ContainsFunc(text, func(r rune) bool { return r > 0x7f }):
+		return errors.New("write it in ASCII as the address bar gives it when copied, like https://xn--bcher-kva.example")
+	}
+	return nil
+}
+
+// plain reports whether a path is spelt in the one way in which paths of entries
+// are.
+func plain(path string) bool {
+	parts := strings.Split(path[1:], "/")
+	return !strings.ContainsAny(path, "%;") && !slices.ContainsFunc(parts, func(part string) bool {
+		return part == "" || part == "." || part == ".."
+	})
+}
+
+// Origin is scheme, host and port, the latter unless it is the scheme's own.
+func (p Place) Origin() string { return p.origin }
+
+// covers reports whether the path at the origin is in the place.
+func (p Place) covers(origin, path string) bool {
+	return origin == p.origin && (p.path == "" || path == p.path || strings.HasPrefix(path, p.path+"/"))
+}
+
+// List are the places that people may be led to. An empty one has none.
+type List []Place
+
+// Find returns the address as it is to be handed to a browser, and its origin, if
+// it is in a place of the list.
+func (l List) Find(address string) (to, origin string, ok bool) {
+	if len(address) > MaxLength {
+		return "", "", false
+	}
+	at, rest, ok := split(address)
+	if !ok {
+		return "", "", false
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	path, _ := cutAny(rest, "?#")
+	if !steady(path) {
+		return "", "", false
+	}
+	for _, p := range l {
+		if p.covers(at.origin, path) {
+			return p.origin + rest, p.origin, true
+		}
+	}
+	return "", "", false
+}
+
+// split returns the origin of an address, as a place, and what stands behind it:
+// nothing, or something that begins with one of / ? #.
+func split(address string) (p Place, rest string, ok bool) {
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
+		return p, "", false
+	}
+	scheme, after, found := strings.Cut(address, "://")
+	authority, rest := cutAny(after, "/?#")
+	host, port, hasPort := strings.Cut(authority, ":")
+	p.Scheme, p.Host = strings.ToLower(scheme), strings.ToLower(host)
+	own := map[string]string{"http": "80", "https": "443"}[p.Scheme]
+	if !found || own == "" || !isHost(p.Host) || hasPort && !isPort(port) {
+		return Place{}, "", false
+	}
+	p.origin = p.Scheme + "://" + p.Host
+	if hasPort && port != own {
+		p.origin += ":" + port
+	}
+	return p, rest, true
+}
+
+// cutAny slices the text in front of the first of the characters.
+func cutAny(text, chars string) (before, rest string) {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
+}
+
+// isPort: browsers read :080 as :80, which is a second spelling.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0 && strconv.FormatUint(n, 10) == text
+}
+
+// isHost takes names of letters, digits and hyphens (RFC 1123, section 2.1), which
+// is what a Content-Security-Policy can name too, and IPv4 addresses. Browsers
+// read every host whose last label is a number as an address, 127.1 and 0x7f.1 as
+// well.
+func isHost(host string) bool {
+	labels := strings.Split(host, ".")
+	if isNumber(labels[len(labels)-1]) {
+		_, err := netip.ParseAddr(host)
+		return err == nil
+	}
+	return len(host) <= 253 && !slices.ContainsFunc(labels, func(label string) bool { return !isLabel(label) })
+}
+
+// isNumber is the URL Standard's "ends in a number" for one label.
+func isNumber(label string) bool {
+	digits, allowed := label, "0123456789"
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		digits, allowed = hex, "0123456789abcdef"
+	}
+	return label != "" && strings.Trim(digits, allowed) == ""
+}
+
+func isLabel(label string) bool {
+	return label != "" && len(label) <= 63 && label[0] != '-' && label[len(label)-1] != '-' &&
+		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// steady reports whether a path means the place where it seems to be, to browsers
+// (which resolve /%2e%2e/ as /../) and to servers (which may resolve what is
+// between escaped slashes, and /..;x/).
+func steady(path string) bool {
+	read, err := url.PathUnescape(path)
+	if err != nil || strings.ContainsFunc(read, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
+		return false
+	}
+	parts := strings.Split(read, "/")[1:]
+	for i, part := range parts {
+		name, _, _ := strings.Cut(part, ";")
+		if name == "." || name == ".." || name == "" && i < len(parts)-1 {
+			return false
+		}
+	}
+	return true
+}

@@ -96,7 +96,7 @@ func (c *cluster) meet(ctx context.Context, conn *pgconn.PgConn) error {
 
 // The timeline is the beginning of a WAL file's name. What pg_control_checkpoint
 // says of it is late after a promotion, until the next checkpoint.
-const sqlPromotion = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+const promotionOf = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
   coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::text, '')`
 
 // promotion is the timeline of a server, and how long ago the server before it
@@ -104,7 +104,7 @@ const sqlPromotion = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 // one was no standby since its start. The two have a clock each, so a second by
 // which the clock of the new one is ahead is a second less that rule 3 waits.
 func promotion(ctx context.Context, conn *pgconn.PgConn) (timeline uint32, idle time.Duration, err error) {
-	results, err := conn.Exec(ctx, sqlPromotion).ReadAll()
+	results, err := conn.Exec(ctx, promotionOf).ReadAll()
 	if err != nil {
 		return 0, 0, fmt.Errorf("asked for its timeline: %w", err)
 	}

@@ -28,7 +28,7 @@ name when all of it is on the disk, so a file of that name is a whole backup.
 It holds what the database holds: addresses, names, the audit trail and hashes of
 passwords, but nothing that lets anybody in. PostgreSQL is backed up by its own
 programs; docs/operations.md says how.`,
-		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward.yaml /var/backups/doorward.db",
+		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db",
 		Args:    oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)

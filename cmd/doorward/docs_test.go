@@ -63,10 +63,11 @@ func settingTable(register func(*pflag.FlagSet)) string {
 // cell keeps a text from ending its cell.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
 
+// variables are the names besides the flag's; in the YAML file it is the flag's.
 func variables(name string) string {
 	text := "`" + variable(name) + "`"
 	if slices.Contains(secrets, name) {
-		text += ", `" + variable(name) + "_FILE`"
+		text += ", `" + variable(name) + "_FILE`; `" + name + "-file:`"
 	}
 	return text
 }

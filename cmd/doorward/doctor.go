@@ -21,7 +21,7 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database, schema, mail and clock",
 		Long:    `Doctor checks everything a server needs and says what to do about what is wrong. It changes nothing.`,
-		Example: "  doorward doctor --config /etc/doorward.yaml", Args: noArgs,
+		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
 			if err != nil {

@@ -145,7 +145,7 @@ of sessions and links: for one that other programs have set back, such as
 pg_restore or a snapshot.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
-  gunzip -c doorward.db.gz | doorward restore -
+  doorward restore --force - < /var/backups/doorward.db
   doorward restore --finish --database postgres://doorward@db/doorward`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)

@@ -66,7 +66,7 @@ vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
 
-lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, scripts (needs shellcheck and systemd)
+lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian)
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
 

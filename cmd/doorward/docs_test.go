@@ -122,3 +122,14 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(out, "- settings: `--%s`\n", strings.Join(taken, "`, `--"))
 	}
 }
+
+// TestManualPage: the page that the Debian package brings has each command, by
+// what it says of itself.
+func TestManualPage(t *testing.T) {
+	page := read(t, "deploy/deb/doorward.1")
+	for _, cmd := range command().Commands() {
+		if entry := ".TP\n.B " + cmd.Name() + "\n" + cmd.Short + "\n"; !strings.Contains(page, entry) {
+			t.Errorf("deploy/deb/doorward.1 lacks this:\n%s", entry)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"SQLite with several nodes":   {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replicas: 3", "needs PostgreSQL"},
 		"a setting of the chart's":    {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "listen: ':1'", "has a value of its own"},
 		"a value outside the schema":  {"chart", chart, "helm/ci/sqlite.yaml", "replicas: 1", "replica: 1", "replica"},
-		"less memory than by default":  {"chart", chart, "helm/values.yaml", "memory: 1Gi", "memory: 512Mi", "resources.limits.memory: 536870912 bytes are less than the 851383552"},
+		"less memory than by default": {"chart", chart, "helm/values.yaml", "memory: 1Gi", "memory: 512Mi", "resources.limits.memory: 536870912 bytes are less than the 851383552"},
 		"more sessions than memory":   {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "sessions-in-memory: 2000000", "resources.limits.memory"},
 		"more hashes than memory":     {"chart", chart, "helm/ci/sqlite.yaml", "session-limit: 5", "password-memory-kib: 65536", "resources.limits.memory"},
 		"more cores than memory":      {"chart", chart, "helm/values.yaml", "cores: 2", "cores: 16", "16 cores"},

@@ -66,11 +66,11 @@ vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
 
-lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, scripts (needs shellcheck and systemd)
+lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian)
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
 
-ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some thirty minutes; needs patroni, etcd-server, haproxy)
+ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some 17 minutes; needs patroni, etcd-server, haproxy)
 	deploy/ha/exercise.sh
 
 release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -125,7 +124,7 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
-	gateway := startGateway(t, c, nodes)
+	gateway := "http://" + startGateway(t, haproxy(t), c.home, nodes)
 	l.running.Go(func() { l.checkThrough(ctx, gateway, n.witness) })
 	for node := range nodes {
 		l.running.Go(func() { f.signIn(ctx, l, node, n.witness.of) })
@@ -294,29 +293,6 @@ func (l *load) answered() (sessions, revocations int) {
 
 // What is asked through the gateway is in the history under a node of its own.
 const gatewayNode = -2
-
-// startGateway starts HAProxy in front of the nodes and returns its URL.
-func startGateway(t *testing.T, c *cluster, nodes []*process) string {
-	t.Helper()
-	address := freeAddress()
-	cmd := exec.Command("haproxy", "-db", "-f", "../deploy/ha/gateway.cfg")
-	cmd.Env = append(os.Environ(), "GATEWAY="+address)
-	for i, n := range nodes {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE%d=%s", i+1, n.address))
-	}
-	log, err := os.OpenFile(filepath.Join(c.home, "gateway.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return "http://" + address
-}
 
 // checkThrough checks a session through the gateway until ctx ends.
 func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {

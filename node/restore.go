@@ -33,11 +33,32 @@ type Restored struct {
 // its place at once. What was there is kept in a file beside it; without force
 // it is ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
 // ErrNoBackup, ErrSchema.
-func Restore(ctx context.Context, cfg Config, backup string, keep installation.Keep, force bool) (r Restored, err error) {
-	path, exists, err := restorable(ctx, cfg, backup, force)
-	if err != nil {
-		return r, err
+func Restore(ctx context.Context, cfg Config, backup string, keep installation.Keep, force bool) (Restored, error) {
+	path, exists, err := restorable(cfg, force)
+	switch {
+	case store.SameFile(path, backup):
+		return Restored{}, store.ErrItself
+	case err != nil:
+		return Restored{}, err
 	}
+	if err := store.CheckBackup(ctx, backup); err != nil {
+		return Restored{}, err
+	}
+	return replace(ctx, cfg, path, exists, keep, func(to string) error { return store.CopyFile(backup, to) })
+}
+
+// RestoreFrom is Restore with a backup out of a pipe, which is read to its end
+// before anything happens.
+func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, keep installation.Keep, force bool) (Restored, error) {
+	path, exists, err := restorable(cfg, force)
+	if err != nil {
+		return Restored{}, err
+	}
+	return replace(ctx, cfg, path, exists, keep, func(to string) error { return store.ReceiveBackup(ctx, backup, to) })
+}
+
+// replace puts what fetch writes to a new file in the place of the database.
+func replace(ctx context.Context, cfg Config, path string, exists bool, keep installation.Keep, fetch func(to string) error) (r Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
@@ -47,7 +68,7 @@ func Restore(ctx context.Context, cfg Config, backup string, keep installation.K
 	}
 	defer os.RemoveAll(folder)
 	prepared := filepath.Join(folder, "doorward.db")
-	if err := store.CopyFile(backup, prepared); err != nil {
+	if err := fetch(prepared); err != nil {
 		return r, err
 	}
 	since, err := r.prepare(ctx, cfg, prepared, keep)
@@ -61,21 +82,18 @@ func Restore(ctx context.Context, cfg Config, backup string, keep installation.K
 	return r, store.Replace(ctx, path, prepared, r.Aside)
 }
 
-// restorable returns where the database of cfg is and whether there is one, if a
-// backup may take its place.
-func restorable(ctx context.Context, cfg Config, backup string, force bool) (path string, exists bool, err error) {
+// restorable returns where the database of cfg is and whether there is one, if
+// another may take its place.
+func restorable(cfg Config, force bool) (path string, exists bool, err error) {
 	if path, err = store.SQLitePath(cfg.Database); err != nil {
 		return path, false, err
 	}
 	_, err = os.Stat(path)
 	exists = err == nil
-	switch {
-	case store.SameFile(path, backup):
-		return path, exists, store.ErrItself
-	case exists && !force:
+	if exists && !force {
 		return path, exists, fmt.Errorf("%w: %s", ErrOverwrites, path)
 	}
-	return path, exists, store.CheckBackup(ctx, backup)
+	return path, exists, nil
 }
 
 // prepare returns when the last event in the backup happened.

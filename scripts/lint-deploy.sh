@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what Doorward is deployed with, without deploying it: the chart, the
-# compose file, the Dockerfile, the scripts, the systemd unit, and that Doorward
-# itself accepts the settings that they bring. Every check runs.
+# compose file, the Dockerfile, the scripts, the systemd unit, the Debian package,
+# and that Doorward itself accepts the settings that they bring. Every check runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +42,15 @@ unit() {
 	}
 }
 
-CGO_ENABLED=0 go build -o "$work/doorward" ./cmd/doorward
+# A finding is mended, or has its reason in deploy/deb/overrides.
+package() {
+	"$work/doorward" completion bash >"$work/doorward.bash" || return
+	SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) scripts/deb.sh "$work/doorward" "$work/doorward.bash" \
+		"$(dpkg --print-architecture)" 1.0.0 "$work/doorward.deb" >/dev/null || return
+	lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$work/doorward.deb"
+}
+
+CGO_ENABLED=0 go build -ldflags '-s -w' -o "$work/doorward" ./cmd/doorward
 check chart deploylint chart deploy/helm deploy/helm/ci/*.yaml
 for values in deploy/helm/ci/*.yaml; do
 	check "settings of the chart with $values" chart_settings "$values"
@@ -55,4 +63,5 @@ for config in deploy/ha/*.cfg; do
 	check "$config" haproxy -c -q -f "$config"
 done
 check "systemd unit" unit
+check "Debian package" package
 exit "$failed"

@@ -23,7 +23,6 @@ name=doorward_$version
 
 # One time for every file: the commit's.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-mtime=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 export TZ=UTC LC_ALL=C
 umask 022
 
@@ -42,9 +41,7 @@ build() { # OS ARCH
 }
 
 deb() { # ARCH
-	sed "s|\${BINARY}|$dist/${name}_linux_$1|; s|\${COMPLETIONS}|$work|; s|\${VERSION}|$(debian_version)|; s|\${ARCH}|$1|; s|\${MTIME}|$mtime|" \
-		deploy/deb/nfpm.yaml >"$work/nfpm.yaml"
-	scripts/tool.sh nfpm package --config "$work/nfpm.yaml" --packager deb --target "$dist/${name}_$1.deb"
+	scripts/deb.sh "$dist/${name}_linux_$1" "$work/doorward.bash" "$1" "$(debian_version)" "$dist/${name}_$1.deb"
 }
 
 # To Debian 1.0~rc1 comes before 1.0, and 1.0+3 after it; a digit stands first,

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -47,22 +48,68 @@ func (db *DB) Backup(ctx context.Context, to string) error {
 	if SameFile(db.engine.path, to) {
 		return ErrItself
 	}
-	part, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.part") // of mode 0600
+	part, err := db.copyBeside(ctx, to)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(part.Name()) // nothing is there any more when all went well
 	defer part.Close()
-	if err := vacuumInto(ctx, db.engine.path, part.Name()); err != nil {
-		return fmt.Errorf("store: backup: %w", err)
-	}
-	if err := CheckBackup(ctx, part.Name()); err != nil {
-		return fmt.Errorf("store: the copy is not kept: %w", err)
-	}
 	if err := part.Sync(); err != nil { // SQLite leaves this to whoever asks for the copy
 		return err
 	}
 	return publish(part.Name(), to)
+}
+
+// BackupTo writes to w what Backup writes to a file. The first byte leaves when
+// the copy is complete and looked through, so that only the way can cut it off,
+// which CheckBackup finds out. Until then it is a file beside the database, of
+// its size at most; whatever ends the process later leaves nothing of it. Errors:
+// as of Backup, and those of w.
+func (db *DB) BackupTo(ctx context.Context, w io.Writer) error {
+	if db.engine.path == "" {
+		return ErrOwnTools
+	}
+	part, err := db.copyBeside(ctx, db.engine.path)
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	if err := os.Remove(part.Name()); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, &reader{ctx, part})
+	return err
+}
+
+// reader ends with its context.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// copyBeside makes a copy in the folder of a file, open and looked through, which
+// the caller removes or gives a name.
+func (db *DB) copyBeside(ctx context.Context, file string) (*os.File, error) {
+	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // of mode 0600
+	if err != nil {
+		return nil, err
+	}
+	if err = vacuumInto(ctx, db.engine.path, part.Name()); err != nil {
+		err = fmt.Errorf("store: backup: %w", err)
+	} else if err = CheckBackup(ctx, part.Name()); err != nil {
+		err = fmt.Errorf("store: the copy is not kept: %w", err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, part.Close(), os.Remove(part.Name()))
+	}
+	return part, nil
 }
 
 // SameFile reports whether two paths lead to one file.
@@ -102,10 +149,16 @@ func publish(from, to string) error {
 
 // CheckBackup returns nil when the file is a whole and consistent database of a
 // Doorward that this one understands, of an older schema too. Errors:
-// ErrNoBackup, ErrSchema for one that is too new, and those of reading.
+// ErrNoBackup, also for one that was cut off on its way, ErrSchema for one that
+// is too new, and those of reading.
 func CheckBackup(ctx context.Context, file string) error {
-	if _, err := os.Stat(file); err != nil {
-		return err
+	return checkBackup(ctx, file, file)
+}
+
+// checkBackup gives the file a name of its own in errors.
+func checkBackup(ctx context.Context, file, name string) error {
+	if err := cutOff(file); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
 	}
 	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
 		return fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
@@ -121,16 +174,66 @@ func CheckBackup(ctx context.Context, file string) error {
 	}
 	defer db.Close()
 	if err := sound(ctx, db); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNoBackup, file, err)
+		return fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
 	}
 	have := int64(0)
 	if err := db.QueryRowContext(ctx, sqlSchema).Scan(&have); err != nil || have == 0 {
-		return fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, file)
+		return fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, name)
 	}
 	if have > schemaNeeded {
 		return goesOn(ctx, db, have)
 	}
 	return nil
+}
+
+// The head of a SQLite file (https://sqlite.org/fileformat2.html, section 1.3):
+// what it begins with, and where numbers are, each of four bytes but for the
+// first, of two.
+const (
+	headMagic    = "SQLite format 3\x00"
+	headLength   = 100
+	headPageSize = 16
+	headChanges  = 24
+	headPages    = 28
+	headValidFor = 92 // at which number of changes the number of pages was right
+)
+
+// cutOff returns an error when the file ends earlier than its head says. SQLite
+// would find that too, but call it damage, where the cause is that a pipe broke.
+func cutOff(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, headLength)
+	n, err := io.ReadFull(f, head)
+	switch {
+	case n == 0:
+		return errors.New("it is empty")
+	case !strings.HasPrefix(string(head), headMagic[:min(n, len(headMagic))]):
+		return nil // no database at all, as SQLite will say
+	case err != nil:
+		return fmt.Errorf("it was cut off after %d bytes", n)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if want := lengthIn(head); err == nil && size < want {
+		return fmt.Errorf("it was cut off: only %d of its %d bytes are there", size, want)
+	}
+	return err
+}
+
+// lengthIn is how long the file is to be, or 0 when its head doesn't say.
+func lengthIn(head []byte) int64 {
+	number := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
+	if number(headChanges) != number(headValidFor) {
+		return 0
+	}
+	pageSize := int64(binary.BigEndian.Uint16(head[headPageSize:]))
+	if pageSize == 1 { // which doesn't fit
+		pageSize = 65536
+	}
+	return pageSize * int64(number(headPages))
 }
 
 // sound returns nil when SQLite finds no fault in pages, indexes and references.
@@ -166,6 +269,20 @@ func CopyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// ReceiveBackup copies what comes out of a pipe to a new file that its owner alone
+// can read, and checks it as CheckBackup does.
+func ReceiveBackup(ctx context.Context, from *os.File, to string) error {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, &reader{ctx, from})
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return checkBackup(ctx, to, from.Name())
 }
 
 // Replace makes the SQLite database at path one with the content of another

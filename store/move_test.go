@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,6 +230,81 @@ func TestBackupThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("left is %q", left)
 	}
 }
+
+// TestCheckBackupFindsTheEnd: wherever a backup was cut off on its way, that is
+// seen, and said as what it is. A whole one from a pipe is taken.
+func TestCheckBackupFindsTheEnd(t *testing.T) {
+	db := migrated(t, engines["sqlite"](t), time.Now)
+	furnish(t, db)
+	var whole bytes.Buffer
+	ok(t, db.BackupTo(t.Context(), &whole))
+	for _, length := range []int{0, 1, 16, 99, 100, 4095, 4096, 8192, whole.Len() / 2, whole.Len() - 4096, whole.Len() - 1} {
+		err := receive(t, whole.Bytes()[:length])
+		if want := "cut off"; length > 0 && (!errors.Is(err, store.ErrNoBackup) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d of %d bytes: %v, want %q", length, whole.Len(), err, want)
+		} else if length == 0 && (!errors.Is(err, store.ErrNoBackup) || !strings.Contains(err.Error(), "is empty")) {
+			t.Errorf("nothing: %v", err)
+		}
+	}
+	ok(t, receive(t, whole.Bytes()))
+}
+
+// receive sends the bytes through a pipe.
+func receive(t *testing.T, sent []byte) error {
+	t.Helper()
+	out, in, err := os.Pipe()
+	ok(t, err)
+	defer out.Close()
+	written := make(chan error)
+	go func() {
+		_, err := in.Write(sent)
+		written <- errors.Join(err, in.Close())
+	}()
+	received := store.ReceiveBackup(t.Context(), out, filepath.Join(t.TempDir(), "received.db"))
+	ok(t, <-written)
+	return received
+}
+
+// TestBackupToLeavesNothing: neither when all went well, nor when the way out is
+// shut, nor when it was stopped; and of a damaged database nothing leaves.
+func TestBackupToLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	db := migrated(t, "sqlite:"+filepath.Join(folder, "doorward.db"), time.Now)
+	furnish(t, db)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for what, c := range map[string]struct {
+		ctx context.Context
+		to  io.Writer
+		ok  bool
+	}{
+		"all went well": {t.Context(), io.Discard, true},
+		"shut":          {t.Context(), shut{}, false},
+		"stopped":       {stopped, io.Discard, false},
+	} {
+		if err := db.BackupTo(c.ctx, c.to); (err == nil) != c.ok {
+			t.Errorf("%s: %v", what, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(folder, "*.part")); err != nil || len(left) > 0 {
+			t.Errorf("%s: left is %q, %v", what, left, err)
+		}
+	}
+	write, _ := store.Pools(db)
+	run(t, write, `PRAGMA foreign_keys=OFF`)
+	run(t, write, `DELETE FROM tenants`)
+	var out bytes.Buffer
+	if err := db.BackupTo(t.Context(), &out); !errors.Is(err, store.ErrNoBackup) || out.Len() > 0 {
+		t.Errorf("of a damaged database %d bytes left, %v", out.Len(), err)
+	}
+	if err := migrated(t, pgtest.DSN(t), time.Now).BackupTo(t.Context(), &out); !errors.Is(err, store.ErrOwnTools) {
+		t.Errorf("a backup of PostgreSQL: %v", err)
+	}
+}
+
+// shut is a pipe that nobody reads.
+type shut struct{}
+
+func (shut) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 // TestCheckBackupFindsDamage: a page that is torn, a row that refers to nothing, a
 // database of another program.

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
@@ -25,35 +29,90 @@ func backupCommand() *cobra.Command {
 damage, and readable by its owner alone. Writers aren't held up. FILE gets its
 name when all of it is on the disk, so a file of that name is a whole backup.
 
+With - it goes to standard output, to be encrypted and sent elsewhere. It leaves
+when it is complete, and until then takes as much disk beside the database as the
+database has. What is cut off on its way, "doorward restore" refuses.
+
 It holds what the database holds: addresses, names, the audit trail and hashes of
 passwords, but nothing that lets anybody in. PostgreSQL is backed up by its own
 programs; docs/operations.md says how.`,
-		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward.yaml /var/backups/doorward.db",
+		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db\n  doorward backup - | gzip > doorward.db.gz",
 		Args:    oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
-			if _, err := os.Stat(args[0]); err == nil && !force {
-				return notDone("%s is there already.\n  Name another file, or replace it with --force.", args[0])
+			if err := backupTakes(args[0], force); err != nil {
+				return err
 			}
 			db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			if err := db.Backup(cmd.Context(), args[0]); err != nil {
-				return ownTools(err, "pg_dump or pg_basebackup")
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", args[0])
-			return nil
+			return ownTools(backup(cmd, db, args[0]), "pg_dump or pg_basebackup")
 		},
 	}
 	s.base(cmd.Flags())
 	show(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	return cmd
+}
+
+// piped stands for standard input or output in place of FILE.
+const piped = "-"
+
+// backupTakes returns nil when a backup may go there.
+func backupTakes(file string, force bool) error {
+	if file == piped {
+		if isatty.IsTerminal(os.Stdout.Fd()) {
+			return badUse("a backup is no text for a terminal. Send it on, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
+		}
+		return nil
+	}
+	if _, err := os.Stat(file); err == nil && !force {
+		return notDone("%s is there already.\n  Name another file, or replace it with --force.", file)
+	}
+	return nil
+}
+
+func backup(cmd *cobra.Command, db *store.DB, file string) error {
+	if file == piped {
+		return backupToPipe(cmd, db)
+	}
+	if err := db.Backup(cmd.Context(), file); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", file)
+	return nil
+}
+
+// backupToPipe says nothing when it is done: what is in the pipe is the backup
+// alone, and a job at night that succeeds is silent.
+func backupToPipe(cmd *cobra.Command, db *store.DB) error {
+	signal.Ignore(syscall.SIGPIPE) // a pipe that breaks is an error to tell, and no end without a word
+	out := &counter{to: os.Stdout}
+	err := db.BackupTo(cmd.Context(), out)
+	if info, e := os.Stdout.Stat(); err == nil && e == nil && info.Mode().IsRegular() {
+		err = os.Stdout.Sync()
+	}
+	if err = errors.Join(err, os.Stdout.Close()); err != nil && out.written > 0 {
+		return notDone("the backup was cut off after %d bytes and is of no use: %w", out.written, err)
+	}
+	return err
+}
+
+// counter counts what goes through it.
+type counter struct {
+	to      io.Writer
+	written int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.written += int64(n)
+	return n, err
 }
 
 // ownTools names the programs to take instead.
@@ -72,7 +131,8 @@ func restoreCommand() *cobra.Command {
 		Use: "restore FILE", Short: "Set a SQLite database back to a backup",
 		Long: `Restore makes the database what FILE holds, brings its schema up to date, and keeps
 what was there before in a file beside it. No server may run on it. Whatever is
-done happens at once at the end, or not at all.
+done happens at once at the end, or not at all. With - the backup comes from
+standard input.
 
 Sessions that were ended since the backup would live again, and links in mails
 that were used or revoked since would open something. So all sessions and links
@@ -85,6 +145,7 @@ of sessions and links: for one that other programs have set back, such as
 pg_restore or a snapshot.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
+  doorward restore --force - < /var/backups/doorward.db
   doorward restore --finish --database postgres://doorward@db/doorward`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
@@ -94,7 +155,7 @@ pg_restore or a snapshot.`,
 			if finish {
 				return finishRestore(cmd, cfg, keep)
 			}
-			done, err := node.Restore(cmd.Context(), cfg, args[0], keep, force)
+			done, err := restore(cmd.Context(), cfg, args[0], keep, force)
 			if err != nil {
 				return notRestored(err)
 			}
@@ -115,6 +176,16 @@ pg_restore or a snapshot.`,
 	cmd.Flags().BoolVar(&keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
 	cmd.Flags().BoolVar(&keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
 	return cmd
+}
+
+func restore(ctx context.Context, cfg node.Config, file string, keep whole.Keep, force bool) (node.Restored, error) {
+	switch {
+	case file != piped:
+		return node.Restore(ctx, cfg, file, keep, force)
+	case isatty.IsTerminal(os.Stdin.Fd()):
+		return node.Restored{}, badUse("a backup can't be typed. Send it in, as in \"gunzip -c FILE | doorward restore -\", or name a FILE.")
+	}
+	return node.RestoreFrom(ctx, cfg, os.Stdin, keep, force)
 }
 
 func finishRestore(cmd *cobra.Command, cfg node.Config, keep whole.Keep) error {
@@ -143,6 +214,9 @@ func notRestored(err error) error {
 }
 
 func tellRestored(out, warn io.Writer, file string, r node.Restored) {
+	if file == piped {
+		file = os.Stdin.Name()
+	}
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
 		fmt.Fprintf(out, "What was there before is in %s.\n", r.Aside)

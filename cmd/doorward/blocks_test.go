@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/doorward/doorward/internal/doctest"
 )
 
@@ -160,6 +162,28 @@ func TestFaultsOfBlocksAreNoticed(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPasswordIsShownInAFlag: everybody on a machine sees the flags of its
+// programs.
+func TestNoPasswordIsShownInAFlag(t *testing.T) {
+	for _, page := range manuals(t) {
+		for _, shown := range passwordInFlag.FindAllString(read(t, page), -1) {
+			t.Errorf("%s: name a file instead of the password in %s", page, shown)
+		}
+	}
+	walk(command(), func(cmd *cobra.Command) {
+		for _, shown := range passwordInFlag.FindAllString(cmd.Example, -1) {
+			t.Errorf("%s: name a file instead of the password in %s", cmd.CommandPath(), shown)
+		}
+	})
+	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://door:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://door:…@db/doorward'"} {
+		if !passwordInFlag.MatchString(planted) {
+			t.Errorf("%s is not noticed", planted)
+		}
+	}
+}
+
+var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@:]+:[^\s/@]+@\S*`)
 
 // follow types the commands of a page, with a free port in place of 8080 and
 // other things replaced in pairs as strings.NewReplacer takes them. It returns

@@ -13,8 +13,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// secrets may also come from a file named by the variable with _FILE.
+// secrets may also stand in files of their own: the variable with _FILE, or the
+// name with -file in the YAML file, names one.
 var secrets = []string{"database", "smtp", "trace-header"}
+
+// fileNames are the names that the YAML file may use.
+func fileNames() []string {
+	names := slices.DeleteFunc(settingNames(), func(name string) bool { return name == "config" })
+	for _, name := range secrets {
+		names = append(names, name+"-file")
+	}
+	return names
+}
 
 // origins says where each setting that was not typed as a flag came from, so
 // that a complaint about it names the place to mend.
@@ -29,7 +39,28 @@ func (o origins) of(name string) string {
 }
 
 // entry is a value with where it was found.
-type entry struct{ value, from string }
+type entry struct {
+	value, from string
+	isPath      bool // value names the file that holds it
+}
+
+// read returns the value itself. The file of a setting that doesn't count, since
+// one before it wins or the command has no use for it, is never opened: whoever
+// runs the command may have no right to it.
+func (e entry) read() (string, error) {
+	if !e.isPath {
+		return e.value, nil
+	}
+	text, err := os.ReadFile(e.value)
+	if err != nil {
+		return "", badConfig("%s: %s", e.from, unreadable(e.value, err))
+	}
+	value := strings.TrimSpace(string(text))
+	if value == "" {
+		return "", badConfig("%s: the file %s is empty.", e.from, e.value)
+	}
+	return value, nil
+}
 
 // resolve gives every flag of the command that was not typed its value from
 // the environment, or else the file. A name that no command knows is refused,
@@ -71,8 +102,12 @@ func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry)
 		return nil
 	}
 	o[f.Name] = found.from
-	if err := flags.Set(f.Name, found.value); err != nil {
-		return badConfig("%s %q: %s", found.from, found.value, wanted(f))
+	value, err := found.read()
+	if err != nil {
+		return err
+	}
+	if err := flags.Set(f.Name, value); err != nil {
+		return badConfig("%s %q: %s", found.from, value, wanted(f))
 	}
 	return nil
 }
@@ -81,22 +116,18 @@ func variable(name string) string {
 	return "DOORWARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// fromEnvironment returns the value of the variable, or for a secret that of
-// the file it names.
+// fromEnvironment returns what the variable says, or for a secret the one with
+// _FILE.
 func fromEnvironment(name string) (entry, bool, error) {
 	value, set := os.LookupEnv(variable(name))
 	path, inFile := os.LookupEnv(variable(name) + "_FILE")
-	if !inFile || !slices.Contains(secrets, name) {
-		return entry{value, variable(name)}, set, nil
-	}
-	if set {
+	switch {
+	case !inFile || !slices.Contains(secrets, name):
+		return entry{value: value, from: variable(name)}, set, nil
+	case set:
 		return entry{}, false, badConfig("%s and %[1]s_FILE are both set. Keep one of them.", variable(name))
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return entry{}, false, badConfig("%s_FILE: %s", variable(name), unreadable(path, err))
-	}
-	return entry{strings.TrimSpace(string(text)), variable(name) + "_FILE"}, true, nil
+	return entry{value: path, from: variable(name) + "_FILE", isPath: true}, true, nil
 }
 
 // unreadable says why a file can't be read.
@@ -137,7 +168,7 @@ func suggestSetting(name string, known []string) string {
 }
 
 // readFile reads the YAML file of --config: one level of names, each a flag
-// without its dashes in front.
+// without its dashes in front, or that of a secret with -file behind it.
 func readFile(path string) (map[string]entry, error) {
 	if path == "" {
 		return nil, nil
@@ -163,18 +194,19 @@ func readFile(path string) (map[string]entry, error) {
 func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 	settings := map[string]entry{}
 	for pair := range slices.Chunk(nodes, 2) {
-		name, place := pair[0].Value, fmt.Sprintf("%s line %d", path, pair[0].Line)
-		if !slices.Contains(settingNames(), name) || name == "config" {
-			return nil, badConfig("%s: %q is no setting.%s", place, name, suggestSetting(name, settingNames()))
+		written, place := pair[0].Value, fmt.Sprintf("%s line %d", path, pair[0].Line)
+		if !slices.Contains(fileNames(), written) {
+			return nil, badConfig("%s: %q is no setting.%s", place, written, suggestSetting(written, fileNames()))
 		}
+		name, isPath := strings.CutSuffix(written, "-file")
 		if earlier, twice := settings[name]; twice {
 			return nil, badConfig("%s: %s is set already, in %s. Keep one of them.", place, name, earlier.from)
 		}
 		value, ok := scalar(pair[1])
 		if !ok {
-			return nil, badConfig("%s: %s: write a plain value, or a list of plain values.", place, name)
+			return nil, badConfig("%s: %s: write a plain value, or a list of plain values.", place, written)
 		}
-		settings[name] = entry{value, place + ": " + name}
+		settings[name] = entry{value, place + ": " + written, isPath}
 	}
 	return settings, nil
 }

@@ -63,10 +63,11 @@ func settingTable(register func(*pflag.FlagSet)) string {
 // cell keeps a text from ending its cell.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
 
+// variables are the names besides the flag's; in the YAML file it is the flag's.
 func variables(name string) string {
 	text := "`" + variable(name) + "`"
 	if slices.Contains(secrets, name) {
-		text += ", `" + variable(name) + "_FILE`"
+		text += ", `" + variable(name) + "_FILE`; `" + name + "-file:`"
 	}
 	return text
 }
@@ -119,5 +120,16 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command) {
 		out.WriteString("- settings: all\n")
 	case len(taken) > 0:
 		fmt.Fprintf(out, "- settings: `--%s`\n", strings.Join(taken, "`, `--"))
+	}
+}
+
+// TestManualPage: the page that the Debian package brings has each command, by
+// what it says of itself.
+func TestManualPage(t *testing.T) {
+	page := read(t, "deploy/deb/doorward.1")
+	for _, cmd := range command().Commands() {
+		if entry := ".TP\n.B " + cmd.Name() + "\n" + cmd.Short + "\n"; !strings.Contains(page, entry) {
+			t.Errorf("deploy/deb/doorward.1 lacks this:\n%s", entry)
+		}
 	}
 }

@@ -21,7 +21,7 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database, schema, mail and clock",
 		Long:    `Doctor checks everything a server needs and says what to do about what is wrong. It changes nothing.`,
-		Example: "  doorward doctor --config /etc/doorward.yaml", Args: noArgs,
+		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
 			if err != nil {
@@ -46,7 +46,7 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	findings := []finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}
-	findings = append(findings, checkDatabase(ctx, cfg)...)
+	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))
 	code := 0
 	for _, f := range findings {
@@ -80,7 +80,7 @@ func checkBaseURL(cfg node.Config) finding {
 }
 
 // checkDatabase looks without touching: no file is made, nothing migrated.
-func checkDatabase(ctx context.Context, cfg node.Config) []finding {
+func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding {
 	f := finding{what: "database", code: exitUnavailable}
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 	if err == nil {
@@ -94,7 +94,7 @@ func checkDatabase(ctx context.Context, cfg node.Config) []finding {
 		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
-		f.remedy = "Check --database, that its server runs, and that it lets this machine in."
+		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
 		return []finding{f}
 	}
 	return []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
@@ -134,7 +134,7 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	}
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
-		f.remedy = "Check --smtp. Mails wait in the queue until they can leave."
+		f.remedy = "Check " + s.from.of("smtp") + ". Mails wait in the queue until they can leave."
 	}
 	return f
 }

@@ -48,6 +48,7 @@ func TestExamplesParse(t *testing.T) {
 			if !found || strings.Contains(line, "completion") {
 				continue
 			}
+			typed, _, _ = strings.Cut(typed, " | ")
 			typed, _, _ = strings.Cut(typed, " > ")
 			typed, _, _ = strings.Cut(typed, " < ")
 			parses(t, strings.Fields(typed))

@@ -55,8 +55,9 @@ func command() *cobra.Command {
 
 Settings come from flags, then the environment (--base-url is DOORWARD_BASE_URL),
 then the YAML file named by --config (base-url: …). Secrets are also read from
-files: DOORWARD_DATABASE_FILE names the file that holds the database's URL, and
-DOORWARD_SMTP_FILE the one with the mail server's.
+files: DOORWARD_DATABASE_FILE, or database-file: in the YAML file, names the file
+that holds the database's URL, DOORWARD_SMTP_FILE or smtp-file: the one with the
+mail server's.
 
 Exit codes: 0 ok, 1 failed, 2 wrong use, 3 configuration invalid, 4 database
 unreachable or its schema not as needed.`,

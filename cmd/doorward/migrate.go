@@ -27,7 +27,7 @@ func configCommand() *cobra.Command {
 	s := newSettings()
 	check := &cobra.Command{
 		Use: "check", Short: "Check the settings without starting anything",
-		Example: "  doorward config check --config /etc/doorward.yaml", Args: noArgs,
+		Example: "  doorward config check --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := s.readToServe(cmd); err != nil {
 				return err

@@ -17,8 +17,8 @@ func serveCommand() *cobra.Command {
 		Short: "Serve in production",
 		Long: `Serve brings the database's schema up to date and answers until it is told to
 stop (SIGTERM or Ctrl-C); then it answers what is under way and ends.`,
-		Example: `  doorward serve --base-url https://auth.example.com --smtp smtps://user:pass@mail.example.com
-  doorward serve --database postgres://doorward@db1,db2/doorward --config /etc/doorward.yaml
+		Example: `  doorward serve --base-url https://auth.example.com --smtp smtps://mail.example.com
+  doorward serve --database postgres://doorward@db1,db2/doorward --config /etc/doorward/doorward.yaml
   DOORWARD_DATABASE_FILE=/run/secrets/database doorward serve`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -58,7 +58,7 @@ func NewPool(p Params, o Options) *Pool {
 
 func (o Options) withDefaults() Options {
 	if o.Workers <= 0 {
-		o.Workers = runtime.NumCPU()
+		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.Queue <= 0 {
 		o.Queue = 64

@@ -28,4 +28,30 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail (printf "settings: %s has a value of its own in this chart" $name) }}
 {{- end }}
 {{- end }}
+{{- $limit := include "doorward.memoryLimit" . | int64 }}
+{{- $needed := include "doorward.memoryNeeded" . | int64 }}
+{{- if and $limit (lt $limit $needed) }}
+{{- fail (printf "resources.limits.memory: %d bytes are less than the %d that %d cores and the sessions in memory may need; raise it, or set sessions-in-memory or cores lower" $limit $needed (int64 .Values.cores)) }}
+{{- end }}
+{{- end }}
+
+{{/* The limit on memory in bytes; 0 without one. */}}
+{{- define "doorward.memoryLimit" -}}
+{{- $text := dig "limits" "memory" "0" .Values.resources | toString }}
+{{- $unit := regexFind "[A-Za-z]*$" $text }}
+{{- $number := trimSuffix $unit $text }}
+{{- $bytes := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- if or (not (hasKey $bytes $unit)) (not (regexMatch "^[0-9]+([.][0-9]+)?$" $number)) }}
+{{- fail (printf "resources.limits.memory: write %s as a number with Mi or Gi" $text) }}
+{{- end }}
+{{- mulf (float64 $number) (get $bytes $unit) | int64 }}
+{{- end }}
+
+{{/* The memory of a pod in bytes, see docs/capacity.md: at rest; a storm of logins,
+in which four times the memory of a hash for each core is in use or not yet
+collected; the sessions. */}}
+{{- define "doorward.memoryNeeded" -}}
+{{- $hash := mul 1024 (int64 (get .Values.settings "password-memory-kib" | default 19456)) }}
+{{- $sessions := int64 (get .Values.settings "sessions-in-memory" | default 1000000) }}
+{{- add 31000000 (mul 4 $hash (int64 .Values.cores)) (mul 661 $sessions) }}
 {{- end }}

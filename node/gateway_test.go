@@ -1,0 +1,92 @@
+//go:build linux
+
+package node_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// TestRollingRestartThroughHAProxy restarts three nodes one after the other while
+// everybody comes through the HAProxy of deploy/ha. No check fails, and nothing
+// that was acknowledged is lost.
+func TestRollingRestartThroughHAProxy(t *testing.T) {
+	program := haproxy(t)
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	doorward := mustBuild(t)
+	nodes := []*process{serve(t, doorward, dsn), serve(t, doorward, dsn), serve(t, doorward, dsn)}
+	gateway := &process{t: t, program: doorward, address: startGateway(t, program, t.TempDir(), nodes)}
+	l := newLoad(t, []*process{gateway}, dsn, 8)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.run(ctx, 6, 4)
+	began := l.now()
+	roll(ctx, nodes, doorward)
+	took := l.now() - began
+
+	v := l.finish(stop, func() { l.nodes = nodes }) // asked no more, only ended
+	l.report(v)
+	demand(t, v)
+	l.demandAnswers()
+	t.Logf("three restarts in %v; the longest check took %v", took.Round(100*time.Millisecond), l.longest().Round(time.Millisecond))
+}
+
+// longest is how long the slowest check took.
+func (l *load) longest() time.Duration {
+	slowest := slices.MaxFunc(l.history.probes, func(a, b probe) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
+	return slowest.to - slowest.from
+}
+
+// haproxy is where the program is. Without it the test is skipped, or fails in
+// make test.
+func haproxy(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
+		t.Fatal("there is no haproxy")
+	}
+	t.Skip("there is no haproxy")
+	return ""
+}
+
+// startGateway starts HAProxy in front of the nodes, with its log in a folder,
+// and returns its address.
+func startGateway(t *testing.T, program, folder string, nodes []*process) string {
+	t.Helper()
+	address := freeAddress()
+	cmd := exec.Command(program, "-db", "-f", "../deploy/ha/gateway.cfg")
+	cmd.Env = append(os.Environ(), "GATEWAY="+address)
+	for i, n := range nodes {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("NODE%d=%s", i+1, n.address))
+	}
+	log, err := os.OpenFile(filepath.Join(folder, "gateway.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if err := (&process{t: t, address: address, log: log.Name()}).awaitReady(); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}

@@ -111,9 +111,10 @@ var disasters = []disaster{
 // own, so that nothing of one before is in its figures.
 func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	c.do(t, "await-healthy")
-	wait(t.Context(), 5*time.Second) // its standbys were just made anew, which keeps the disk busy
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
+	c.do(t, "url", "1", database)
+	wait(t.Context(), 5*time.Second) // standbys were just made anew: it keeps the disk busy, and the database from them
 	var nodes []*process
 	for n := range 3 {
 		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))

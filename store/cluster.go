@@ -120,16 +120,15 @@ func promotion(ctx context.Context, conn *pgconn.PgConn) (timeline uint32, idle 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
 
 // use decides about a connection of the pool that is to be used: false has it
-// closed and another one taken.
+// closed and another one taken. The lease comes first. The other way round a
+// connection to the old primary could pass, a pause follow in which the new one is
+// met and renews the lease, and the past be read.
 func (c *cluster) use(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	if !c.current(conn.PgConn()) {
-		return false, nil
-	}
 	mayRead := c.mayRead.Load()
-	if mayRead == nil || renewing(ctx) || (*mayRead)() {
-		return true, nil
+	if mayRead != nil && !renewing(ctx) && !(*mayRead)() {
+		return true, errLeaseOver
 	}
-	return true, errLeaseOver
+	return c.current(conn.PgConn()), nil
 }
 
 // current reports whether no server of a newer timeline was met since.

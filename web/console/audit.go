@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, with days in place
-// of instants.
+// auditFilters are the filters of the trail: those of the API, with days, or what
+// a field of a form has for an instant, in place of its instants.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -127,19 +127,40 @@ func happens(v doorward.Verb) bool {
 func auditFilter(f filters) audit.Filter {
 	return audit.Filter{
 		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"),
-		From: instant(f.Get("from"), 0), To: instant(f.Get("to"), 1),
+		From: instant(f.Get("from"), false), To: instant(f.Get("to"), true),
 	}
 }
 
-// instant is the midnight, in UTC, so many days after the one that begins the
-// day typed. What is no day stays what it is, to be refused.
-func instant(day string, after int) string {
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return day
+// moment is an instant of UTC as a field of the type datetime-local has it (HTML,
+// section 4.10.5.1.7): it knows no zones.
+const moment = "2006-01-02T15:04:05"
+
+// typed are the forms of a time that a field sends, and how long one of them lasts.
+// Browsers leave out seconds that are none.
+var typed = []struct {
+	layout string
+	lasts  time.Duration
+}{{time.DateOnly, 24 * time.Hour}, {moment, time.Second}, {"2006-01-02T15:04", time.Minute}}
+
+// instant is when the time typed begins, in UTC, or has ended. What is none stays
+// what it is, to be refused.
+func instant(text string, ended bool) string {
+	for _, f := range typed {
+		t, err := time.Parse(f.layout, text)
+		if err != nil {
+			continue
+		}
+		if ended {
+			t = t.Add(f.lasts)
+		}
+		return t.Format(time.RFC3339)
 	}
-	return t.AddDate(0, 0, after).Format(time.RFC3339)
+	return text
 }
+
+// Clock reports whether the filter names an instant, and no day: its field shows
+// what it is filled with, and is of that type.
+func (t trail) Clock(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // export is the same part of the trail from the API, as a file.
 func export(c *ui.Call, f filters) string {

@@ -50,7 +50,7 @@ func samples() []uitest.Sample {
 		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, sampledOffers()}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: owner},
 		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: owner},
@@ -66,6 +66,7 @@ func samples() []uitest.Sample {
 func sampledHome() home {
 	figures := overview.Tenant{
 		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
+		Since:    noon.AddDate(0, 0, -1),
 		Refusals: []overview.Refusal{{Action: doorward.SessionOpen, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
 	for _, role := range highestFirst() {
@@ -74,7 +75,7 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Since: "2026-11-20", Refused: 43}
+	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43}
 }
 
 func sampledPerson() person {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
 func TestOverview(t *testing.T) {
@@ -30,6 +31,71 @@ func TestOverview(t *testing.T) {
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
 	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+}
+
+// A figure of the overview leads to the rows that it has counted, and no others.
+func TestFiguresLeadToWhatTheyCount(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	s := doorwardtest.Start(t, doorwardtest.Mail(sink.URL()))
+	acme := s.Tenant("Acme")
+	guess := func() { _, _ = acme.Owner.Post("/api/v2/auth/login", map[string]string{"email": acme.Owner.Email, "password": "a wrong one"}) }
+	follow := func(tile, row string) (counted string, rows int) {
+		t.Helper()
+		owner := open(t, s, acme.Owner)
+		m := regexp.MustCompile(tile).FindStringSubmatch(owner.get("/console", http.StatusOK))
+		if m == nil {
+			t.Fatalf("no %s on the overview", tile)
+		}
+		return m[2], strings.Count(owner.get(strings.ReplaceAll(m[1], "&amp;", "&"), http.StatusOK), row)
+	}
+	refused := func(want int) {
+		t.Helper()
+		for _, tile := range []string{`id="tile-refusals"><a href="([^"]*)"><strong>([0-9]+)</strong>`, `id="refused-session.refuse"><a href="([^"]*)">[^<]*</a> <strong>([0-9]+)</strong>`} {
+			if counted, rows := follow(tile, `<p class="what">`); counted != fmt.Sprint(want) || rows != want {
+				t.Errorf("%s: %s refusals lead to %d, want %d", tile, counted, rows, want)
+			}
+		}
+	}
+	guess()
+	guess()
+	s.Advance(23 * time.Hour)
+	guess()
+	acme.Owner.Login()
+	refused(3)
+	s.Advance(time.Hour + time.Minute)
+	acme.Owner.Login()
+	refused(1)
+
+	for _, name := range []string{"here", "gone"} {
+		if name == "gone" {
+			sink.Refuse(smtptest.AtRecipient, 550)
+		}
+		if status, body := acme.Owner.Post("/api/v2/auth/invite", map[string]string{"email": name + "@x.example", "role": "USER"}); status != http.StatusCreated {
+			t.Fatal(status, string(body))
+		}
+		if name == "here" {
+			sink.Wait(t, "here@x.example", 1)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		if n, err := s.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued); err != nil || n == 0 {
+			break
+		}
+	}
+	if counted, rows := follow(`<a href="([^"]*)">The mail of ([0-9]+) open`, `role="row" id="inv_`); counted != "1" || rows != 1 {
+		t.Errorf("%s mail that could not be delivered leads to %d invitations", counted, rows)
+	}
+}
+
+// An instant is shown in the field that it came from, and sent by it again.
+func TestTrailFromAnInstant(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
+		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
+		`from=2026-11-20T12%3A00%3A05Z`, `to=2026-11-22T00%3A00%3A00Z`)
+	owner.get("/console/audit?to=2026-11-21T12:30", http.StatusOK, `to=2026-11-21T12%3A31%3A00Z`)
+	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")
 }
 
 // A reader is shown what a role may know, and nothing of the rest.
@@ -227,6 +293,8 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
 	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
+	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `href="?delivery=sent&amp;status=ACCEPTED"`, `href="?delivery=failed&amp;status=PENDING"`)
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")

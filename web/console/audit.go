@@ -39,51 +39,13 @@ type entry struct {
 	Actor  string // name, address or id; empty when nobody is known
 	Target string // likewise
 	Page   string // path of the console's page about the target; empty for none
+	Fields []change
 }
 
 // About reports whether it says something to say what the event is about: not of
 // what somebody did in an own session, or to the tenant whose trail it is.
 func (e entry) About() bool {
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
-}
-
-// Changed are the changes as they are shown.
-func (e entry) Changed() (all []change) {
-	for _, c := range e.Changes {
-		one := change{Change: c, Was: value{Text: c.From}, Is: value{Text: c.To}}
-		if key := "change." + c.Field; messages()[key] {
-			one.Label = key
-		}
-		one.Was.Key, one.Is.Key = valueKey(c.Field, c.From), valueKey(c.Field, c.To)
-		all = append(all, one)
-	}
-	return all
-}
-
-// change is a doorward.Change in words.
-type change struct {
-	doorward.Change
-	Label   string // key of the message that names the field; empty for none
-	Was, Is value
-}
-
-// value is what a field was or is.
-type value struct {
-	Text string
-	Key  string // of the message in its place; empty for none
-}
-
-// valueKey is the message that says the value of a field, if there is one.
-func valueKey(field, text string) string {
-	if field == "role" && doorward.Role(text).Valid() {
-		return "role." + text
-	}
-	for _, key := range []string{field + "." + text, "state." + text} {
-		if field == "status" && messages()[key] {
-			return key
-		}
-	}
-	return ""
 }
 
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -185,22 +147,21 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		}
 	}
 	pages := map[string]string{}
-	for _, e := range events {
-		id := e.Target.ID
-		if _, looked := pages[id]; looked || id == "" {
+	for _, on := range subjects(events) {
+		if _, looked := pages[on.ID]; looked || on.ID == "" {
 			continue
 		}
-		name, page, err := h.subject(ctx, c, e.Target)
+		name, page, err := h.subject(ctx, c, on)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
-		if pages[id] = page; name != "" {
-			names[id] = name
+		if pages[on.ID] = page; name != "" {
+			names[on.ID] = name
 		}
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID]}
+		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -210,6 +171,19 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// subjects are what the events are about, and who is named in them.
+func subjects(events []doorward.Event) (all []doorward.Object) {
+	for _, e := range events {
+		all = append(all, e.Target)
+		for _, ch := range e.Changes {
+			if ch.Field == "invitedBy" {
+				all = append(all, doorward.Object{Type: "user", ID: ch.From}, doorward.Object{Type: "user", ID: ch.To})
+			}
+		}
+	}
+	return all
 }
 
 // subject is what people call an object, and the console's page about it: both

@@ -15,7 +15,7 @@ type home struct {
 	sheet
 	Figures overview.Tenant
 	Chart   Chart
-	Refused int    // of all kinds
+	Refused int // of all kinds
 }
 
 // Since is the instant from which on refusals are counted, for a link to the trail.

@@ -101,9 +101,14 @@ func sampledOffers() (all []offer) {
 }
 
 func sampledEntries() (all []entry) {
-	for n, action := range []doorward.Action{doorward.SessionOpen, doorward.UserInvite, doorward.UserSuspend} {
-		ev := doorward.Event{ID: fmt.Sprint("evt_", n), At: noon.Add(-time.Duration(n) * time.Hour), Action: action, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "role", To: "USER"}}}
-		all = append(all, entry{Event: ev, Told: told(action), Actor: "Ann Lee", Target: "guest@acme.example"})
+	for n, e := range []doorward.Event{
+		{Action: doorward.SessionOpen, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "userAgent", To: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}}},
+		{Action: doorward.SessionRefuse, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "invalid_credentials"}}},
+		{Action: doorward.TenantUpdate, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "sessionIdle", From: "0s", To: "1h30m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}}},
+		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
+	} {
+		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
+		all = append(all, entry{Event: e, Told: told(e.Action), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
 	}
 	return all
 }

@@ -38,7 +38,9 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s := doorwardtest.Start(t, doorwardtest.Mail(sink.URL()))
 	acme := s.Tenant("Acme")
-	guess := func() { _, _ = acme.Owner.Post("/api/v2/auth/login", map[string]string{"email": acme.Owner.Email, "password": "a wrong one"}) }
+	guess := func() {
+		_, _ = acme.Owner.Post("/api/v2/auth/login", map[string]string{"email": acme.Owner.Email, "password": "a wrong one"})
+	}
 	follow := func(tile, row string) (counted string, rows int) {
 		t.Helper()
 		owner := open(t, s, acme.Owner)
@@ -84,6 +86,32 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 	}
 	if counted, rows := follow(`<a href="([^"]*)">The mail of ([0-9]+) open`, `role="row" id="inv_`); counted != "1" || rows != 1 {
 		t.Errorf("%s mail that could not be delivered leads to %d invitations", counted, rows)
+	}
+}
+
+// What the trail says is said in words, in both languages, and raw to programs.
+func TestTrailInWords(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
+	owner.post("/login", wrong, http.StatusUnauthorized)
+	h.as(t, "VIEWER").get("/console/audit", http.StatusForbidden)
+	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
+	version := owner.version(owner.get("/console/settings", http.StatusOK))
+	owner.do("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	english := owner.get("/console/audit", http.StatusOK, "Wrong password", "Not allowed to this role or key", "The last active owner has to stay",
+		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
+		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
+	german := owner.get("/console/audit?lang=de", http.StatusOK, "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "Der letzte aktive Inhaber muss bleiben",
+		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
+	raw := []string{"invalid_credentials", "last_owner", "1m0s", "0s"}
+	lacks(t, english, raw...)
+	lacks(t, german, raw...)
+	_, file := owner.ask("GET", "/api/v2/audit-events?format=csv", nil)
+	for _, text := range raw {
+		if !strings.Contains(file, text) {
+			t.Errorf("the file doesn't say %q:\n%s", text, file)
+		}
 	}
 }
 

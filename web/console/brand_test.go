@@ -126,6 +126,13 @@ func TestLogoFormRefuses(t *testing.T) {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
 		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
 	}
+	// The page that says so can be had in another language, by a form of its kind.
+	for _, file := range []string{"<svg/>", strings.Repeat("x", doorward.MaxLogoSent+1)} {
+		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", file}})
+		admin.shows("refused", res, page, res.StatusCode, []string{`<form method="post" enctype="multipart/form-data">`, `name="lang" value="de"`})
+	}
+	res, page := admin.upload(logoForm, []part{{"lang", "", "de"}})
+	admin.shows("in German", res, page, http.StatusOK, []string{"Einstellungen"})
 	good := string(drawn(3, 2))
 	var many []part
 	for range 20 {

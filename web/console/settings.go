@@ -44,7 +44,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 // page says how it is now, and to send that again must undo nobody's change.
 func forgetStale(c *ui.Call) {
 	if c.Refused() == doorward.CodePreconditionFailed {
-		c.Forget()
+		c.Drop(listQuery)
 	}
 }
 

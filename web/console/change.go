@@ -33,6 +33,9 @@ func inWords(changes []doorward.Change, names map[string]string) (all []change) 
 		if key := "change." + c.Field; messages()[key] {
 			one.Label = key
 		}
+		if c.Field == "logo" && c.From != "" && c.To != "" {
+			one.Is.Key = "change.otherImage"
+		}
 		one.Both = c.From != "" || empties[c.Field] != ""
 		all = append(all, one)
 	}

@@ -137,11 +137,12 @@ func TestChangesInWords(t *testing.T) {
 			t.Errorf("%s %q:\n%s", c.field, c.text, diff)
 		}
 	}
-	all := inWords([]doorward.Change{{Field: "sessionIdle", From: "0s", To: "1m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}, {Field: "of_a_newer_version", To: "x"}}, nil)
+	all := inWords([]doorward.Change{{Field: "sessionIdle", From: "0s", To: "1m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}, {Field: "of_a_newer_version", To: "x"}, {Field: "logo", From: "1a", To: "2b"}}, nil)
 	want := []change{
 		{Field: "sessionIdle", Label: "change.sessionIdle", Was: value{Key: "change.inherited"}, Is: value{Lasts: time.Minute}, Both: true},
 		{Field: "allowedEmailDomains", Label: "change.allowedEmailDomains", Was: value{Key: "filter.all"}, Is: value{Text: "acme.example"}, Both: true},
 		{Field: "of_a_newer_version", Was: value{Key: "change.nothing"}, Is: value{Text: "x"}},
+		{Field: "logo", Label: "change.logo", Was: value{Key: "change.image"}, Is: value{Key: "change.otherImage"}, Both: true},
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)

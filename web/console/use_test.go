@@ -232,11 +232,12 @@ func TestPersonIsChanged(t *testing.T) {
 	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Uma"`, `name="lang" value="de"`)
 	page = owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}, "list": {"q=user"}}, http.StatusPreconditionFailed, `href="/console/people?q=user"`, `name="list" value="q=user"`)
 	lacks(t, page, "Ulf", old)
-	owner.post(path+"/name", url.Values{"lang": {"de"}, "list": {"q=user"}}, http.StatusOK, "Personen", `value="Uma"`, `href="/console/people?q=user"`)
+	owner.again(page, path+"/name", "de", "Personen", "Jemand anderes hat das geändert", `value="Uma"`, `href="/console/people?q=user"`)
 	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
 
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
-	owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
+	stale := owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
+	owner.again(stale, path+"/role", "de", "Jemand anderes hat das geändert", "Darf nicht mehr", `name="role" value="VIEWER"`)
 	owner.do(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
 	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: manage API keys, read the audit trail")
 	owner.get(path+"/role?role=KING", http.StatusNotFound)
@@ -389,7 +390,7 @@ func TestSettings(t *testing.T) {
 	// can't undo it; in another language, too.
 	stale := admin.post("/console/settings", form("name", "Acme 2", "invitationDays", "9"), http.StatusPreconditionFailed, "Somebody else has changed this", `name="sessionIdleMinutes" type="number"`, `value="30"`, `name="lang" value="de"`)
 	lacks(t, stale, "Acme 2", `value="60"`, `value="9"`, admin.version(page))
-	lacks(t, admin.post("/console/settings", url.Values{"lang": {"de"}}, http.StatusOK, "Acme &amp; Co", "Einstellungen"), "Acme 2")
+	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat das geändert"), "Acme 2")
 	page = admin.get("/console/settings", http.StatusOK)
 	for _, c := range [][3]string{
 		{"sessionIdleMinutes", "61", "within the limits above"},

@@ -135,7 +135,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 			_, err := w.on(0).Tenants.Edit(t.Context(), owner.Caller, tenant.Edit{Name: &names[0]})
 			w.ok(err)
 			logo := dot(w)
-			_, err = w.on(0).Tenants.SetLogo(t.Context(), owner.Caller, logo)
+			_, err = w.on(0).Tenants.SetLogo(t.Context(), owner.Caller, logo, nil)
 			w.ok(err)
 			alone := w.join(owner, doorward.RoleAdmin)
 			_, _, err = w.on(0).Users.Edit(t.Context(), owner.Caller, alone.User, user.Edit{Name: &names[1]})

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
-import { Person, Server, launch, password, walked } from "./harness.mjs";
+import { Person, Server, chosen, launch, password, walked } from "./harness.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -52,6 +52,9 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector("#sessions-title");
 				await owner.look("console-person");
 
+				await owner.send("/role"); // as it is
+				await owner.page.waitForSelector(".notice[role=status]:not(.good)");
+				await owner.look("console-role-unchanged");
 				await owner.page.locator("[name=role][value=ADMIN]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .gain").count(), 1);
@@ -97,6 +100,49 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.look("console-remove");
 				await owner.open("/account");
 				await owner.at("/account");
+			});
+
+			test("an owner removes somebody, whose session ends at once", async () => {
+				const owner = await as("owner");
+				const session = (await owner.context.cookies()).find((c) => c.name === "JSESSIONID").value;
+				await server.api("POST", "/api/v2/auth/invite", { email: "ann@acme.example", role: "ADMIN" }, session);
+				const code = await server.code("ann@acme.example");
+				await server.api("POST", "/api/v2/auth/complete-registration", { token: code, password: chosen, confirmPassword: chosen });
+				const ann = await Person.sit(browser, server.url, screen);
+				people.push(ann);
+				await ann.signIn("ann@acme.example", chosen);
+				await ann.at("/account");
+				const hers = (await ann.context.cookies()).find((c) => c.name === "JSESSIONID").value;
+				await server.api("POST", "/api/v2/auth/invite", { email: "by-ann@acme.example", role: "USER" }, hers);
+
+				await owner.go("/console/people?q=ann@");
+				await owner.page.locator(".people tbody a").click();
+				const before = owner.page.url();
+				await owner.page.locator("a[href*='/remove']").click();
+				await owner.page.waitForSelector("form[action$='/remove']");
+				const said = await owner.page.locator(".consequences").innerText();
+				assert.match(said, /1 session ends|1 Sitzung endet/);
+				assert.match(said, /1 invitation|1 Einladung/);
+				await owner.look("console-remove-asked");
+				await owner.page.locator("form[action$='/remove'] a.plain").click();
+				await owner.page.waitForURL(before);
+				assert.equal((await ann.page.request.get("/api/v2/auth/session")).status(), 200, "asked about, nothing has ended");
+
+				await owner.page.locator("a[href*='/remove']").click();
+				await owner.send("/remove");
+				await owner.at("/console/people");
+				await owner.says(".notice.good", /1 session has ended. 1 invitation was revoked|1 Sitzung wurde beendet. 1 Einladung wurde zurückgezogen/);
+				await owner.look("console-removed");
+				assert.equal((await ann.page.request.get("/api/v2/auth/session")).status(), 401, "the session goes on");
+				assert.equal(await owner.page.locator(".people tbody a", { hasText: "ann@" }).count(), 0);
+				await ann.go("/console");
+				await ann.at("/login");
+				await ann.send("/login", { email: "ann@acme.example", password: chosen });
+				await ann.page.waitForSelector("[role=alert]");
+				await owner.go("/console/people/" + new URL(before).pathname.split("/").pop());
+				await owner.look("console-person-gone");
+				const again = await owner.page.request.get("/console/invitations?status=REVOKED");
+				assert.match(await again.text(), /by-ann@acme\.example/);
 			});
 
 			test("an admin invites several, sends again, revokes", async () => {

@@ -42,6 +42,14 @@ describe("journeys", { concurrency: 2 }, () => {
 				assert.equal(await owner.page.locator("[data-rule].kept").count(), 1, "too short, not repeated, without the address");
 				await field.fill("ann@acme.example!");
 				assert.equal(await owner.page.locator("[data-rule=words].kept").count(), 0);
+				// As the server counts: an accent of its own is none, and a llama is one.
+				const longest = "e\u0301".repeat(64) + "🦙".repeat(64);
+				await field.fill(longest);
+				assert.equal(await owner.page.locator("[data-rule=length].kept").count(), 1, "128 characters");
+				await field.fill(`${longest}!`);
+				assert.equal(await owner.page.locator("[data-rule=length].kept").count(), 0, "129 characters");
+				assert.equal(await owner.page.locator("[data-rule=words].kept").count(), 1);
+				await owner.look("accept-new-too-long");
 				await field.fill(chosen);
 				assert.equal(await owner.page.locator("[data-rule].kept").count(), 2);
 				await owner.look("accept-new-hints");

@@ -70,25 +70,32 @@ func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 	return tx.must(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
 }
 
+// InvitationFilter chooses invitations; empty fields choose nothing.
+type InvitationFilter struct {
+	State    doorward.InvitationState // at the instant
+	Delivery doorward.Delivery        // of the newest mail
+}
+
 const selectInvitationsIn = selectInvitation + `WHERE i.tenant_id = $1
   AND ($2 = '' OR $2 = CASE WHEN i.state = 'PENDING' AND i.expires_at <= $3 THEN 'EXPIRED' ELSE i.state END)
+  AND ($4 = '' OR $4 = coalesce((SELECT y.state FROM mails y WHERE y.subject_id = i.id ORDER BY y.created_at DESC, y.id DESC LIMIT 1), 'queued'))
 `
 
 const (
-	sqlInvitationPage = selectInvitationsIn + `  AND ((i.created_at, i.id) < ($4, $5) OR $4 = 0)
-ORDER BY i.created_at DESC, i.id DESC LIMIT $6`
-	sqlInvitationPageBefore = selectInvitationsIn + `  AND (i.created_at, i.id) > ($4, $5)
-ORDER BY i.created_at, i.id LIMIT $6`
+	sqlInvitationPage = selectInvitationsIn + `  AND ((i.created_at, i.id) < ($5, $6) OR $5 = 0)
+ORDER BY i.created_at DESC, i.id DESC LIMIT $7`
+	sqlInvitationPageBefore = selectInvitationsIn + `  AND (i.created_at, i.id) > ($5, $6)
+ORDER BY i.created_at, i.id LIMIT $7`
 )
 
-// InvitationPage returns invitations of the tenant that are in the state at the
-// instant, or all when that is empty, the newest first.
-func (r Reader) InvitationPage(ctx context.Context, tenantID string, state doorward.InvitationState, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
+// InvitationPage returns invitations of the tenant as they stand at the instant,
+// the newest first.
+func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
 	query, at := sqlInvitationPage, edge(w)
 	if w.Back() {
 		query = sqlInvitationPageBefore
 	}
-	rows, err := list(ctx, r, invitationColumns, query, tenantID, string(state), micros(now), at.At, at.ID, w.Limit+1)
+	rows, err := list(ctx, r, invitationColumns, query, tenantID, string(f.State), micros(now), string(f.Delivery), at.At, at.ID, w.Limit+1)
 	return page(rows, w, func(i doorward.Invitation) doorward.Position {
 		return doorward.Position{At: micros(i.CreatedAt), ID: i.ID}
 	}), err

@@ -101,6 +101,7 @@ func TestGoldenEvents(t *testing.T) {
 	for _, e := range append(h.every, elsewhere...) {
 		seen[e.Action] = append(seen[e.Action], e)
 	}
+	reasonsAreRefusals(t, h.every)
 	goldentest.Section(t, "../docs/events.md", "events", eventTable(t, seen))
 	goldentest.Section(t, "../docs/events.md", "fields", fieldTable(t, seen))
 }
@@ -137,6 +138,28 @@ func (h *historian) withMuchToEnd() {
 	h.Advance(15 * 24 * time.Hour)
 	if err := h.Node.App.Sweep(h.t.Context()); err != nil {
 		h.t.Fatal(err)
+	}
+}
+
+// reasonsAreRefusals: the console has words for the codes of these kinds, and a test
+// of its own that goes through them.
+func reasonsAreRefusals(t *testing.T, events []doorward.Event) {
+	t.Helper()
+	seen := 0
+	for _, e := range events {
+		for _, c := range e.Changes {
+			if c.Field != "reason" {
+				continue
+			}
+			seen++
+			kind := doorward.Code(c.To).Problem().Kind
+			if !slices.Contains([]doorward.Kind{doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany}, kind) && c.To != string(doorward.CodeLastOwner) {
+				t.Errorf("%s was refused for the reason %q: have refuses in web/console/words_test.go know codes like it", e.Action, c.To)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("nothing was refused")
 	}
 }
 

@@ -356,6 +356,17 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	if got := delivery(never); got != "failed" {
 		t.Errorf("refused for good: %s", got)
 	}
+	for query, want := range map[string][]string{
+		"delivery=failed": {never}, "delivery=failed&status=PENDING": {never}, "delivery=failed&status=ACCEPTED": {},
+		"delivery=sent&status=PENDING": {later}, "delivery=queued&status=PENDING": {}, "delivery=&status=PENDING": {never, later},
+	} {
+		if ids, _ := d.page(t, "/api/v2/invitations?"+query, "id", as(acme.Owner.Token())); !slices.Equal(ids, want) {
+			t.Errorf("%s: %q, want %q", query, ids, want)
+		}
+	}
+	d.send(t, "GET /api/v2/invitations?delivery=lost", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
+	_, cursor := d.page(t, "/api/v2/invitations?limit=1&status=PENDING", "id", as(acme.Owner.Token()))
+	d.send(t, "GET /api/v2/invitations?status=PENDING&delivery=sent&cursor="+cursor, nil, as(acme.Owner.Token())).fails(http.StatusBadRequest, "invalid_cursor")
 	sink.Behave()
 	d.clock.advance(time.Minute)
 	d.resend(t, acme.Owner.Token(), never).ok(http.StatusOK).is("delivery", "queued")

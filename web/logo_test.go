@@ -93,6 +93,11 @@ func TestLogo(t *testing.T) {
 			}
 		}
 
+		// Whoever has looked before the last change takes nothing back.
+		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		d.send(t, logoPath, string(painted(40, 40, color.NRGBA{1, 2, 3, 255})), as(admin), typed("image/png"), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
+		d.send(t, logoPath, string(body), as(admin), typed("image/png"), with("If-Match", before)).ok(http.StatusOK) // it is so already
+
 		// Another tenant has the same one, and keeps it.
 		d.hanging(t, zeta.Owner.Token(), "image/png", body)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)

@@ -3,6 +3,7 @@ package invite
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -10,17 +11,34 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// List returns invitations of the caller's tenant, the newest first: those in
-// the state, or all when it is empty. Errors: validation_failed.
-func (i *Invitations) List(ctx context.Context, by doorward.Caller, state string, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	switch s := doorward.InvitationState(state); s {
-	case "", doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationRevoked, doorward.InvitationExpired:
-		return i.db.Read().InvitationPage(ctx, by.User.TenantID, s, i.db.Now(), w)
-	}
-	return doorward.Page[doorward.Invitation]{}, doorward.InvalidFields(doorward.FieldError{
-		Parameter: "status", Code: "invalid", Message: "An invitation is PENDING, ACCEPTED, REVOKED or EXPIRED, in capitals.",
-	})
+// Filter chooses invitations, as typed; empty fields choose nothing.
+type Filter struct {
+	State    string // as it is now
+	Delivery string // of the newest mail
 }
+
+// List returns invitations of the caller's tenant, the newest first. Errors:
+// validation_failed.
+func (i *Invitations) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
+	chosen := store.InvitationFilter{State: doorward.InvitationState(f.State), Delivery: doorward.Delivery(f.Delivery)}
+	var faults []doorward.FieldError
+	if f.State != "" && !slices.Contains(states, chosen.State) {
+		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "An invitation is PENDING, ACCEPTED, REVOKED or EXPIRED, in capitals."})
+	}
+	if f.Delivery != "" && !slices.Contains(deliveries, chosen.Delivery) {
+		faults = append(faults, doorward.FieldError{Parameter: "delivery", Code: "invalid", Message: "The mail of an invitation is queued, sent or failed."})
+	}
+	if len(faults) > 0 {
+		return doorward.Page[doorward.Invitation]{}, doorward.InvalidFields(faults...)
+	}
+	return i.db.Read().InvitationPage(ctx, by.User.TenantID, chosen, i.db.Now(), w)
+}
+
+// What invitations can be chosen by.
+var (
+	states     = []doorward.InvitationState{doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationRevoked, doorward.InvitationExpired}
+	deliveries = []doorward.Delivery{doorward.DeliveryQueued, doorward.DeliverySent, doorward.DeliveryFailed}
+)
 
 // Get returns an invitation of the caller's tenant. Errors: not_found.
 func (i *Invitations) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {

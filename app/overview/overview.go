@@ -37,6 +37,7 @@ type Tenant struct {
 	Failed    int       // those whose mail could not be delivered
 	SignIns   []Day     // Days of them, the oldest first; audit.read
 	Refusals  []Refusal // of the last day, the most frequent first; audit.read
+	Since     time.Time // when that day began, to the second
 }
 
 // Role is how many members hold a role.
@@ -118,7 +119,8 @@ func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) err
 }
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
-	counts, err := o.db.Read().CountRefusals(ctx, tenantID, o.db.Now().Add(-24*time.Hour))
+	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // what a field of a form can say
+	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
 	for _, c := range counts {
 		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})
 	}

@@ -12,9 +12,10 @@ import (
 )
 
 // SetLogo gives the caller's tenant a logo, drawn anew from a PNG, JPEG or WebP,
-// and returns the tenant as it is then. Errors: forbidden, body_too_large,
-// logo_refused, unavailable.
-func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte) (doorward.Tenant, error) {
+// and returns the tenant as it is then. The versions, when there are any, are those
+// that it was chosen on; see doorward.Tenant.Version. Errors: forbidden,
+// body_too_large, logo_refused, precondition_failed, unavailable.
+func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, versions []string) (doorward.Tenant, error) {
 	on := object(by.User.TenantID)
 	if err := t.door.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
 		return doorward.Tenant{}, err
@@ -23,20 +24,22 @@ func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte) 
 	if err != nil {
 		return doorward.Tenant{}, err
 	}
-	return t.changeLogo(ctx, by, logo, func(tx *access.Tx) error { return tx.PutLogo(ctx, on.ID, logo, image) })
+	return t.changeLogo(ctx, by, logo, versions, func(tx *access.Tx) error { return tx.PutLogo(ctx, on.ID, logo, image) })
 }
 
-// RemoveLogo takes the logo of the caller's tenant away, if it has one. Errors:
-// forbidden.
-func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller) error {
-	_, err := t.changeLogo(ctx, by, doorward.Logo{}, func(tx *access.Tx) error {
+// RemoveLogo takes the logo of the caller's tenant away, if it has one; for the
+// versions see SetLogo. Errors: forbidden, precondition_failed.
+func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions []string) error {
+	_, err := t.changeLogo(ctx, by, doorward.Logo{}, versions, func(tx *access.Tx) error {
 		_, err := tx.DeleteLogo(ctx, by.User.TenantID)
 		return err
 	})
 	return err
 }
 
-func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, write func(*access.Tx) error) (doorward.Tenant, error) {
+// changeLogo takes no offence at another version when the logo is that one already:
+// sent twice, a form has not been overtaken by anybody (RFC 9110, section 13.1.1).
+func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
 	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, by.User.TenantID)
@@ -48,6 +51,9 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 		if was.Brand.Logo == to {
 			tx.Nothing()
 			return nil
+		}
+		if err := unchanged(was, versions); err != nil {
+			return err
 		}
 		tx.Changed("logo", was.Brand.Logo.Hash, to.Hash)
 		return write(tx)

@@ -52,8 +52,8 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		if err != nil {
 			return err
 		}
-		if len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()) {
-			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		if err := unchanged(was, e.Versions); err != nil {
+			return err
 		}
 		after = e.apply(was)
 		if !noteChanges(tx, was, after) {
@@ -63,6 +63,15 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		return t.replace(ctx, tx, was, after)
 	})
 	return after, err
+}
+
+// unchanged is precondition_failed unless the tenant is one of the versions, or
+// there are none.
+func unchanged(now doorward.Tenant, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
+		return doorward.Fail(doorward.CodePreconditionFailed, "")
+	}
+	return nil
 }
 
 // replace ends the sessions that are too old by either of the limits, so that

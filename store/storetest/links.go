@@ -176,7 +176,7 @@ func statesOfInvitations(w *world) {
 		doorward.InvitationPending: {open.ID}, doorward.InvitationAccepted: {taken.ID}, doorward.InvitationRevoked: {gone.ID},
 		doorward.InvitationExpired: {again.ID, over.ID}, "": {gone.ID, taken.ID, open.ID, again.ID, over.ID}, "NONE": nil,
 	} {
-		page, err := w.Read().InvitationPage(ctx, acme.ID, state, w.clock.read(), doorward.Window{Limit: 9})
+		page, err := w.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: state}, w.clock.read(), doorward.Window{Limit: 9})
 		ok(w, err)
 		var ids []string
 		for _, i := range page.Items {

@@ -65,6 +65,52 @@ func waitingOf(w *world, acme, zeta doorward.Tenant, ann doorward.User) {
 	same(w, int64(0))(w.Read().CountInvitationsBy(ctx, zeta.ID, ann.ID, now))
 }
 
+// invitationsByDelivery: of several mails the newest counts, and an invitation whose
+// mail isn't there yet waits for it.
+func invitationsByDelivery(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	lost, again, gone := w.invitation(acme, "lost@acme.example"), w.invitation(acme, "again@acme.example"), w.invitation(acme, "gone@acme.example")
+	bare := w.invitation(acme, "bare@acme.example")
+	for _, to := range []doorward.Invitation{lost, again, again, gone} {
+		w.clock.move(time.Second)
+		w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, to.Email, to.ID)) })
+	}
+	queued, err := w.Read().DueMails(ctx, w.clock.read(), 9)
+	ok(w, err)
+	w.write(func(tx *store.Tx) {
+		for n := range 4 {
+			if n == 2 {
+				ok(w, tx.MailSent(ctx, queued[n].ID))
+				continue
+			}
+			ok(w, tx.MailFailed(ctx, queued[n].ID, "550 nobody here"))
+		}
+		yes(w)(tx.RevokeInvitation(ctx, gone.ID))
+	})
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: doorward.DeliveryQueued}, bare.ID)
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: doorward.DeliverySent}, again.ID)
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed}, lost.ID, gone.ID)
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
+	chosenInvitations(w, acme, store.InvitationFilter{Delivery: "none"})
+	same(w, store.Waiting{Pending: 3, Failed: 1})(w.Read().WaitingInvitations(ctx, acme.ID, w.clock.read()))
+}
+
+// chosenInvitations wants the filter to choose those with the ids, in any order.
+func chosenInvitations(w *world, of doorward.Tenant, f store.InvitationFilter, want ...string) {
+	w.Helper()
+	page, err := w.Read().InvitationPage(w.Context(), of.ID, f, w.clock.read(), doorward.Window{Limit: 9})
+	ok(w, err)
+	var ids []string
+	for _, i := range page.Items {
+		ids = append(ids, i.ID)
+	}
+	slices.Sort(ids)
+	slices.Sort(want)
+	same(w, want)(ids, nil)
+}
+
 func countsOfEvents(w *world) {
 	ctx := w.Context()
 	n := 0

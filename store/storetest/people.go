@@ -121,7 +121,7 @@ func pagesOfLists(w *world) {
 		same(w, people)(pages(w, limit, users), nil)
 		same(w, people)(pagesBack(w, limit, users), nil)
 		invitations := func(p doorward.Window) (doorward.Page[doorward.Invitation], error) {
-			return w.Read().InvitationPage(ctx, acme.ID, doorward.InvitationPending, w.clock.read(), p)
+			return w.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: doorward.InvitationPending}, w.clock.read(), p)
 		}
 		same(w, offers)(pages(w, limit, invitations), nil)
 		same(w, offers)(pagesBack(w, limit, invitations), nil)

@@ -77,6 +77,7 @@ var cases = []struct {
 	{"tries of a mail", triesOfAMail},
 	{"events", events},
 	{"counts of a tenant", countsOfATenant},
+	{"invitations by delivery", invitationsByDelivery},
 	{"counts of events", countsOfEvents},
 	{"what was set back", setBack},
 	{"leaps of the changes", leaps},

@@ -21,19 +21,24 @@ var docInvitations = front.Doc{
 	List:        true,
 	Query: []front.Parameter{
 		{Name: "status", Description: "Only invitations in this state", Enum: []string{"PENDING", "ACCEPTED", "REVOKED", "EXPIRED"}},
+		{Name: "delivery", Description: "Only invitations whose newest mail is in this state", Enum: []string{"queued", "sent", "failed"}},
 	},
 }
 
 func (a *api) invitations(ctx context.Context, c *front.Call, _ front.None) (invitationList, error) {
-	state, err := c.Filter("status")
-	if err != nil {
+	var f invite.Filter
+	var err error
+	if f.State, err = c.Filter("status"); err != nil {
+		return invitationList{}, err
+	}
+	if f.Delivery, err = c.Filter("delivery"); err != nil {
 		return invitationList{}, err
 	}
 	window, err := c.Window(ctx)
 	if err != nil {
 		return invitationList{}, err
 	}
-	page, err := a.app.Invitations.List(ctx, c.Caller, state, window)
+	page, err := a.app.Invitations.List(ctx, c.Caller, f, window)
 	if err != nil {
 		return invitationList{}, err
 	}

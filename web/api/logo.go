@@ -16,9 +16,9 @@ var docSetLogo = front.Doc{
 	ID: "setTenantLogo", Tag: "Tenants", Summary: "Give the tenant a logo",
 	Description: "The image is drawn anew as a PNG of at most 512 by 128 pixels, without metadata; it may have 256 KiB, 4096 pixels on a side and 4 million in all. " +
 		"Best is a PNG with a transparent background. It is shown on the tenant's pages and in its mails, and anybody who knows its address can get it. " +
-		"An SVG can hold scripts and isn't taken.",
-	Versioned: true,
-	Errors:    []doorward.Code{doorward.CodeLogoRefused},
+		"An SVG can hold scripts and isn't taken. With `If-Match`, somebody else's change since is 412.",
+	Versioned: true, Conditional: true,
+	Errors: []doorward.Code{doorward.CodeLogoRefused, doorward.CodePreconditionFailed},
 }
 
 func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body []byte) (tenantView, error) {
@@ -27,7 +27,7 @@ func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body
 		e.Fields = []doorward.FieldError{{Pointer: "/logo", Code: "invalid", Message: e.Detail}}
 		return tenantView{}, e
 	}
-	t, err := a.app.Tenants.SetLogo(ctx, c.Caller, body)
+	t, err := a.app.Tenants.SetLogo(ctx, c.Caller, body, c.Versions())
 	if err != nil {
 		return tenantView{}, err
 	}
@@ -37,9 +37,11 @@ func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body
 
 var docRemoveLogo = front.Doc{
 	ID: "removeTenantLogo", Tag: "Tenants", Summary: "Take the logo of the tenant away",
-	Description: "Pages and mails show that of the installation then, or its name.",
+	Description: "Pages and mails show that of the installation then, or its name. With `If-Match`, somebody else's change since is 412.",
+	Conditional: true,
+	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
 }
 
 func (a *api) removeLogo(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	return front.None{}, a.app.Tenants.RemoveLogo(ctx, c.Caller)
+	return front.None{}, a.app.Tenants.RemoveLogo(ctx, c.Caller, c.Versions())
 }

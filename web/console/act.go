@@ -64,6 +64,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
+	note := forgetStale(c, "role")
 	p, err := h.loadPerson(ctx, c)
 	if err != nil {
 		return ui.View{}, err
@@ -78,12 +79,15 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		q.Stake.Invitations = 0
 	}
 	if q.Act == "role" {
-		if q.To = asked(c); !q.To.Valid() || q.To == p.User.Role {
-			return c.To("/console/people/" + p.User.ID), nil
+		switch q.To = asked(c); {
+		case !q.To.Valid():
+			return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
+		case q.To == p.User.Role:
+			return done(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
 		}
 		q.Gains, q.Loses = beyond(q.To, p.User.Role), beyond(p.User.Role, q.To)
 	}
-	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Body: q}, nil
+	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
 }
 
 // asked is the role that the form names, or the link to it.

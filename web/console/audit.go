@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, with days in place
-// of instants.
+// auditFilters are the filters of the trail: those of the API, with days, or what
+// a field of a form has for an instant, in place of its instants.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -39,51 +39,13 @@ type entry struct {
 	Actor  string // name, address or id; empty when nobody is known
 	Target string // likewise
 	Page   string // path of the console's page about the target; empty for none
+	Fields []change
 }
 
 // About reports whether it says something to say what the event is about: not of
 // what somebody did in an own session, or to the tenant whose trail it is.
 func (e entry) About() bool {
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
-}
-
-// Changed are the changes as they are shown.
-func (e entry) Changed() (all []change) {
-	for _, c := range e.Changes {
-		one := change{Change: c, Was: value{Text: c.From}, Is: value{Text: c.To}}
-		if key := "change." + c.Field; messages()[key] {
-			one.Label = key
-		}
-		one.Was.Key, one.Is.Key = valueKey(c.Field, c.From), valueKey(c.Field, c.To)
-		all = append(all, one)
-	}
-	return all
-}
-
-// change is a doorward.Change in words.
-type change struct {
-	doorward.Change
-	Label   string // key of the message that names the field; empty for none
-	Was, Is value
-}
-
-// value is what a field was or is.
-type value struct {
-	Text string
-	Key  string // of the message in its place; empty for none
-}
-
-// valueKey is the message that says the value of a field, if there is one.
-func valueKey(field, text string) string {
-	if field == "role" && doorward.Role(text).Valid() {
-		return "role." + text
-	}
-	for _, key := range []string{field + "." + text, "state." + text} {
-		if field == "status" && messages()[key] {
-			return key
-		}
-	}
-	return ""
 }
 
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -127,19 +89,40 @@ func happens(v doorward.Verb) bool {
 func auditFilter(f filters) audit.Filter {
 	return audit.Filter{
 		Action: f.Get("action"), Actor: f.Get("actor"), Target: f.Get("target"), Outcome: f.Get("outcome"), Request: f.Get("request"),
-		From: instant(f.Get("from"), 0), To: instant(f.Get("to"), 1),
+		From: instant(f.Get("from"), false), To: instant(f.Get("to"), true),
 	}
 }
 
-// instant is the midnight, in UTC, so many days after the one that begins the
-// day typed. What is no day stays what it is, to be refused.
-func instant(day string, after int) string {
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return day
+// moment is an instant of UTC as a field of the type datetime-local has it (HTML,
+// section 4.10.5.1.7): it knows no zones.
+const moment = "2006-01-02T15:04:05"
+
+// typed are the forms of a time that a field sends, and how long one of them lasts.
+// Browsers leave out seconds that are none.
+var typed = []struct {
+	layout string
+	lasts  time.Duration
+}{{time.DateOnly, 24 * time.Hour}, {moment, time.Second}, {"2006-01-02T15:04", time.Minute}}
+
+// instant is when the time typed begins, in UTC, or has ended. What is none stays
+// what it is, to be refused.
+func instant(text string, ended bool) string {
+	for _, f := range typed {
+		t, err := time.Parse(f.layout, text)
+		if err != nil {
+			continue
+		}
+		if ended {
+			t = t.Add(f.lasts)
+		}
+		return t.Format(time.RFC3339)
 	}
-	return t.AddDate(0, 0, after).Format(time.RFC3339)
+	return text
 }
+
+// Clock reports whether the filter names an instant, and no day: its field shows
+// what it is filled with, and is of that type.
+func (t trail) Clock(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // export is the same part of the trail from the API, as a file.
 func export(c *ui.Call, f filters) string {
@@ -164,22 +147,21 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		}
 	}
 	pages := map[string]string{}
-	for _, e := range events {
-		id := e.Target.ID
-		if _, looked := pages[id]; looked || id == "" {
+	for _, on := range subjects(events) {
+		if _, looked := pages[on.ID]; looked || on.ID == "" {
 			continue
 		}
-		name, page, err := h.subject(ctx, c, e.Target)
+		name, page, err := h.subject(ctx, c, on)
 		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 			return nil, err
 		}
-		if pages[id] = page; name != "" {
-			names[id] = name
+		if pages[on.ID] = page; name != "" {
+			names[on.ID] = name
 		}
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID]}
+		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -189,6 +171,19 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// subjects are what the events are about, and who is named in them.
+func subjects(events []doorward.Event) (all []doorward.Object) {
+	for _, e := range events {
+		all = append(all, e.Target)
+		for _, ch := range e.Changes {
+			if ch.Field == "invitedBy" {
+				all = append(all, doorward.Object{Type: "user", ID: ch.From}, doorward.Object{Type: "user", ID: ch.To})
+			}
+		}
+	}
+	return all
 }
 
 // subject is what people call an object, and the console's page about it: both

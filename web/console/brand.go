@@ -39,10 +39,10 @@ func (h *console) setLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if len(c.File()) == 0 {
 		return ui.View{}, doorward.Invalid("/logo", "required", "Choose a file.")
 	}
-	_, err := h.app.Tenants.SetLogo(ctx, c.Caller, c.File())
+	_, err := h.app.Tenants.SetLogo(ctx, c.Caller, c.File(), version(c))
 	return done(c, "/console/settings", "logo", nil), err
 }
 
 func (h *console) removeLogo(ctx context.Context, c *ui.Call) (ui.View, error) {
-	return done(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller)
+	return done(c, "/console/settings", "unlogo", nil), h.app.Tenants.RemoveLogo(ctx, c.Caller, version(c))
 }

@@ -85,7 +85,25 @@ func TestLogoForm(t *testing.T) {
 		t.Fatalf("uploading another: %d\n%s", res.StatusCode, page)
 	}
 	admin.get("/console", http.StatusOK, `width="50" height="50" alt=""> <bdi>Acme</bdi>`)
-	admin.do(logoForm+"/remove", url.Values{}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
+	// Two look at the page; what the second one sends undoes nothing of the first.
+	page = admin.get("/console/settings", http.StatusOK)
+	if n := len(hidden.FindAllString(page, -1)); n != 4 {
+		t.Errorf("%d forms carry a version, want all 4", n)
+	}
+	old := part{"version", "", admin.version(page)}
+	if res, page = admin.upload(logoForm, append(logoOf(drawn(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("uploading a third: %d\n%s", res.StatusCode, page)
+	}
+	if res, page = admin.upload(logoForm, append(logoOf(drawn(60, 50)), old)); res.StatusCode != http.StatusSeeOther {
+		t.Errorf("a second click: %d\n%s", res.StatusCode, page)
+	}
+	res, page = admin.upload(logoForm, append(logoOf(drawn(70, 50)), old))
+	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has changed this", `width="60" height="50"`})
+	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has changed this", "Remove the logo")
+	// Refused for another fault, it is still as old as it was.
+	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
+	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
+	admin.do(logoForm+"/remove", url.Values{"version": {admin.version(admin.get("/console/settings", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
 	admin.do(logoForm+"/remove", url.Values{}) // a second click
 	lacks(t, admin.get("/console/settings", http.StatusOK), "/assets/logos/", "Remove the logo")
 }
@@ -108,6 +126,13 @@ func TestLogoFormRefuses(t *testing.T) {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
 		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
 	}
+	// The page that says so can be had in another language, by a form of its kind.
+	for _, file := range []string{"<svg/>", strings.Repeat("x", doorward.MaxLogoSent+1)} {
+		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", file}})
+		admin.shows("refused", res, page, res.StatusCode, []string{`<form method="post" enctype="multipart/form-data">`, `name="lang" value="de"`})
+	}
+	res, page := admin.upload(logoForm, []part{{"lang", "", "de"}})
+	admin.shows("in German", res, page, http.StatusOK, []string{"Einstellungen"})
 	good := string(drawn(3, 2))
 	var many []part
 	for range 20 {

@@ -215,6 +215,14 @@ func who(u doorward.User) string {
 	return u.Email
 }
 
+// Version is that of the tenant, for the forms of a page about it. One that is shown
+// again with what was typed keeps the version that it was first shown with: somebody
+// may have changed it meanwhile.
+func (s sheet) Version() string { return s.Tenant.Version() }
+
+// Version is that of the member.
+func (p person) Version() string { return p.User.Version() }
+
 // version is what the form was made on, for an edit.
 func version(c *ui.Call) []string {
 	if v := c.Value("version"); v != "" {

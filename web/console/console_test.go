@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -104,6 +105,19 @@ func (b *browser) version(page string) string {
 	}
 	return m[1]
 }
+
+// again sends the form that has the page in another language.
+func (b *browser) again(page, path, language string, want ...string) string {
+	b.Helper()
+	_, foot, _ := strings.Cut(page, `<footer`)
+	form := url.Values{"lang": {language}}
+	for _, m := range sent.FindAllStringSubmatch(foot, -1) {
+		form.Add(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	return b.post(path, form, http.StatusOK, want...)
+}
+
+var sent = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
 
 func lacks(t *testing.T, page string, texts ...string) {
 	t.Helper()

@@ -5,16 +5,20 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/ui"
 )
 
 // invitationFilters are the filters of the list: those of the API.
-var invitationFilters = []string{"status"}
+var invitationFilters = []string{"status", "delivery"}
 
 // invitationStates in the order in which people look for them.
 var invitationStates = []doorward.InvitationState{
 	doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationExpired, doorward.InvitationRevoked,
 }
+
+// deliveries in the order in which they need a look.
+var deliveries = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQueued, doorward.DeliverySent}
 
 // offer is an invitation as it stands now.
 type offer struct {
@@ -38,8 +42,9 @@ func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
 type invitations struct {
 	sheet
 	roll
-	States []doorward.InvitationState
-	Items  []offer
+	States     []doorward.InvitationState
+	Deliveries []doorward.Delivery
+	Items      []offer
 }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -51,8 +56,8 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitations{sheet: s, roll: r, States: invitationStates}
-	found, err := h.app.Invitations.List(ctx, c.Caller, r.Filter.Get("status"), w)
+	body := invitations{sheet: s, roll: r, States: invitationStates, Deliveries: deliveries}
+	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery")}, w)
 	for _, inv := range found.Items {
 		body.Items = append(body.Items, h.offer(c, inv))
 	}

@@ -15,9 +15,11 @@ type home struct {
 	sheet
 	Figures overview.Tenant
 	Chart   Chart
-	Since   string // the day on which the refusals begin, for a link to the trail
-	Refused int    // of all kinds
+	Refused int // of all kinds
 }
+
+// Since is the instant from which on refusals are counted, for a link to the trail.
+func (h home) Since() string { return h.Figures.Since.Format(moment) }
 
 // Told reports whether there is a message for the action.
 func (home) Told(a doorward.Action) bool { return told(a) }
@@ -31,7 +33,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := home{sheet: s, Figures: t, Chart: chart(t.SignIns), Since: c.Now().Add(-24 * time.Hour).UTC().Format(time.DateOnly)}
+	body := home{sheet: s, Figures: t, Chart: chart(t.SignIns)}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}

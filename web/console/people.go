@@ -63,9 +63,8 @@ type roleChoice struct {
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
-	forgetStale(c)
+	v := ui.View{Page: "person", Wide: true, Note: forgetStale(c)}
 	p, err := h.loadPerson(ctx, c)
-	v := ui.View{Page: "person", Wide: true}
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
 		v = lively(c, v)

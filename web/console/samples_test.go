@@ -50,7 +50,7 @@ func samples() []uitest.Sample {
 		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
-		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, sampledOffers()}), Frame: owner},
+		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
 		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: owner},
 		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: owner},
@@ -66,6 +66,7 @@ func samples() []uitest.Sample {
 func sampledHome() home {
 	figures := overview.Tenant{
 		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
+		Since:    noon.AddDate(0, 0, -1),
 		Refusals: []overview.Refusal{{Action: doorward.SessionOpen, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
 	for _, role := range highestFirst() {
@@ -74,7 +75,7 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Since: "2026-11-20", Refused: 43}
+	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43}
 }
 
 func sampledPerson() person {
@@ -100,9 +101,14 @@ func sampledOffers() (all []offer) {
 }
 
 func sampledEntries() (all []entry) {
-	for n, action := range []doorward.Action{doorward.SessionOpen, doorward.UserInvite, doorward.UserSuspend} {
-		ev := doorward.Event{ID: fmt.Sprint("evt_", n), At: noon.Add(-time.Duration(n) * time.Hour), Action: action, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "role", To: "USER"}}}
-		all = append(all, entry{Event: ev, Told: told(action), Actor: "Ann Lee", Target: "guest@acme.example"})
+	for n, e := range []doorward.Event{
+		{Action: doorward.SessionOpen, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "userAgent", To: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}}},
+		{Action: doorward.SessionRefuse, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "invalid_credentials"}}},
+		{Action: doorward.TenantUpdate, Outcome: doorward.Done, Changes: []doorward.Change{{Field: "sessionIdle", From: "0s", To: "1h30m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}}},
+		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
+	} {
+		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
+		all = append(all, entry{Event: e, Told: told(e.Action), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
 	}
 	return all
 }

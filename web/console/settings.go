@@ -29,9 +29,9 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	forgetStale(c)
+	note := forgetStale(c)
 	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
-	return ui.View{Page: "settings", Wide: true, Scripts: []string{"settings.js"}, Body: settings{
+	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: settings{
 		sheet: s,
 		Idle:  tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
 		MostIdle: tenant.Minutes(most.Idle), MostLength: tenant.Minutes(most.Absolute),
@@ -40,12 +40,19 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}}, nil
 }
 
-// forgetStale drops what was typed over something that has changed meanwhile. The
-// page says how it is now, and to send that again must undo nobody's change.
-func forgetStale(c *ui.Call) {
+// forgetStale drops what was typed over something that has changed meanwhile, but
+// for the values of the names. The page says how it is now, and to send that again
+// must undo nobody's change. It returns what the page says of it when it is shown
+// once more, in another language.
+func forgetStale(c *ui.Call, but ...string) (note string) {
+	const told = "stale" // what the form of that page says
 	if c.Refused() == doorward.CodePreconditionFailed {
-		c.Forget()
+		c.Drop(append(but, listQuery)...)
+		c.Preset(told, "1")
+	} else if c.Value(told) != "" {
+		note = "notice." + string(doorward.CodePreconditionFailed)
 	}
+	return note
 }
 
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {

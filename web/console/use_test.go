@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
 func TestOverview(t *testing.T) {
@@ -30,6 +31,99 @@ func TestOverview(t *testing.T) {
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
 	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+}
+
+// A figure of the overview leads to the rows that it has counted, and no others.
+func TestFiguresLeadToWhatTheyCount(t *testing.T) {
+	sink := smtptest.Start(t, smtptest.Options{})
+	s := doorwardtest.Start(t, doorwardtest.Mail(sink.URL()))
+	acme := s.Tenant("Acme")
+	guess := func() {
+		_, _ = acme.Owner.Post("/api/v2/auth/login", map[string]string{"email": acme.Owner.Email, "password": "a wrong one"})
+	}
+	follow := func(tile, row string) (counted string, rows int) {
+		t.Helper()
+		owner := open(t, s, acme.Owner)
+		m := regexp.MustCompile(tile).FindStringSubmatch(owner.get("/console", http.StatusOK))
+		if m == nil {
+			t.Fatalf("no %s on the overview", tile)
+		}
+		return m[2], strings.Count(owner.get(strings.ReplaceAll(m[1], "&amp;", "&"), http.StatusOK), row)
+	}
+	refused := func(want int) {
+		t.Helper()
+		for _, tile := range []string{`id="tile-refusals"><a href="([^"]*)"><strong>([0-9]+)</strong>`, `id="refused-session.refuse"><a href="([^"]*)">[^<]*</a> <strong>([0-9]+)</strong>`} {
+			if counted, rows := follow(tile, `<p class="what">`); counted != fmt.Sprint(want) || rows != want {
+				t.Errorf("%s: %s refusals lead to %d, want %d", tile, counted, rows, want)
+			}
+		}
+	}
+	guess()
+	guess()
+	s.Advance(23 * time.Hour)
+	guess()
+	acme.Owner.Login()
+	refused(3)
+	s.Advance(time.Hour + time.Minute)
+	acme.Owner.Login()
+	refused(1)
+
+	for _, name := range []string{"here", "gone"} {
+		if name == "gone" {
+			sink.Refuse(smtptest.AtRecipient, 550)
+		}
+		if status, body := acme.Owner.Post("/api/v2/auth/invite", map[string]string{"email": name + "@x.example", "role": "USER"}); status != http.StatusCreated {
+			t.Fatal(status, string(body))
+		}
+		if name == "here" {
+			sink.Wait(t, "here@x.example", 1)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		if n, err := s.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued); err != nil || n == 0 {
+			break
+		}
+	}
+	if counted, rows := follow(`<a href="([^"]*)">The mail of ([0-9]+) open`, `role="row" id="inv_`); counted != "1" || rows != 1 {
+		t.Errorf("%s mail that could not be delivered leads to %d invitations", counted, rows)
+	}
+}
+
+// What the trail says is said in words, in both languages, and raw to programs.
+func TestTrailInWords(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
+	owner.post("/login", wrong, http.StatusUnauthorized)
+	h.as(t, "VIEWER").get("/console/audit", http.StatusForbidden)
+	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
+	version := owner.version(owner.get("/console/settings", http.StatusOK))
+	owner.do("/console/settings", url.Values{"version": {version}, "name": {"Acme"}, "sessionIdleMinutes": {"1"}, "sessionAbsoluteMinutes": {"90"}, "invitationDays": {"30"}, "allowedEmailDomains": {"acme.example"}})
+	english := owner.get("/console/audit", http.StatusOK, "Wrong password", "Not allowed to this role or key", "The last active owner has to stay",
+		"<bdi>as this installation has it</bdi> → <bdi>1 minute</bdi>", "<bdi>as this installation has it</bdi> → <bdi>1 hour 30 minutes</bdi>",
+		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
+	german := owner.get("/console/audit?lang=de", http.StatusOK, "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "Der letzte aktive Inhaber muss bleiben",
+		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
+	raw := []string{"invalid_credentials", "last_owner", "1m0s", "0s"}
+	lacks(t, english, raw...)
+	lacks(t, german, raw...)
+	_, file := owner.ask("GET", "/api/v2/audit-events?format=csv", nil)
+	for _, text := range raw {
+		if !strings.Contains(file, text) {
+			t.Errorf("the file doesn't say %q:\n%s", text, file)
+		}
+	}
+}
+
+// An instant is shown in the field that it came from, and sent by it again.
+func TestTrailFromAnInstant(t *testing.T) {
+	h := build(t)
+	owner := h.as(t, "OWNER")
+	owner.get("/console/audit?from=2026-11-20T12:00:05&to=2026-11-21", http.StatusOK,
+		`name="from" type="datetime-local" step="1" value="2026-11-20T12:00:05"`, `name="to" type="date" value="2026-11-21"`,
+		`from=2026-11-20T12%3A00%3A05Z`, `to=2026-11-22T00%3A00%3A00Z`)
+	owner.get("/console/audit?to=2026-11-21T12:30", http.StatusOK, `to=2026-11-21T12%3A31%3A00Z`)
+	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")
 }
 
 // A reader is shown what a role may know, and nothing of the rest.
@@ -135,16 +229,20 @@ func TestPersonIsChanged(t *testing.T) {
 
 	old := owner.version(page)
 	owner.do(path+"/name", url.Values{"name": {"Uma"}, "version": {old}}, "The name is saved.", "<bdi>Uma</bdi>")
-	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Uma"`)
+	owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else has changed this", `value="Uma"`, `name="lang" value="de"`)
+	page = owner.post(path+"/name", url.Values{"name": {"Ulf"}, "version": {old}, "list": {"q=user"}}, http.StatusPreconditionFailed, `href="/console/people?q=user"`, `name="list" value="q=user"`)
+	lacks(t, page, "Ulf", old)
+	owner.again(page, path+"/name", "de", "Personen", "Jemand anderes hat das geändert", `value="Uma"`, `href="/console/people?q=user"`)
 	owner.post(path+"/name", url.Values{"name": {"a\u202eb"}}, http.StatusUnprocessableEntity, "change the direction of text", `aria-invalid="true"`)
 
 	page = owner.get(path+"/role?role=VIEWER", http.StatusOK, "May no longer: send messages", "No session ends.", `name="role" value="VIEWER"`)
-	owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
+	stale := owner.post(path+"/role", url.Values{"role": {"VIEWER"}, "version": {old}}, http.StatusPreconditionFailed, "Somebody else", "May no longer: send messages")
+	owner.again(stale, path+"/role", "de", "Jemand anderes hat das geändert", "Darf nicht mehr", `name="role" value="VIEWER"`)
 	owner.do(path+"/role", url.Values{"role": {"VIEWER"}, "version": {owner.version(page)}}, "The role is changed.", `<span class="tag quiet">Viewer</span>`)
 	owner.get(path+"/role?role=ADMIN", http.StatusOK, "May from now on: manage API keys, read the audit trail")
-	if res, _ := owner.ask("GET", path+"/role?role=KING", nil); res.Header.Get("Location") != path {
-		t.Errorf("a role that is none leads to %q", res.Header.Get("Location"))
-	}
+	owner.get(path+"/role?role=KING", http.StatusNotFound)
+	res, _ := owner.ask("GET", path+"/role?role=VIEWER&list=q%3Duser", nil)
+	owner.get(res.Header.Get("Location"), http.StatusOK, "Nothing is changed: this is the role", `href="/console/people?q=user"`)
 
 	user.Login()
 	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks again, in German
@@ -251,6 +349,8 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
 	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
+	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `href="?delivery=sent&amp;status=ACCEPTED"`, `href="?delivery=failed&amp;status=PENDING"`)
 	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
@@ -310,7 +410,11 @@ func TestSettings(t *testing.T) {
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
-	admin.post("/console/settings", form("name", "Acme 2"), http.StatusPreconditionFailed, "Somebody else has changed this", `value="30"`, "Acme &amp; Co")
+	// What was typed over somebody else's change is gone, so that sending once more
+	// can't undo it; in another language, too.
+	stale := admin.post("/console/settings", form("name", "Acme 2", "invitationDays", "9"), http.StatusPreconditionFailed, "Somebody else has changed this", `name="sessionIdleMinutes" type="number"`, `value="30"`, `name="lang" value="de"`)
+	lacks(t, stale, "Acme 2", `value="60"`, `value="9"`, admin.version(page))
+	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat das geändert"), "Acme 2")
 	page = admin.get("/console/settings", http.StatusOK)
 	for _, c := range [][3]string{
 		{"sessionIdleMinutes", "61", "within the limits above"},

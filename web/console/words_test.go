@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +68,14 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 			keys = append(keys, "can."+string(v.Action))
 		}
 	}
+	for _, p := range doorward.Problems() {
+		if refuses(p) {
+			keys = append(keys, "reason."+string(p.Code))
+		}
+	}
+	for _, status := range []doorward.TenantStatus{doorward.TenantActive, doorward.TenantFrozen, doorward.TenantClosing} {
+		keys = append(keys, "status."+string(status))
+	}
 	for _, role := range doorward.Roles {
 		keys = append(keys, "means."+string(role))
 	}
@@ -79,6 +88,64 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 		if _, ok := have[key]; !ok {
 			t.Errorf("no message %q (there are %d)", key, len(slices.Collect(maps.Keys(have))))
 		}
+	}
+}
+
+// refuses reports whether an event can have the code for its reason: access records
+// what somebody may not do, the last OWNER's leave, and what features refuse
+// themselves, wrong passwords and too many of them. TestGoldenEvents of package web
+// sees what is recorded in fact.
+func refuses(p doorward.Problem) bool {
+	switch p.Kind {
+	case doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany:
+		return true
+	}
+	return p.Code == doorward.CodeLastOwner
+}
+
+func TestChangesInWords(t *testing.T) {
+	names := map[string]string{"usr_ann": "Ann"}
+	at := time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		field, text string
+		want        value
+	}{
+		{"reason", "invalid_credentials", value{Key: "reason.invalid_credentials"}},
+		{"reason", "of_a_newer_version", value{Text: "of_a_newer_version"}},
+		{"sessionIdle", "0s", value{Key: "change.inherited"}},
+		{"sessionAbsolute", "1h30m0s", value{Lasts: 90 * time.Minute}},
+		{"sessionIdle", "soon", value{Text: "soon"}},
+		{"accent", "", value{Key: "change.inherited"}},
+		{"accent", "#112233", value{Text: "#112233"}},
+		{"allowedEmailDomains", "", value{Key: "filter.all"}},
+		{"name", "", value{Key: "change.nothing"}},
+		{"name", "forbidden", value{Text: "forbidden"}},
+		{"logo", "1a2b3c", value{Key: "change.image"}},
+		{"role", "ADMIN", value{Key: "role.ADMIN"}},
+		{"role", "KING", value{Text: "KING"}},
+		{"status", "REVOKED", value{Key: "state.REVOKED"}},
+		{"status", "closing", value{Key: "status.closing"}},
+		{"expiresAt", "2031-05-06T12:00:00Z", value{At: at}},
+		{"expiresAt", "later", value{Text: "later"}},
+		{"invitedBy", "usr_ann", value{Text: "Ann"}},
+		{"invitedBy", "usr_gone", value{Text: "usr_gone"}},
+		{"invitedBy", "", value{Key: "invitations.operator"}},
+		{"userAgent", "curl/8", value{Agent: "curl/8"}},
+		{"sessionsEnded", "3", value{Text: "3"}},
+	} {
+		if diff := cmp.Diff(c.want, say(c.field, c.text, names)); diff != "" {
+			t.Errorf("%s %q:\n%s", c.field, c.text, diff)
+		}
+	}
+	all := inWords([]doorward.Change{{Field: "sessionIdle", From: "0s", To: "1m0s"}, {Field: "allowedEmailDomains", To: "acme.example"}, {Field: "of_a_newer_version", To: "x"}, {Field: "logo", From: "1a", To: "2b"}}, nil)
+	want := []change{
+		{Field: "sessionIdle", Label: "change.sessionIdle", Was: value{Key: "change.inherited"}, Is: value{Lasts: time.Minute}, Both: true},
+		{Field: "allowedEmailDomains", Label: "change.allowedEmailDomains", Was: value{Key: "filter.all"}, Is: value{Text: "acme.example"}, Both: true},
+		{Field: "of_a_newer_version", Was: value{Key: "change.nothing"}, Is: value{Text: "x"}},
+		{Field: "logo", Label: "change.logo", Was: value{Key: "change.image"}, Is: value{Key: "change.otherImage"}, Both: true},
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Error(diff)
 	}
 }
 

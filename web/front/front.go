@@ -112,7 +112,7 @@ type Doc struct {
 	Query       []Parameter
 	List        bool            // it has a limit and a cursor besides
 	Versioned   bool            // its answer has an ETag
-	Conditional bool            // it takes If-Match; what has a body and an ETag does so anyway
+	Conditional bool            // it takes If-Match; what has a body of JSON and an ETag does so anyway
 	Errors      []doorward.Code // besides those that follow from guard and body
 }
 

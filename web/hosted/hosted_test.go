@@ -184,7 +184,8 @@ func TestAcceptAsSomebodyNew(t *testing.T) {
 	b := open(t, s)
 	b.send("/accept").is(t, 422, "", "Enter the code from the mail.")
 	b.send("/accept", "token", absent).is(t, 404, "", "This code is not known.")
-	b.send("/accept", "token", s.URL+"/accept#token="+code[:20]+"\r\n "+code[20:]).is(t, 200, "", "Join Acme", "ben@acme.example", "Users send messages")
+	b.send("/accept", "token", s.URL+"/accept#token="+code[:20]+"\r\n "+code[20:]).is(t, 200, "", "Join Acme", "ben@acme.example", "Users send messages",
+		`data-new="12" data-longest="128"`, "12 to 128 characters")
 	b.send("/accept/register", "token", code, "password", "ben@acme.example", "confirmPassword", "x").
 		is(t, 422, "", "contains your address", "not the same as above", `value="`+code+`"`)
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")

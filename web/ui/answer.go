@@ -82,10 +82,11 @@ func form(c *Call) (err error) {
 // TakeFile is Take for a form with a file of at most so many bytes in the field.
 func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, again, func(c *Call) (err error) {
+		c.upload = true
 		c.form, c.file, err = c.Upload(field, most)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 			// Said at the field: it is a file that was chosen, not a page.
-			c.tooLarge, err = field, nil
+			c.form, c.tooLarge, err = url.Values{}, field, nil
 		}
 		return err
 	})
@@ -191,6 +192,7 @@ type Frame struct {
 	Fault     string // why the form is shown again, when it is no single field's
 	Alert     bool   // the form is shown again
 	Posted    bool   // the page is the answer to a form
+	Upload    bool   // the form was one with a file
 	Form      url.Values
 	Faults    map[string]string // by name of the field
 }
@@ -230,7 +232,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		f.Return = c.Returning()
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
-		f.Sent = c.sent()
+		f.Sent, f.Upload = c.sent(), c.upload
 	}
 	return f, f.blame(c, p.words)
 }

@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ type Call struct {
 	file  []byte
 	fault error // why the form is shown again
 
+	upload   bool   // the form is one with a file
 	tooLarge string // name of the field whose file is
 }
 
@@ -48,6 +51,12 @@ func (c *Call) File() []byte { return c.file }
 
 // Forget drops the form: the page that answers it can't be had by it again.
 func (c *Call) Forget() { c.form = nil }
+
+// Drop empties the form, but for the values of the names: the page that answers it
+// shows nothing of what was typed, nor sends it again in another language.
+func (c *Call) Drop(but ...string) {
+	maps.DeleteFunc(c.form, func(name string, _ []string) bool { return !slices.Contains(but, name) })
+}
 
 // Preset shows the value in the field of the name, as if it had been sent.
 func (c *Call) Preset(name, value string) {

@@ -3,6 +3,8 @@ package ui
 import (
 	"fmt"
 	"strings"
+
+	"github.com/doorward/doorward/app/credential"
 )
 
 // Field is an input with its label, as the template "field" shows it.
@@ -62,6 +64,9 @@ func (f *Field) set(attribute string, to any) error {
 	}
 	return nil
 }
+
+// Longest is a new password's greatest length in code points.
+func (Field) Longest() int { return credential.MaxPasswordLength }
 
 // Invalid reports whether something is wrong with the value.
 func (f Field) Invalid() bool { return f.Fault != "" }

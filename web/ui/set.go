@@ -125,6 +125,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"count":        c.count, // count "key" n
 		"ago":          func(f Frame, at time.Time) (string, error) { return c.ago(f.Now.Sub(at)) },
 		"day":          c.day,
+		"lasting":      c.lasting,
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…

@@ -18,6 +18,28 @@ func (c catalogue) wait(d time.Duration) (string, error) {
 
 func ceil(d, unit time.Duration) int { return max(1, int((d+unit-1)/unit)) }
 
+// lasting says how long something takes, to the second.
+func (c catalogue) lasting(d time.Duration) (string, error) {
+	d = d.Round(time.Second)
+	var parts []string
+	for _, unit := range []struct {
+		key   string
+		lasts time.Duration
+	}{{"hours", time.Hour}, {"minutes", time.Minute}, {"seconds", time.Second}} {
+		n := int(d / unit.lasts)
+		d %= unit.lasts
+		if n == 0 && (unit.lasts > time.Second || len(parts) > 0) {
+			continue
+		}
+		said, err := c.count(unit.key, n)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, said)
+	}
+	return strings.Join(parts, " "), nil
+}
+
 // ago says how long something is past.
 func (c catalogue) ago(d time.Duration) (string, error) {
 	unit, n := "hours", int(d/time.Hour)

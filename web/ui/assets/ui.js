@@ -59,9 +59,12 @@ function advise(input) {
 	const heard = field.querySelector("[role=status]");
 	const again = input.form.querySelector("[name=confirmPassword]");
 	const kept = {
-		length: () => lengthOf(input.value) >= Number(input.dataset.new),
+		length: () => {
+			const length = lengthOf(input.value);
+			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest);
+		},
 		words: () => input.value !== "" && !contains(input.value, input.dataset.words.split("\n")),
-		same: () => input.value !== "" && input.value === again.value,
+		same: () => input.value !== "" && input.value.normalize("NFC") === again.value.normalize("NFC"),
 	};
 	let timer;
 	const update = () => {

@@ -1,0 +1,111 @@
+package console
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// change is a doorward.Change in words: programs read the same trail raw, from the
+// API or as a file.
+type change struct {
+	Field   string
+	Label   string // key of the message that names the field; empty for none
+	Was, Is value
+	Both    bool // it says something to say what was
+}
+
+// value is what a field was or is: the first of these that there is.
+type value struct {
+	Key   string        // of a message
+	Lasts time.Duration // how long something may take
+	At    time.Time
+	Agent string // a browser's name for itself
+	Text  string // as it is
+}
+
+// inWords are the changes as they are shown; names are those of ids.
+func inWords(changes []doorward.Change, names map[string]string) (all []change) {
+	for _, c := range changes {
+		one := change{Field: c.Field, Was: say(c.Field, c.From, names), Is: say(c.Field, c.To, names)}
+		if key := "change." + c.Field; messages()[key] {
+			one.Label = key
+		}
+		if c.Field == "logo" && c.From != "" && c.To != "" {
+			one.Is.Key = "change.otherImage"
+		}
+		one.Both = c.From != "" || empties[c.Field] != ""
+		all = append(all, one)
+	}
+	return all
+}
+
+// empties are the messages for what it means that a field is empty, where that is
+// more than nothing.
+var empties = map[string]string{
+	"allowedEmailDomains": "filter.all",
+	"accent":              "change.inherited",
+	"invitedBy":           "invitations.operator",
+}
+
+// say is the value of a field in words.
+func say(field, text string, names map[string]string) value {
+	if text == "" {
+		return value{Key: cmp.Or(empties[field], "change.nothing")}
+	}
+	if key := valueKey(field, text); key != "" {
+		return value{Key: key}
+	}
+	switch field {
+	case "sessionIdle", "sessionAbsolute":
+		switch d, err := time.ParseDuration(text); {
+		case err == nil && d == 0: // the tenant has none of its own
+			return value{Key: "change.inherited"}
+		case err == nil:
+			return value{Lasts: d}
+		}
+	case "expiresAt":
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return value{At: at}
+		}
+	case "invitedBy":
+		if name := names[text]; name != "" {
+			return value{Text: name}
+		}
+	case access.FieldUserAgent:
+		return value{Agent: text}
+	}
+	return value{Text: text}
+}
+
+// valueKey is the message that says the value of a field, if there is one: a code
+// of a newer version has none. What people have typed is never looked up.
+func valueKey(field, text string) string {
+	switch field {
+	case "role":
+		if doorward.Role(text).Valid() {
+			return "role." + text
+		}
+	case "logo":
+		return "change.image"
+	case "reason", "status", "passwordHashes":
+		for _, key := range []string{field + "." + text, "state." + text} {
+			if messages()[key] {
+				return key
+			}
+		}
+	}
+	return ""
+}
+
+// Reason is why an event was refused; the zero value for one that was done.
+func (e entry) Reason() value {
+	for _, c := range e.Fields {
+		if c.Field == "reason" && e.Outcome == doorward.Refused {
+			return c.Is
+		}
+	}
+	return value{}
+}

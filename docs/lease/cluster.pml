@@ -77,44 +77,46 @@ active proctype Look() { atomic { promoted -> met = 1 } }
 
 /* What is committed on the old primary is on both, if it is committed at all. */
 #define COMMITS(server) (server == NEW || !promoted)
-
-inline forget() { d_step { memory = 0; forgot = 1 } }
+#define COMMIT(server) COMMITS(server) -> leases = (server == OLD -> L : leases)
 
 #define MAYFAIL if :: skip :: goto idle fi
 
 active proctype Poll() {
 	bit server, position, read;
 
-idle:	atomic { server = OLD; read = 0; sent = 0 };
-	sent = L;
+idle:	atomic { server = OLD; read = 0; sent = L };
 	if
 	:: beaten > 0		/* no beat is due */
 	:: connect(server);
 	   if
-	   :: d_step { COMMITS(server) -> leases = (server == OLD -> L : leases) }
-	   :: !COMMITS(server) -> goto idle
-	   fi;
-	   MAYFAIL;
-	   beaten = sent
-	fi;
-	connect(server);	/* not always the one that has the beat */
-	MAYFAIL;
-	read = end[server];
-#ifdef LIMBO
-	if			/* the history of the new one may be another: begin anew */
-	:: server == NEW && !read && position -> forget()
-	:: else
-	fi;
-#endif
-	if
-	:: read && !position -> forget()
-	:: else
-	fi;
-#ifdef LIMBO
-	position = read;
+#ifdef NO_BEAT_FROM_SENDING
+	   :: d_step { COMMIT(server) };
+	      beaten = L
 #else
-	position = position || read;
+	   :: d_step { COMMIT(server); beaten = sent }
 #endif
+	   :: d_step { COMMIT(server) };
+	      goto idle		/* and the node doesn't hear of it */
+	   :: goto idle
+	   fi
+	fi;
+	connect(server);	/* not always to the one that has the beat */
+	read = end[server];
+	MAYFAIL;
+	d_step {
+		if
+		:: read && !position -> memory = 0; forgot = 1
+#ifdef LIMBO
+		:: server == NEW && !read && position -> memory = 0; forgot = 1	/* another history: begin anew */
+#endif
+		:: else
+		fi;
+#ifdef LIMBO
+		position = read
+#else
+		position = position || read
+#endif
+	};
 #ifdef NO_COMMIT
 	fresh = sent;
 #else

@@ -20,6 +20,10 @@
  * here. Each switch NO_… takes one piece away, and spin has to find a check that
  * accepts or refuses.
  *
+ * With LIMBO the old primary shows a commit that nobody confirmed, because it was
+ * told to wait no longer. That breaks the promise: see what ../lease.md says isn't
+ * covered.
+ *
  * Time is counted in ticks, as in lease.pml. The clocks of the two servers run
  * together here.
  */
@@ -199,7 +203,7 @@ active proctype Other() {
 	:: d_step { NEW_MAY -> end[NEW] = 1; waits = L }
 #ifdef LIMBO
 	:: d_step { promoted -> end[OLD] = 1 };	/* committed there and nowhere else */
-	   goto find
+	   goto find		/* whoever did it was told nothing, and tries again */
 #endif
 	fi;
 	if

@@ -1,0 +1,227 @@
+/*
+ * The revocation lease where a node is told several servers of PostgreSQL, to be
+ * checked by spin: make model. ../lease.md tells what is modelled and why; the
+ * code is store/cluster.go and store/watch.go. lease.pml has what concerns one
+ * server: rows that come and go, changes that cross, nodes that die.
+ *
+ * There is an old primary, which is replaced at any moment or never, and a new
+ * one. What was committed until then is on both. The old one doesn't notice: it
+ * says that it takes writes, and is read, and commits nothing any more. There is
+ * one session that is ended and another that is opened, by some other node on
+ * whichever server is the primary. The node here polls, reads from either server,
+ * and is asked for checks, all at once; it has connections to both servers, and
+ * meets the new one when chance has it. At every step it can pause for as long as
+ * it likes, and a poll can fail at every step, before it had its effect or after.
+ *
+ * Whatever happens, no check that begins after the answer that the session is
+ * over accepts it, and none that begins after the answer of the opening refuses
+ * the other one: the assertions in Read and Check. To be refused is to be told
+ * 401; that nothing can be told, 503, is always allowed, and is a step not taken
+ * here. Each switch NO_… takes one piece away, and spin has to find a check that
+ * accepts or refuses.
+ *
+ * With LIMBO the old primary shows a commit that nobody confirmed, because it was
+ * told to wait no longer. That breaks the promise: see what ../lease.md says isn't
+ * covered.
+ *
+ * Time is counted in ticks, as in lease.pml. The clocks of the two servers run
+ * together here.
+ */
+
+#ifndef L
+#define L 2		/* ticks in a lease, the longest there is */
+#endif
+
+#define OLD 0
+#define NEW 1
+
+/* The servers: what each says, and of the old one how long ago it committed. */
+bit end[2], opened[2];
+bit applied;		/* the node's row says that it has applied the end */
+bit promoted;
+byte leases;		/* timer: a lease from the last commit of the old primary */
+
+/* The node. */
+bit met;		/* the floor: the new primary was met */
+bit memory;		/* the session is in memory, and good */
+bit forgot;		/* something was forgotten since the reading under way began */
+byte fresh;		/* timer: memory is trusted, and anything may be read */
+byte sent;		/* timer: the lease that begins when the poll under way is sent */
+byte beaten;		/* timer: the lease that began with the last beat */
+
+/* Whoever answers. */
+byte waits;		/* timer: the lease that begins with the commit, or the finding */
+bit over;		/* it was answered that the session is over, */
+bit known;		/* and that the other one is open */
+
+/* Promotion: in between neither takes writes, which is a pause. */
+active proctype Promote() { promoted = 1 }
+
+/* Rules 1 and 3, for a connection made or taken from the pool. */
+#ifdef NO_FLOOR
+#define OLD_MAY true
+#else
+#define OLD_MAY !met
+#endif
+#ifdef NO_WAIT
+#define NEW_MAY promoted
+#else
+#define NEW_MAY (promoted && leases == 0)
+#endif
+
+inline connect(server) {
+	if
+	:: atomic { OLD_MAY -> server = OLD }
+	:: atomic { NEW_MAY -> met = 1; server = NEW }
+	fi
+}
+
+/* A server is met before it can be used, by looking or by chance. */
+active proctype Look() { atomic { promoted -> met = 1 } }
+
+/* What is committed on the old primary is on both, if it is committed at all. */
+#define COMMITS(server) (server == NEW || !promoted)
+#define COMMIT(server) COMMITS(server) -> leases = (server == OLD -> L : leases)
+
+#define MAYFAIL if :: skip :: goto idle fi
+
+active proctype Poll() {
+	bit server, position, read;
+
+idle:	atomic { server = OLD; read = 0; sent = L };
+	if
+	:: beaten > 0		/* no beat is due */
+	:: connect(server);
+	   if
+#ifdef NO_BEAT_FROM_SENDING
+	   :: d_step { COMMIT(server) };
+	      beaten = L
+#else
+	   :: d_step { COMMIT(server); beaten = sent }
+#endif
+	   :: d_step { COMMIT(server) };
+	      goto idle		/* and the node doesn't hear of it */
+	   :: goto idle
+	   fi
+	fi;
+	connect(server);	/* not always to the one that has the beat */
+	read = end[server];
+	MAYFAIL;
+	d_step {
+		if
+		:: read && !position -> memory = 0; forgot = 1
+#ifdef LIMBO
+		:: server == NEW && !read && position -> memory = 0; forgot = 1	/* another history: begin anew */
+#endif
+		:: else
+		fi;
+#ifdef LIMBO
+		position = read
+#else
+		position = position || read
+#endif
+	};
+#ifdef NO_COMMIT
+	fresh = sent;
+#else
+	fresh = beaten;
+#endif
+	if
+	:: skip
+	:: connect(server);
+	   d_step { if :: COMMITS(server) -> applied = position :: else fi }
+	fi;
+	goto idle
+}
+
+#ifdef NO_GATE
+#define LEASE skip
+#else
+#define LEASE fresh > 0		/* rule 2; else 503 */
+#endif
+
+/* Read asks the database for both sessions, answers by what it says, and keeps it,
+   unless it has to be forgotten already: rule 5. It notes what was answered before
+   it began. */
+active proctype Read() {
+	bit wasover, wasknown, server, alive, there;
+	do
+	:: d_step { wasover = over; wasknown = known; forgot = 0 };
+#ifdef NO_LEASE_FIRST
+	   connect(server);
+	   LEASE;
+#else
+	   LEASE;
+	   connect(server);
+#endif
+#ifdef NO_MARK_FIRST
+	   forgot = 0;
+#endif
+	   d_step { alive = !end[server]; there = opened[server] };
+	   d_step {
+		assert(!(wasover && alive));
+		assert(!(wasknown && !there));
+		if
+#ifdef NO_RULE5
+		:: alive -> memory = 1
+#else
+		:: alive && !forgot -> memory = 1
+#endif
+		:: else
+		fi;
+		wasover = 0; wasknown = 0; server = OLD; alive = 0; there = 0 }
+	od
+}
+
+/* Check is answered from memory. */
+active proctype Check() {
+	bit first;
+	do
+	:: over ->
+		first = fresh > 0;
+		d_step { assert(!(first && memory)); first = 0 }
+	od
+}
+
+#ifdef NO_RULE4
+#define SETTLED skip
+#else
+#define SETTLED (waits == 0 || applied)
+#endif
+
+/* Another node ends the one session or opens the other, in whichever server is
+   the primary. Whoever ended it may be dead; then somebody answers who finds it
+   ended, on this node or another. */
+active proctype Other() {
+	bit server;
+	if
+	:: d_step { !promoted -> opened[OLD] = 1; opened[NEW] = 1; leases = L };
+	   known = 1; goto done
+	:: d_step { NEW_MAY -> opened[NEW] = 1 };
+	   known = 1; goto done
+	:: d_step { !promoted -> end[OLD] = 1; end[NEW] = 1; leases = L; waits = L }
+	:: d_step { NEW_MAY -> end[NEW] = 1; waits = L }
+#ifdef LIMBO
+	:: d_step { promoted -> end[OLD] = 1 };	/* committed there and nowhere else */
+	   goto find		/* whoever did it was told nothing, and tries again */
+#endif
+	fi;
+	if
+	:: SETTLED
+	:: skip;
+find:	   LEASE;
+	   connect(server);
+	   d_step { end[server] -> server = OLD; waits = L };
+	   SETTLED
+	fi;
+	over = 1;
+done:	skip
+}
+
+#define DOWN(timer) timer = (timer > 0 -> timer-1 : 0)
+
+active proctype Tick() {
+	do
+	:: d_step { DOWN(leases); DOWN(fresh); DOWN(sent); DOWN(beaten); DOWN(waits) }
+	od
+}

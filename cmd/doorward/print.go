@@ -68,7 +68,7 @@ func asYAML(f *pflag.Flag) (string, error) {
 	case "bool", "int", "uint32", "float64":
 		return value, nil
 	case "stringSlice":
-		return flow(f.Value.(pflag.SliceValue).GetSlice())
+		return flow(f.Name, f.Value.(pflag.SliceValue).GetSlice())
 	case "duration":
 		d, err := time.ParseDuration(value)
 		return short(d), err
@@ -76,10 +76,10 @@ func asYAML(f *pflag.Flag) (string, error) {
 	return onOneLine(scalarNode(mask(f.Name, value)))
 }
 
-func flow(list []string) (string, error) {
+func flow(name string, list []string) (string, error) {
 	all := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, value := range list {
-		all.Content = append(all.Content, scalarNode(value))
+		all.Content = append(all.Content, scalarNode(mask(name, value)))
 	}
 	return onOneLine(all)
 }
@@ -109,8 +109,9 @@ var (
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 
-// mask hides the passwords in a secret setting, and all of one that can't be
-// read, since nobody can say where in it the password stands.
+// mask hides the passwords in a setting, and all of a secret one that can't be
+// read, since nobody can say where in it the password stands. No other
+// setting is for passwords, but somebody may have put one into a URL all the same.
 func mask(name, value string) string {
 	switch name {
 	case "database":
@@ -123,8 +124,6 @@ func mask(name, value string) string {
 		}
 	case "trace-header":
 		return maskHeader(value)
-	default:
-		return value
 	}
 	value = inAuthority.ReplaceAllString(value, "$1:"+masked+"@")
 	return inQuery.ReplaceAllString(value, "$1="+masked)

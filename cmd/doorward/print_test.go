@@ -55,6 +55,10 @@ func TestPasswordsAreMasked(t *testing.T) {
 		{"smtp", "file:mail", "file:mail"},
 		{"smtp", "smtp://door:SESAME@mail.example:587?tls=require", "smtp://door:********@mail.example:587?tls=require"},
 		{"smtp", "smtp://door:SESAME@mail.example/path", masked},
+		{"trace-otlp", "http://door:SESAME@collector:4318", "http://door:********@collector:4318"},
+		{"acme-url", "https://door:SESAME@ca.example/directory", "https://door:********@ca.example/directory"},
+		{"return-to", "https://app.example.com/?a=b", "https://app.example.com/?a=b"},
+		{"mail-from", "Door: <door@example.com>", "Door: <door@example.com>"},
 	} {
 		got := mask(c.name, c.value)
 		if strings.Contains(got, secret) || strings.Contains(got, "AME") {

@@ -9,7 +9,7 @@ psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
 	CREATE DATABASE doorward OWNER doorward;
 	CREATE ROLE replication LOGIN REPLICATION PASSWORD :'replication';
 	SELECT pg_create_physical_replication_slot('standby');
-	-- While the standby is away, writes wait for it. To go on without:
+	-- While the standby is away nothing is committed, and all is 503. To go on without:
 	-- ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();
 	ALTER SYSTEM SET synchronous_standby_names = 'standby';
 EOF

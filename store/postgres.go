@@ -32,7 +32,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	db := stdlib.OpenDBFromPool(pool)
+	read, write := stdlib.OpenDBFromPool(pool), stdlib.OpenDBFromPool(pool)
+	write.SetMaxOpenConns(writers(cfg.MaxConns))
 	return &DB{
 		engine: engine{
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, full: postgresFull, exclusive: exclusivePostgres,
@@ -45,9 +46,9 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 		},
-		write: db, read: db,
-		pools: func() []Pool { return []Pool{postgresPool(pool.Stat())} },
-		close: func() error { err := db.Close(); closePool(pool); return err },
+		write: write, read: read,
+		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },
+		close: func() error { err := errors.Join(write.Close(), read.Close()); closePool(pool); return err },
 	}, nil
 }
 
@@ -74,12 +75,18 @@ func tunePostgres(cfg *pgxpool.Config) {
 	cfg.PingTimeout = 500 * time.Millisecond
 }
 
+// writers is how many connections of a pool may be writing. While a synchronous
+// standby is away every commit waits, and without a rest for those who read all
+// connections would soon be taken by writers, and checks be 503.
+func writers(most int32) int { return int(most - most/4) }
+
 // postgresPool counts as a wait whatever found no connection idle: it had to make
-// one, or to wait until one was given back.
-func postgresPool(s *pgxpool.Stat) Pool {
+// one, or to wait until one was given back; and whoever waited to be one of the
+// writers.
+func postgresPool(s *pgxpool.Stat, write sql.DBStats) Pool {
 	return Pool{
 		Name: "shared", Max: int(s.MaxConns()), Busy: int(s.AcquiredConns()), Idle: int(s.IdleConns()),
-		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+		Waits: s.EmptyAcquireCount() + write.WaitCount, Waited: s.EmptyAcquireWaitTime() + write.WaitDuration,
 	}
 }
 

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,5 +71,46 @@ func TestSpoiltTransactionIsNoCommit(t *testing.T) {
 	}
 	if _, err := db.Read().Tenant(t.Context(), "tnt_1"); !errors.Is(err, store.ErrNone) {
 		t.Errorf("the row: %v", err)
+	}
+}
+
+// TestWritersLeaveConnectionsToReaders: as many writers as there are connections
+// are stuck, as in commits that wait for a standby, and what is read is answered.
+func TestWritersLeaveConnectionsToReaders(t *testing.T) {
+	db := migrated(t, engines["postgres"](t), time.Now)
+	var stuck sync.WaitGroup
+	release := make(chan struct{})
+	defer stuck.Wait()
+	defer close(release)
+	// write returns when a writer has its connection, or has waited in vain.
+	write := func() {
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		patience := time.AfterFunc(200*time.Millisecond, cancel)
+		stuck.Go(func() {
+			defer cancel()
+			in := false
+			_, _ = db.Write(ctx, func(*store.Tx) error {
+				in = true
+				patience.Stop()
+				close(done)
+				<-release
+				return nil
+			})
+			if !in {
+				close(done)
+			}
+		})
+		<-done
+	}
+	var asked sync.WaitGroup
+	for range db.Pools()[0].Max {
+		asked.Go(write)
+	}
+	asked.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := db.Ping(ctx); err != nil {
+		t.Errorf("reading, with %d writers stuck: %v", db.Pools()[0].Busy, err)
 	}
 }

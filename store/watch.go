@@ -35,6 +35,7 @@ type Watch struct {
 	apply func([]Change) error
 	reset func()
 	wake  chan struct{}
+	begun sync.Once
 
 	freshUntil atomic.Int64 // since epoch, nanoseconds
 	reached    atomic.Int64 // the number of position, for metrics
@@ -43,7 +44,8 @@ type Watch struct {
 	mu       sync.Mutex // one poll at a time
 	running  bool
 	position logged // the last change that is applied
-	told     int64  // the last that this node's row says is applied
+	told     int64  // the last that this node's row says is applied,
+	claimed  int64  // or may say, where no answer came
 	beaten   time.Time
 	looked   time.Time // at the beats of the other nodes
 	seen     map[string]sighting
@@ -89,23 +91,28 @@ func (w *Watch) Gone() bool { return w.Age() > dead*w.lease && !w.full.Load() }
 // metrics.
 func (w *Watch) Reached() int64 { return w.reached.Load() }
 
+// Begin polls for the first time. From here to the end of Run, the servers of a
+// cluster are read while the lease holds.
+func (w *Watch) Begin(ctx context.Context) {
+	w.begun.Do(func() {
+		if c := w.db.engine.cluster; c != nil {
+			mayRead := w.Fresh
+			c.mayRead.Store(&mayRead)
+		}
+		w.poll(ctx)
+	})
+}
+
 // Run follows changes until ctx ends, then gives the lease back. It is called
 // once.
 func (w *Watch) Run(ctx context.Context) {
-	begun := make(chan struct{})
-	if c := w.db.engine.cluster; c != nil {
-		mayRead := func() bool { <-begun; return w.mayRead() }
-		c.mayRead.Store(&mayRead)
-		defer c.mayRead.Store(nil)
-	}
+	w.Begin(ctx)
 	var listening sync.WaitGroup
 	if w.db.engine.listen != nil {
 		listening.Go(func() { w.listen(ctx) })
 	}
 	tick := time.NewTicker(w.lease / 4)
 	defer tick.Stop()
-	w.poll(ctx)
-	close(begun)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -117,11 +124,10 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 	listening.Wait()
 	w.leave(renews(context.WithoutCancel(ctx)))
+	if c := w.db.engine.cluster; c != nil {
+		c.mayRead.Store(nil)
+	}
 }
-
-// mayRead: a database that refuses the beat for want of space has not been
-// replaced.
-func (w *Watch) mayRead() bool { return w.Fresh() || w.full.Load() }
 
 // listen only wakes the poll; nothing rests on a notification arriving.
 func (w *Watch) listen(ctx context.Context) {
@@ -172,13 +178,16 @@ func (w *Watch) poll(ctx context.Context) {
 	if err == nil {
 		err = w.catchUp(asking)
 	}
+	if err == nil && w.position.Seq < w.claimed {
+		err = w.acknowledge(asking) // in another history: the row may promise what isn't applied
+	}
 	if err != nil {
 		w.lookForPrimary(ctx)
 		return
 	}
 	w.renew(sent)
 	if w.position.Seq != w.told {
-		w.acknowledge(asking)
+		_ = w.acknowledge(asking) // else the revoker waits for the lease
 	}
 }
 
@@ -259,7 +268,7 @@ func (w *Watch) enter(ctx context.Context, now time.Time) error {
 	})
 	if err == nil {
 		w.startAt(position)
-		w.told, w.running, w.beaten = position, true, now
+		w.told, w.claimed, w.running, w.beaten = position, position, true, now
 	}
 	return err
 }
@@ -273,17 +282,19 @@ func (w *Watch) startAt(position int64) {
 
 // acknowledge tells revokers how far this node has come. It comes after the
 // read, never before: only the read shows that the position is one in the
-// history that the database has now. When it fails the revoker waits for the
-// lease.
-func (w *Watch) acknowledge(ctx context.Context) {
-	there := false
+// history that the database has now. It does nothing without a row, which the
+// next beat makes anew.
+func (w *Watch) acknowledge(ctx context.Context) error {
+	there, seq := false, w.position.Seq
+	w.claimed = max(w.claimed, seq)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
-		there, err = tx.applied(ctx, w.id, w.position.Seq)
+		there, err = tx.applied(ctx, w.id, seq)
 		return err
 	})
 	if err == nil && there {
-		w.told = w.position.Seq
+		w.told, w.claimed = seq, seq
 	}
+	return err
 }
 
 // batchOfChanges is read at once.

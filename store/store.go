@@ -162,7 +162,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 type Tx struct {
 	Reader
 	Now     time.Time
-	affirm  string
+	affirm  bool
 	queued  bool
 	changes []Change
 	events  []doorward.Event
@@ -205,7 +205,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	trace.Note(ctx, "begun")
-	tx := db.tx(t)
+	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
 	if err := fn(tx); err != nil {
 		return nil, err
 	}
@@ -214,6 +214,11 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	if err := tx.draw(ctx); err != nil {
 		return nil, err
+	}
+	if tx.affirm && db.engine.affirm != "" {
+		if err := tx.must(ctx, db.engine.affirm); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.Commit(); err != nil {
 		return nil, fault(err)
@@ -224,10 +229,6 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	return tx.changes, nil
 }
 
-func (db *DB) tx(t *sql.Tx) *Tx {
-	return &Tx{Reader: Reader{q: t}, Now: db.Now(), affirm: db.engine.affirm}
-}
-
 // Affirm is for a transaction that finds something so already, and whose caller is
 // told. Once it is committed, what it has read can't be lost.
 //
@@ -235,12 +236,7 @@ func (db *DB) tx(t *sql.Tx) *Tx {
 // a commit, the driver asks PostgreSQL to wait no longer, and from then on everybody
 // sees what may be on that server alone. A commit that has written something is
 // waited for in its turn, and with it all before it.
-func (tx *Tx) Affirm(ctx context.Context) error {
-	if tx.affirm == "" {
-		return nil
-	}
-	return tx.must(ctx, tx.affirm)
-}
+func (tx *Tx) Affirm() { tx.affirm = true }
 
 // Absent returns nil once it can't be lost that something is absent, as fn finds
 // again. It is Affirm for a transaction that can't be committed: whatever fn writes
@@ -254,7 +250,7 @@ func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err erro
 		return fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	tx := db.tx(t)
+	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
 	if err := tx.must(ctx, `SAVEPOINT before`); err != nil {
 		return err
 	}
@@ -264,7 +260,7 @@ func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err erro
 	if err := tx.must(ctx, `ROLLBACK TO SAVEPOINT before`); err != nil {
 		return err
 	}
-	if err := tx.Affirm(ctx); err != nil {
+	if err := tx.must(ctx, db.engine.affirm); err != nil {
 		return err
 	}
 	return fault(t.Commit())

@@ -122,8 +122,8 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	idle, settled := false, false
 	if err == nil {
 		settled, err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
-			if at, idle, err = performAll(ctx, tx, by, deeds); err == nil && idle {
-				err = tx.Affirm(ctx)
+			if at, idle, err = performAll(ctx, tx, by, deeds); idle {
+				tx.Affirm()
 			}
 			return err
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,4 +150,35 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); doorward.HasCode(err, doorward.CodeUnavailable) {
 		t.Errorf("a reading with a lease: %v", err)
 	}
+}
+
+// Some of what is applied has the node write down what it knows, and until it has
+// the lease isn't renewed: so that can't wait for the lease.
+func TestApplyingWritesWithoutALease(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	w := db.Watch(lease)
+	var wrote atomic.Bool
+	w.Follow(func(ctx context.Context, changes []store.Change) error {
+		switch {
+		case len(changes) == 0:
+			return nil
+		case w.Fresh():
+			return errors.New("not before the lease is over")
+		}
+		_, err := db.Write(ctx, func(tx *store.Tx) error {
+			return tx.TouchSessions(ctx, []store.Use{{Hash: [32]byte{1}, At: tx.Now}})
+		})
+		wrote.Store(err == nil)
+		return err
+	}, func() {})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	until(t, "memory to be good", w.Fresh)
+	change(t, db, "tnt_new")
+	until(t, "the change to be applied", func() bool { return wrote.Load() && w.Fresh() })
 }

@@ -32,7 +32,7 @@ type Watch struct {
 	id    string
 	lease time.Duration
 	epoch time.Time // monotonic origin of freshUntil
-	apply func([]Change) error
+	apply func(context.Context, []Change) error
 	reset func()
 	wake  chan struct{}
 	begun sync.Once
@@ -62,15 +62,16 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func([]Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
 	}
 }
 
 // Follow names what hears of changes: apply of each batch, from any goroutine
 // and some of them twice, and reset when some were missed, so that all memory
-// has to go. A change counts as applied when apply has returned nil. To be
-// called before Run.
-func (w *Watch) Follow(apply func([]Change) error, reset func()) { w.apply, w.reset = apply, reset }
+// has to go. A change counts as applied when apply has returned nil; until then
+// the lease isn't renewed, so what apply asks of the database is asked with its
+// context, which may be without one. To be called before Run.
+func (w *Watch) Follow(apply func(context.Context, []Change) error, reset func()) { w.apply, w.reset = apply, reset }
 
 // Fresh reports whether memory may be answered from. It costs one reading of
 // the clock.
@@ -314,7 +315,7 @@ func (w *Watch) catchUp(ctx context.Context) error {
 			w.startAt(h.last)
 			return nil
 		}
-		if err := w.apply(news); err != nil {
+		if err := w.apply(ctx, news); err != nil {
 			return err
 		}
 		if len(h.rows) > 0 {
@@ -387,7 +388,7 @@ type Settled struct {
 // unavailable; the changes are committed all the same.
 func (w *Watch) Settle(ctx context.Context, changes []Change) (Settled, error) {
 	began := time.Now()
-	if err := w.apply(changes); err != nil {
+	if err := w.apply(ctx, changes); err != nil {
 		return Settled{}, err
 	}
 	settled, silent, err := w.wait(ctx, began, changes[len(changes)-1].Seq, w.id)

@@ -54,11 +54,11 @@ type Opened struct {
 
 // apply is told what has changed, here or on another node. The error is that a
 // question could not be answered; everything else is done all the same.
-func (s *Sessions) apply(changes []store.Change) error {
+func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	var errs []error
 	for _, c := range changes {
 		if c.Kind == store.ChangeFlush {
-			errs = append(errs, s.flushAsked(c.Subject))
+			errs = append(errs, s.flushAsked(ctx, c.Subject))
 			continue
 		}
 		s.registry.forget(c)

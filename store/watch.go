@@ -209,8 +209,8 @@ func (w *Watch) lookForPrimary(ctx context.Context) {
 	}
 }
 
-// beatEvery is how often a beat is due. Of a cluster each beat renews the lease,
-// at about every tick; polls that are woken meanwhile need none.
+// beatEvery is how often a beat is due. Of a cluster each beat renews the lease: so
+// there is one with every tick, or with a poll that was woken halfway to it.
 func (w *Watch) beatEvery() time.Duration {
 	if w.db.engine.cluster != nil {
 		return w.lease / 8

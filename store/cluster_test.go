@@ -79,7 +79,7 @@ func TestReplacedPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := migrated(t, pair.DSN(t), time.Now)
-	f := follow(t, db, lease)
+	f := follow(t, db, patience)
 	before, err := server(t.Context(), db)
 	ok(t, err)
 	giveBack := busy(t, db)
@@ -90,7 +90,7 @@ func TestReplacedPrimaryIsLeft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		port, err := server(ctx, db)
-		if err == nil && port == before && began.After(promoted.Add(lease)) {
+		if err == nil && port == before && began.After(promoted.Add(patience)) {
 			t.Fatalf("the old primary is read %v after it was replaced, which is after the lease", began.Sub(promoted))
 		}
 		return err == nil && port != before
@@ -132,13 +132,35 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	})
 }
 
+// So is one that was started anew since, and has forgotten what it replayed.
+func TestNewPrimaryWaitsAfterAStart(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	dsn := pair.DSN(t)
+	writes := migrated(t, dsn, time.Now)
+	began := time.Now()
+	change(t, writes, "tnt_last")
+	pair.Primary.Stop(t, pgtest.Fast)
+	pair.Standby.Promote(t)
+	pair.Standby.Stop(t, pgtest.Fast)
+	pair.Standby.Start(t)
+	db := open(t, dsn, time.Now)
+	until(t, "the new primary to be read", func() bool {
+		_, err := server(t.Context(), db)
+		return err == nil
+	})
+	if took := time.Since(began); took < store.MaxLease {
+		t.Errorf("it was read at most %v after the last commit of the one before", took)
+	}
+}
+
 // Where nothing can be committed there may be another primary that can't be seen
 // from here. That is a fault, not an absent row.
 func TestNothingIsReadWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := migrated(t, pair.DSN(t), time.Now)
-	f := follow(t, db, lease)
+	f := follow(t, db, patience)
 	pair.Standby.Pause(t)
 	defer pair.Standby.Resume(t)
 	until(t, "the lease to be over", func() bool { return !f.Fresh() })
@@ -158,7 +180,7 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := migrated(t, pair.DSN(t), time.Now)
-	w := db.Watch(lease)
+	w := db.Watch(patience)
 	var wrote atomic.Bool
 	w.Follow(func(ctx context.Context, changes []store.Change) error {
 		switch {

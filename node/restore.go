@@ -51,10 +51,24 @@ func Restore(ctx context.Context, cfg Config, backup string, keep installation.K
 // before anything happens.
 func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, keep installation.Keep, force bool) (Restored, error) {
 	path, exists, err := restorable(cfg, force)
-	if err != nil {
+	switch {
+	case isOpen(backup, path):
+		return Restored{}, store.ErrItself
+	case err != nil:
 		return Restored{}, err
 	}
 	return replace(ctx, cfg, path, exists, keep, func(to string) error { return store.ReceiveBackup(ctx, backup, to) })
+}
+
+// isOpen reports whether the file is the one at the path: a shell gives either as
+// standard input, a pipe or a file.
+func isOpen(f *os.File, path string) bool {
+	one, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(one, other)
 }
 
 // replace puts what fetch writes to a new file in the place of the database.

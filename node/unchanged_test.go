@@ -1,7 +1,9 @@
 package node_test
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +52,79 @@ func TestWhatIsSoAlreadyIsSoOnEveryNode(t *testing.T) {
 				t.Errorf("%s again: %d, want 200", change, status)
 			}
 		})
+	}
+}
+
+// impatient sends a request and gives up after a while. The status is 0 then.
+func impatient(t *testing.T, patience time.Duration, token, method, url, body string) (status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Cookie", "JSESSIONID="+token)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// A request that is over before the standby has confirmed its commit leaves what it
+// did on the primary alone, for everybody to see. Whoever asks again is not told
+// that it is so until the standby has it: it could be lost with the primary.
+func TestUnconfirmedIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	dsn := pair.DSN(t)
+	standby := dsn[strings.Index(dsn, ","):strings.LastIndex(dsn, "/")]
+	dsn = strings.Replace(dsn, standby, "", 1) // as where something else knows who the primary is
+	d := doorwardtest.Start(t, doorwardtest.Database(dsn))
+	acme := d.Tenant("Acme")
+	olga, ann, bob := acme.Join("olga@acme.example", "OWNER"), acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // it has only read
+	admin, anns, other := olga.Token(), ann.Token(), ""
+	bob.Login()
+	if err := conn.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1`, bob.ID).Scan(&other); err != nil {
+		t.Fatal(err)
+	}
+	bobs := bob.Login()
+	for _, c := range []struct {
+		token, method, path, body string
+		done                      string
+		again                     int
+	}{
+		{anns, "POST", "/api/v2/auth/logout", "", `NOT EXISTS (SELECT FROM sessions WHERE user_id = '` + ann.ID + `')`, http.StatusNoContent},
+		{admin, "PATCH", "/api/v2/users/" + ann.ID, `{"role":"VIEWER"}`, `'VIEWER' = (SELECT role FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusOK},
+		{admin, "DELETE", "/api/v2/users/" + ann.ID, "", `NOT EXISTS (SELECT FROM memberships WHERE user_id = '` + ann.ID + `')`, http.StatusNotFound},
+		{bobs, "DELETE", "/api/v2/sessions/" + other, "", `NOT EXISTS (SELECT FROM sessions WHERE id = '` + other + `')`, http.StatusNotFound},
+	} {
+		send := func(patience time.Duration) int {
+			return impatient(t, patience, c.token, c.method, d.URL+c.path, c.body)
+		}
+		pair.Standby.Pause(t)
+		if status := send(300 * time.Millisecond); status != 0 {
+			t.Fatalf("%s %s: %d without the standby", c.method, c.path, status)
+		}
+		for done := false; !done; {
+			if err := conn.QueryRow(t.Context(), "SELECT "+c.done).Scan(&done); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if status := send(time.Minute); status != http.StatusServiceUnavailable {
+			t.Errorf("%s %s again: %d while it can be lost, want 503", c.method, c.path, status)
+		}
+		pair.Standby.Resume(t)
+		if status := send(time.Minute); status != c.again {
+			t.Errorf("%s %s again: %d, want %d", c.method, c.path, status, c.again)
+		}
 	}
 }

@@ -157,8 +157,8 @@ func CheckBackup(ctx context.Context, file string) error {
 
 // checkBackup gives the file a name of its own in errors.
 func checkBackup(ctx context.Context, file, name string) error {
-	if err := cutOff(file); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
+	if err := cutOff(file, name); err != nil {
+		return err
 	}
 	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
 		return fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
@@ -198,9 +198,9 @@ const (
 	headValidFor = 92 // at which number of changes the number of pages was right
 )
 
-// cutOff returns an error when the file ends earlier than its head says. SQLite
+// cutOff returns ErrNoBackup when the file ends earlier than its head says. SQLite
 // would find that too, but call it damage, where the cause is that a pipe broke.
-func cutOff(file string) error {
+func cutOff(file, name string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -209,16 +209,18 @@ func cutOff(file string) error {
 	head := make([]byte, headLength)
 	n, err := io.ReadFull(f, head)
 	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
 	case n == 0:
-		return errors.New("it is empty")
+		return fmt.Errorf("%w: %s: it is empty", ErrNoBackup, name)
 	case !strings.HasPrefix(string(head), headMagic[:min(n, len(headMagic))]):
 		return nil // no database at all, as SQLite will say
 	case err != nil:
-		return fmt.Errorf("it was cut off after %d bytes", n)
+		return fmt.Errorf("%w: %s: it was cut off after %d bytes", ErrNoBackup, name, n)
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if want := lengthIn(head); err == nil && size < want {
-		return fmt.Errorf("it was cut off: only %d of its %d bytes are there", size, want)
+		return fmt.Errorf("%w: %s: it was cut off: only %d of its %d bytes are there", ErrNoBackup, name, size, want)
 	}
 	return err
 }

@@ -25,18 +25,27 @@ import (
 //  2. Nothing is read while the lease is over, and the lease is renewed by
 //     commits alone (see [Watch]): what commits has not been replaced.
 //  3. A server that was just promoted waits until the leases of all nodes that
-//     may still read from the one before are over.
+//     may still read from the one before are over: by its own word, or by the time
+//     since this process met it.
 //  4. Whoever can't commit looks at all the servers.
 type cluster struct {
 	servers []*pgx.ConnConfig
-	newest  atomic.Uint32               // timeline
+	newest  atomic.Pointer[timeline]
 	mayRead atomic.Pointer[func() bool] // nil in a process without a watch that runs
+}
+
+// timeline is the history of a server since it was promoted, and the ones before
+// that it continues.
+type timeline struct {
+	number uint32
+	met    time.Time // by this process
 }
 
 // clusterOf returns nil for a DSN with one server, of which nothing is known but
 // its name: who answers to it is for somebody else to say.
 func clusterOf(cfg *pgxpool.Config) *cluster {
 	c := &cluster{}
+	c.newest.Store(&timeline{})
 	for _, f := range append([]*pgconn.FallbackConfig{{Host: cfg.ConnConfig.Host, Port: cfg.ConnConfig.Port, TLSConfig: cfg.ConnConfig.TLSConfig}}, cfg.ConnConfig.Fallbacks...) {
 		c.add(cfg.ConnConfig, f)
 	}
@@ -77,44 +86,52 @@ const timelineOf = "doorward_timeline" // in the data of a connection
 
 // meet judges a server that takes writes, by a new connection to it.
 func (c *cluster) meet(ctx context.Context, conn *pgconn.PgConn) error {
-	timeline, idle, err := promotion(ctx, conn)
+	number, since, err := promotion(ctx, conn)
 	if err != nil {
 		return err
 	}
-	for newest := c.newest.Load(); timeline > newest; newest = c.newest.Load() {
-		c.newest.CompareAndSwap(newest, timeline)
+	newest := c.raise(number)
+	if number < newest.number {
+		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", number, newest.number)
 	}
-	if newest := c.newest.Load(); timeline < newest {
-		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", timeline, newest)
-	}
-	if idle < MaxLease {
+	if number > 1 && since < MaxLease && time.Since(newest.met) < MaxLease {
 		return fmt.Errorf("the primary was promoted within the last %v: leases on the one before may not be over", MaxLease)
 	}
-	conn.CustomData()[timelineOf] = timeline
+	conn.CustomData()[timelineOf] = number
 	return nil
 }
 
-// The timeline is the beginning of a WAL file's name. What pg_control_checkpoint
-// says of it is late after a promotion, until the next checkpoint.
-const promotionOf = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
-  coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::text, '')`
+// raise returns the newest timeline there is with the one of the number.
+func (c *cluster) raise(number uint32) *timeline {
+	for {
+		newest := c.newest.Load()
+		if number <= newest.number {
+			return newest
+		}
+		c.newest.CompareAndSwap(newest, &timeline{number, time.Now()})
+	}
+}
 
-// promotion is the timeline of a server, and how long ago the server before it
-// committed the last transaction that this one has from there: long ago, if this
-// one was no standby since its start. The two have a clock each, so a second by
-// which the clock of the new one is ahead is a second less that rule 3 waits.
-func promotion(ctx context.Context, conn *pgconn.PgConn) (timeline uint32, idle time.Duration, err error) {
+// The timeline is the beginning of a WAL file's name. What pg_control_checkpoint
+// says of it is late after a promotion, until the next checkpoint. A server that was
+// restarted doesn't know the last commit of the one before any more, but was
+// promoted no later than it began.
+const promotionOf = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+  extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))`
+
+// promotion is the number of a server's timeline, and how long ago the server
+// before it committed the last transaction that this one has from there. The two
+// have a clock each, so a second by which the clock of the new one is ahead is a
+// second less that rule 3 waits.
+func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since time.Duration, err error) {
 	results, err := conn.Exec(ctx, promotionOf).ReadAll()
 	if err != nil {
 		return 0, 0, fmt.Errorf("asked for its timeline: %w", err)
 	}
 	row := results[0].Rows[0]
 	n, err := strconv.ParseUint(string(row[0]), 16, 32)
-	if err != nil || len(row[1]) == 0 {
-		return uint32(n), MaxLease, err
-	}
-	seconds, err := strconv.ParseFloat(string(row[1]), 64)
-	return uint32(n), time.Duration(seconds * float64(time.Second)), err
+	seconds, unread := strconv.ParseFloat(string(row[1]), 64)
+	return uint32(n), time.Duration(seconds * float64(time.Second)), errors.Join(err, unread)
 }
 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
@@ -136,8 +153,8 @@ func (c *cluster) current(conn *pgconn.PgConn) bool {
 	if c == nil {
 		return true
 	}
-	timeline, _ := conn.CustomData()[timelineOf].(uint32)
-	return timeline >= c.newest.Load()
+	number, _ := conn.CustomData()[timelineOf].(uint32)
+	return number >= c.newest.Load().number
 }
 
 // lookFor is how long servers are given to show themselves.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func TestReplacedPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := migrated(t, pair.DSN(t), time.Now)
-	f := follow(t, db, lease)
+	f := follow(t, db, patience)
 	before, err := server(t.Context(), db)
 	ok(t, err)
 	giveBack := busy(t, db)
@@ -89,7 +90,7 @@ func TestReplacedPrimaryIsLeft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		port, err := server(ctx, db)
-		if err == nil && port == before && began.After(promoted.Add(lease)) {
+		if err == nil && port == before && began.After(promoted.Add(patience)) {
 			t.Fatalf("the old primary is read %v after it was replaced, which is after the lease", began.Sub(promoted))
 		}
 		return err == nil && port != before
@@ -131,13 +132,35 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	})
 }
 
+// So is one that was started anew since, and has forgotten what it replayed.
+func TestNewPrimaryWaitsAfterAStart(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	dsn := pair.DSN(t)
+	writes := migrated(t, dsn, time.Now)
+	began := time.Now()
+	change(t, writes, "tnt_last")
+	pair.Primary.Stop(t, pgtest.Fast)
+	pair.Standby.Promote(t)
+	pair.Standby.Stop(t, pgtest.Fast)
+	pair.Standby.Start(t)
+	db := open(t, dsn, time.Now)
+	until(t, "the new primary to be read", func() bool {
+		_, err := server(t.Context(), db)
+		return err == nil
+	})
+	if took := time.Since(began); took < store.MaxLease {
+		t.Errorf("it was read at most %v after the last commit of the one before", took)
+	}
+}
+
 // Where nothing can be committed there may be another primary that can't be seen
 // from here. That is a fault, not an absent row.
 func TestNothingIsReadWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	db := migrated(t, pair.DSN(t), time.Now)
-	f := follow(t, db, lease)
+	f := follow(t, db, patience)
 	pair.Standby.Pause(t)
 	defer pair.Standby.Resume(t)
 	until(t, "the lease to be over", func() bool { return !f.Fresh() })
@@ -149,4 +172,35 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); doorward.HasCode(err, doorward.CodeUnavailable) {
 		t.Errorf("a reading with a lease: %v", err)
 	}
+}
+
+// Some of what is applied has the node write down what it knows, and until it has
+// the lease isn't renewed: so that can't wait for the lease.
+func TestApplyingWritesWithoutALease(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	w := db.Watch(patience)
+	var wrote atomic.Bool
+	w.Follow(func(ctx context.Context, changes []store.Change) error {
+		switch {
+		case len(changes) == 0:
+			return nil
+		case w.Fresh():
+			return errors.New("not before the lease is over")
+		}
+		_, err := db.Write(ctx, func(tx *store.Tx) error {
+			return tx.TouchSessions(ctx, []store.Use{{Hash: [32]byte{1}, At: tx.Now}})
+		})
+		wrote.Store(err == nil)
+		return err
+	}, func() {})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	until(t, "memory to be good", w.Fresh)
+	change(t, db, "tnt_new")
+	until(t, "the change to be applied", func() bool { return wrote.Load() && w.Fresh() })
 }

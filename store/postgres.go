@@ -45,6 +45,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			cluster:   servers,
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
+			affirm:    `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 		},
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },

@@ -12,6 +12,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -67,6 +68,9 @@ type engine struct {
 	// breaks; nil where there are none. notify sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
+	// affirm writes to the log alone, for a commit that changes nothing and is to be
+	// waited for like one that does (Tx.Affirm); empty where no commit can be lost.
+	affirm string
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
@@ -158,6 +162,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 type Tx struct {
 	Reader
 	Now     time.Time
+	affirm  bool
 	queued  bool
 	changes []Change
 	events  []doorward.Event
@@ -210,6 +215,11 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	if err := tx.draw(ctx); err != nil {
 		return nil, err
 	}
+	if tx.affirm && db.engine.affirm != "" {
+		if err := tx.must(ctx, db.engine.affirm); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.Commit(); err != nil {
 		return nil, fault(err)
 	}
@@ -217,6 +227,43 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 		db.wakeMail()
 	}
 	return tx.changes, nil
+}
+
+// Affirm is for a transaction that finds something so already, and whose caller is
+// told. Once it is committed, what it has read can't be lost.
+//
+// Without it that could be: when a request is over before the standby has confirmed
+// a commit, the driver asks PostgreSQL to wait no longer, and from then on everybody
+// sees what may be on that server alone. A commit that has written something is
+// waited for in its turn, and with it all before it.
+func (tx *Tx) Affirm() { tx.affirm = true }
+
+// Absent returns nil once it can't be lost that something is absent, as fn finds
+// again. It is Affirm for a transaction that can't be committed: whatever fn writes
+// is taken back. The error is unavailable, also when fn finds it there.
+func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
+	if db.engine.affirm == "" {
+		return nil
+	}
+	t, err := db.begin(ctx)
+	if err != nil {
+		return fault(err)
+	}
+	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
+	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
+	if err := tx.must(ctx, `SAVEPOINT before`); err != nil {
+		return err
+	}
+	if absent, err := fn(tx); err != nil || !absent {
+		return fault(cmp.Or(err, errors.New("what was absent a moment ago is there")))
+	}
+	if err := tx.must(ctx, `ROLLBACK TO SAVEPOINT before`); err != nil {
+		return err
+	}
+	if err := tx.must(ctx, db.engine.affirm); err != nil {
+		return err
+	}
+	return fault(t.Commit())
 }
 
 // patience is how long another process's lock on the database is waited for, less

@@ -32,9 +32,10 @@ type Watch struct {
 	id    string
 	lease time.Duration
 	epoch time.Time // monotonic origin of freshUntil
-	apply func([]Change) error
+	apply func(context.Context, []Change) error
 	reset func()
 	wake  chan struct{}
+	begun sync.Once
 
 	freshUntil atomic.Int64 // since epoch, nanoseconds
 	reached    atomic.Int64 // the number of position, for metrics
@@ -43,7 +44,8 @@ type Watch struct {
 	mu       sync.Mutex // one poll at a time
 	running  bool
 	position logged // the last change that is applied
-	told     int64  // the last that this node's row says is applied
+	told     int64  // the last that this node's row says is applied,
+	claimed  int64  // or may say, where no answer came
 	beaten   time.Time
 	looked   time.Time // at the beats of the other nodes
 	seen     map[string]sighting
@@ -60,15 +62,16 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func([]Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
 	}
 }
 
 // Follow names what hears of changes: apply of each batch, from any goroutine
 // and some of them twice, and reset when some were missed, so that all memory
-// has to go. A change counts as applied when apply has returned nil. To be
-// called before Run.
-func (w *Watch) Follow(apply func([]Change) error, reset func()) { w.apply, w.reset = apply, reset }
+// has to go. A change counts as applied when apply has returned nil; until then
+// the lease isn't renewed, so what apply asks of the database is asked with its
+// context, which may be without one. To be called before Run.
+func (w *Watch) Follow(apply func(context.Context, []Change) error, reset func()) { w.apply, w.reset = apply, reset }
 
 // Fresh reports whether memory may be answered from. It costs one reading of
 // the clock.
@@ -89,23 +92,28 @@ func (w *Watch) Gone() bool { return w.Age() > dead*w.lease && !w.full.Load() }
 // metrics.
 func (w *Watch) Reached() int64 { return w.reached.Load() }
 
+// Begin polls for the first time. From here to the end of Run, the servers of a
+// cluster are read while the lease holds.
+func (w *Watch) Begin(ctx context.Context) {
+	w.begun.Do(func() {
+		if c := w.db.engine.cluster; c != nil {
+			mayRead := w.Fresh
+			c.mayRead.Store(&mayRead)
+		}
+		w.poll(ctx)
+	})
+}
+
 // Run follows changes until ctx ends, then gives the lease back. It is called
 // once.
 func (w *Watch) Run(ctx context.Context) {
-	begun := make(chan struct{})
-	if c := w.db.engine.cluster; c != nil {
-		mayRead := func() bool { <-begun; return w.mayRead() }
-		c.mayRead.Store(&mayRead)
-		defer c.mayRead.Store(nil)
-	}
+	w.Begin(ctx)
 	var listening sync.WaitGroup
 	if w.db.engine.listen != nil {
 		listening.Go(func() { w.listen(ctx) })
 	}
 	tick := time.NewTicker(w.lease / 4)
 	defer tick.Stop()
-	w.poll(ctx)
-	close(begun)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -117,11 +125,10 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 	listening.Wait()
 	w.leave(renews(context.WithoutCancel(ctx)))
+	if c := w.db.engine.cluster; c != nil {
+		c.mayRead.Store(nil)
+	}
 }
-
-// mayRead: a database that refuses the beat for want of space has not been
-// replaced.
-func (w *Watch) mayRead() bool { return w.Fresh() || w.full.Load() }
 
 // listen only wakes the poll; nothing rests on a notification arriving.
 func (w *Watch) listen(ctx context.Context) {
@@ -172,13 +179,16 @@ func (w *Watch) poll(ctx context.Context) {
 	if err == nil {
 		err = w.catchUp(asking)
 	}
+	if err == nil && w.position.Seq < w.claimed {
+		err = w.acknowledge(asking) // in another history: the row may promise what isn't applied
+	}
 	if err != nil {
 		w.lookForPrimary(ctx)
 		return
 	}
 	w.renew(sent)
 	if w.position.Seq != w.told {
-		w.acknowledge(asking)
+		_ = w.acknowledge(asking) // else the revoker waits for the lease
 	}
 }
 
@@ -199,8 +209,8 @@ func (w *Watch) lookForPrimary(ctx context.Context) {
 	}
 }
 
-// beatEvery is how often a beat is due. Of a cluster each beat renews the lease,
-// at about every tick; polls that are woken meanwhile need none.
+// beatEvery is how often a beat is due. Of a cluster each beat renews the lease: so
+// there is one with every tick, or with a poll that was woken halfway to it.
 func (w *Watch) beatEvery() time.Duration {
 	if w.db.engine.cluster != nil {
 		return w.lease / 8
@@ -259,7 +269,7 @@ func (w *Watch) enter(ctx context.Context, now time.Time) error {
 	})
 	if err == nil {
 		w.startAt(position)
-		w.told, w.running, w.beaten = position, true, now
+		w.told, w.claimed, w.running, w.beaten = position, position, true, now
 	}
 	return err
 }
@@ -273,17 +283,19 @@ func (w *Watch) startAt(position int64) {
 
 // acknowledge tells revokers how far this node has come. It comes after the
 // read, never before: only the read shows that the position is one in the
-// history that the database has now. When it fails the revoker waits for the
-// lease.
-func (w *Watch) acknowledge(ctx context.Context) {
-	there := false
+// history that the database has now. It does nothing without a row, which the
+// next beat makes anew.
+func (w *Watch) acknowledge(ctx context.Context) error {
+	there, seq := false, w.position.Seq
+	w.claimed = max(w.claimed, seq)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
-		there, err = tx.applied(ctx, w.id, w.position.Seq)
+		there, err = tx.applied(ctx, w.id, seq)
 		return err
 	})
 	if err == nil && there {
-		w.told = w.position.Seq
+		w.told, w.claimed = seq, seq
 	}
+	return err
 }
 
 // batchOfChanges is read at once.
@@ -303,7 +315,7 @@ func (w *Watch) catchUp(ctx context.Context) error {
 			w.startAt(h.last)
 			return nil
 		}
-		if err := w.apply(news); err != nil {
+		if err := w.apply(ctx, news); err != nil {
 			return err
 		}
 		if len(h.rows) > 0 {
@@ -376,7 +388,7 @@ type Settled struct {
 // unavailable; the changes are committed all the same.
 func (w *Watch) Settle(ctx context.Context, changes []Change) (Settled, error) {
 	began := time.Now()
-	if err := w.apply(changes); err != nil {
+	if err := w.apply(ctx, changes); err != nil {
 		return Settled{}, err
 	}
 	settled, silent, err := w.wait(ctx, began, changes[len(changes)-1].Seq, w.id)

@@ -68,7 +68,7 @@ func follow(t *testing.T, db *store.DB, lease time.Duration) *follower {
 	return f
 }
 
-func (f *follower) apply(changes []store.Change) error {
+func (f *follower) apply(_ context.Context, changes []store.Change) error {
 	f.mu.Lock()
 	hold := f.hold
 	f.mu.Unlock()
@@ -589,7 +589,7 @@ func TestFollowerProcess(t *testing.T) {
 		t.Skip("run by TestTwoProcesses")
 	}
 	w := open(t, at, time.Now).Watch(lease)
-	w.Follow(func(changes []store.Change) error {
+	w.Follow(func(_ context.Context, changes []store.Change) error {
 		for _, c := range changes {
 			fmt.Println("heard " + strings.TrimSpace(name(c)))
 		}

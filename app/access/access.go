@@ -122,7 +122,9 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	idle, settled := false, false
 	if err == nil {
 		settled, err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
-			at, idle, err = performAll(ctx, tx, by, deeds)
+			if at, idle, err = performAll(ctx, tx, by, deeds); idle {
+				tx.Affirm()
+			}
 			return err
 		})
 	}
@@ -132,7 +134,10 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	case err == nil && idle && !settled:
 		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
-		err = cmp.Or(d.Settle(ctx, by), err)
+		err = cmp.Or(d.Gone(ctx, by, func(tx *store.Tx) (bool, error) {
+			_, _, err := performAll(ctx, tx, by, deeds)
+			return doorward.HasCode(err, doorward.CodeNotFound), nil
+		}), err)
 	}
 	return d.Refused(ctx, by, at.Action, at.On, err)
 }
@@ -166,10 +171,14 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []D
 	return at, idle, nil
 }
 
-// Settle returns once everything that has ended so far has ended on every node.
-// Whoever is told that something is gone, and didn't end it, may rely on that
-// as much as the one who did. The error is unavailable.
-func (d *Door) Settle(ctx context.Context, by doorward.Caller) error {
+// Gone returns once what absent finds to be gone is so for good, and has ended on
+// every node with everything else that has ended so far. Whoever is told that
+// something is gone, and didn't end it, may rely on that as much as the one who
+// did. The error is unavailable.
+func (d *Door) Gone(ctx context.Context, by doorward.Caller, absent func(*store.Tx) (bool, error)) error {
+	if err := d.db.Absent(ctx, absent); err != nil {
+		return err
+	}
 	settled, err := d.settled(ctx, d.watch.SettleAll)
 	return revoked(by, settled, err)
 }

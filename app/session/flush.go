@@ -130,8 +130,9 @@ func (s *Sessions) write(ctx context.Context, uses []store.Use) error {
 }
 
 // flushAsked writes down now when this node saw the session used, since
-// another one is about to judge it.
-func (s *Sessions) flushAsked(subject string) error {
+// another one is about to judge it. Whoever asked may have gone meanwhile, but the
+// use is there all the same.
+func (s *Sessions) flushAsked(ctx context.Context, subject string) error {
 	h, ok := parseSubject(subject)
 	if !ok {
 		return nil
@@ -141,7 +142,7 @@ func (s *Sessions) flushAsked(subject string) error {
 	if known && s.dirty.at(h) == 0 {
 		return nil
 	}
-	return s.write(context.Background(), []store.Use{{Hash: h, At: micros(s.lastUse(h))}})
+	return s.write(context.WithoutCancel(ctx), []store.Use{{Hash: h, At: micros(s.lastUse(h))}})
 }
 
 // sweepMemory collects uses that are a minute old and not written, and lets go

@@ -137,7 +137,7 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	token := login(t, p.a, p.ann)
 	gate, heard := make(chan struct{}), make(chan struct{})
 	silent := p.a.Node.DB.Watch(time.Second)
-	silent.Follow(func(changes []store.Change) error {
+	silent.Follow(func(_ context.Context, changes []store.Change) error {
 		if len(changes) > 0 {
 			heard <- struct{}{}
 			<-gate

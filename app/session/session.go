@@ -54,11 +54,11 @@ type Opened struct {
 
 // apply is told what has changed, here or on another node. The error is that a
 // question could not be answered; everything else is done all the same.
-func (s *Sessions) apply(changes []store.Change) error {
+func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	var errs []error
 	for _, c := range changes {
 		if c.Kind == store.ChangeFlush {
-			errs = append(errs, s.flushAsked(c.Subject))
+			errs = append(errs, s.flushAsked(ctx, c.Subject))
 			continue
 		}
 		s.registry.forget(c)
@@ -71,18 +71,26 @@ func (s *Sessions) apply(changes []store.Change) error {
 // whoever does must not be answered before the first time has come to every
 // node.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) error {
-	over := false
 	for _, token := range tokens {
 		err := s.end(ctx, by, token)
-		if err != nil && !errors.Is(err, errEnded) {
+		if errors.Is(err, errEnded) {
+			err = s.door.Gone(ctx, by, func(tx *store.Tx) (bool, error) { return unknown(ctx, tx, token) })
+		}
+		if err != nil {
 			return err
 		}
-		over = over || err != nil
-	}
-	if over {
-		return s.door.Settle(ctx, by)
 	}
 	return nil
+}
+
+// unknown reports whether the database has no session of the token.
+func unknown(ctx context.Context, tx *store.Tx, token secret.Token) (bool, error) {
+	hash := token.Hash()
+	_, err := tx.SessionByToken(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		return true, nil
+	}
+	return false, err
 }
 
 // end is errEnded when there is no such session any more.

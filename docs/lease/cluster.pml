@@ -20,9 +20,10 @@
  * here. Each switch NO_… takes one piece away, and spin has to find a check that
  * accepts or refuses.
  *
- * With LIMBO the old primary shows a commit that nobody confirmed, because it was
- * told to wait no longer. That breaks the promise: see what ../lease.md says isn't
- * covered.
+ * When a request is over before the standby has confirmed its commit, the driver
+ * asks PostgreSQL to wait no longer. From then on the old primary shows a commit
+ * that may be nowhere else: Limbo. Whoever finds the session ended there, and says
+ * so, has to commit something first.
  *
  * Time is counted in ticks, as in lease.pml. The clocks of the two servers run
  * together here.
@@ -36,7 +37,8 @@
 #define NEW 1
 
 /* The servers: what each says, and of the old one how long ago it committed. */
-bit end[2], opened[2];
+byte end[2];		/* 0 until it ended; changes of one number in two histories are told apart */
+bit opened[2];
 bit applied;		/* the node's row says that it has applied the end */
 bit promoted;
 byte leases;		/* timer: a lease from the last commit of the old primary */
@@ -86,7 +88,9 @@ active proctype Look() { atomic { promoted -> met = 1 } }
 #define MAYFAIL if :: skip :: goto idle fi
 
 active proctype Poll() {
-	bit server, position, read;
+	bit server;
+	byte position, read;
+	bit claimed;		/* it has tried to say that it has applied the end */
 
 idle:	atomic { server = OLD; read = 0; sent = L };
 	if
@@ -109,18 +113,22 @@ idle:	atomic { server = OLD; read = 0; sent = L };
 	MAYFAIL;
 	d_step {
 		if
-		:: read && !position -> memory = 0; forgot = 1
-#ifdef LIMBO
-		:: server == NEW && !read && position -> memory = 0; forgot = 1	/* another history: begin anew */
-#endif
+		:: read != position -> memory = 0; forgot = 1	/* news, or another history: begin anew */
 		:: else
 		fi;
-#ifdef LIMBO
 		position = read
-#else
-		position = position || read
-#endif
 	};
+#ifndef NO_CORRECTION
+	if
+	:: claimed && !position ->	/* the row may promise what isn't applied here */
+	   connect(server);
+	   if
+	   :: d_step { COMMITS(server) -> applied = 0; claimed = 0 }
+	   :: goto idle
+	   fi
+	:: else
+	fi;
+#endif
 #ifdef NO_COMMIT
 	fresh = sent;
 #else
@@ -128,8 +136,9 @@ idle:	atomic { server = OLD; read = 0; sent = L };
 #endif
 	if
 	:: skip
-	:: connect(server);
-	   d_step { if :: COMMITS(server) -> applied = position :: else fi }
+	:: claimed = claimed || position != 0;
+	   connect(server);
+	   d_step { if :: COMMITS(server) -> applied = (position != 0) :: else fi }	/* heard of or not */
 	fi;
 	goto idle
 }
@@ -157,7 +166,7 @@ active proctype Read() {
 #ifdef NO_MARK_FIRST
 	   forgot = 0;
 #endif
-	   d_step { alive = !end[server]; there = opened[server] };
+	   d_step { alive = (end[server] == 0); there = opened[server] };
 	   d_step {
 		assert(!(wasover && alive));
 		assert(!(wasknown && !there));
@@ -189,6 +198,10 @@ active proctype Check() {
 #define SETTLED (waits == 0 || applied)
 #endif
 
+/* A commit that nobody waits for any more is shown by the old primary, and is
+   nowhere else. */
+active proctype Limbo() { d_step { promoted && !end[OLD] -> end[OLD] = 3 } }
+
 /* Another node ends the one session or opens the other, in whichever server is
    the primary. Whoever ended it may be dead; then somebody answers who finds it
    ended, on this node or another. */
@@ -200,18 +213,19 @@ active proctype Other() {
 	:: d_step { NEW_MAY -> opened[NEW] = 1 };
 	   known = 1; goto done
 	:: d_step { !promoted -> end[OLD] = 1; end[NEW] = 1; leases = L; waits = L }
-	:: d_step { NEW_MAY -> end[NEW] = 1; waits = L }
-#ifdef LIMBO
-	:: d_step { promoted -> end[OLD] = 1 };	/* committed there and nowhere else */
-	   goto find		/* whoever did it was told nothing, and tries again */
-#endif
+	:: d_step { NEW_MAY && !end[NEW] -> end[NEW] = 2; waits = L }
+	:: goto find		/* whoever ended it was told nothing, and tries again */
 	fi;
 	if
 	:: SETTLED
 	:: skip;
 find:	   LEASE;
 	   connect(server);
-	   d_step { end[server] -> server = OLD; waits = L };
+#ifdef NO_AFFIRMING
+	   d_step { end[server] != 0 -> server = OLD; waits = L };
+#else
+	   d_step { end[server] != 0 && COMMITS(server) -> leases = (server == OLD -> L : leases); server = OLD; waits = L };
+#endif
 	   SETTLED
 	fi;
 	over = 1;

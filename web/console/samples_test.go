@@ -67,7 +67,7 @@ func sampledHome() home {
 	figures := overview.Tenant{
 		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
 		Since:    noon.AddDate(0, 0, -1),
-		Refusals: []overview.Refusal{{Action: doorward.SessionOpen, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
+		Refusals: []overview.Refusal{{Action: doorward.SessionRefuse, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
 	for _, role := range highestFirst() {
 		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: 17 * len(role)})
@@ -108,7 +108,7 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, Told: told(e.Action), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
+		all = append(all, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
 	}
 	return all
 }

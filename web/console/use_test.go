@@ -115,6 +115,29 @@ func TestTrailInWords(t *testing.T) {
 	}
 }
 
+// What was refused is told as what somebody wanted to do, not as done, and the
+// figure leads to filters that say what is shown.
+func TestRefusedIsNotToldAsDone(t *testing.T) {
+	h := build(t)
+	viewer := h.as(t, "VIEWER")
+	for _, path := range []string{"/console/audit", "/console/close", "/console/invitations/new"} {
+		viewer.get(path, http.StatusForbidden)
+	}
+	owner := h.as(t, "OWNER")
+	for action, said := range map[string][2]string{
+		"audit.read":     {"Read the audit trail", "Protokoll lesen"},
+		"tenant.destroy": {"Close the organisation", "Organisation schließen"},
+		"user.invite":    {"Invite people", "Personen einladen"},
+	} {
+		filtered := "/console/audit?action=" + action + "&outcome=refused"
+		for n, language := range []string{"&lang=en", "&lang=de"} {
+			owner.get(filtered+language, http.StatusOK, `<option value="`+action+`" selected>`, "<strong>"+said[n]+"</strong>")
+			page := owner.get("/console?"+language, http.StatusOK, ">"+said[n]+"</a> <strong>1</strong>")
+			lacks(t, page, "Organisation destroyed", "Organisation vernichtet", "Person invited", "Person eingeladen")
+		}
+	}
+}
+
 // An instant is shown in the field that it came from, and sent by it again.
 func TestTrailFromAnInstant(t *testing.T) {
 	h := build(t)

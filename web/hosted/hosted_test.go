@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,20 @@ func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, em
 		t.Fatalf("inviting %s: %d %s", email, status, body)
 	}
 	return s.Code(email)
+}
+
+// Whose address is there already goes on with the password.
+func TestLoginBeginsWhereSomethingIsMissing(t *testing.T) {
+	b := open(t, doorwardtest.Start(t))
+	focused := regexp.MustCompile(`<input id="([a-z]+)"[^>]* autofocus`)
+	for name, a := range map[string]answer{
+		"email":    b.get("/login"),
+		"password": b.send("/login", "email", "nobody@acme.example", "password", "wrong"),
+	} {
+		if all := focused.FindAllStringSubmatch(a.body, -1); len(all) != 1 || all[0][1] != name {
+			t.Errorf("the focus is on %q, want %q", all, name)
+		}
+	}
 }
 
 func TestAcceptAsSomebodyNew(t *testing.T) {

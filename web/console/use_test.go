@@ -30,7 +30,7 @@ func TestOverview(t *testing.T) {
 		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
-	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", `"Bar chart: 1 sign-in in the last 30 days, 1 on`, "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
 }
 
 // A figure of the overview leads to the rows that it has counted, and no others.

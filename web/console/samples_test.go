@@ -41,19 +41,21 @@ func samples() []uitest.Sample {
 	list := roll{Filter: filters(url.Values{}), Next: "?cursor=next"}
 	saved := wide("person", sampledPerson())
 	saved.Done = "done.saved"
+	inviting := owner
+	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := owner
 	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5}}), Frame: viewer},
+		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: wide("people", people{sheets, list, highestFirst(), members}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
-		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: owner},
-		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: owner},
+		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{sheet: sheets, roll: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
@@ -69,8 +71,8 @@ func sampledHome() home {
 		Since:    noon.AddDate(0, 0, -1),
 		Refusals: []overview.Refusal{{Action: doorward.SessionRefuse, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
-	for _, role := range highestFirst() {
-		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: 17 * len(role)})
+	for n, role := range highestFirst() {
+		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: []int{4, 38, 3950, 1221}[n]})
 	}
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})

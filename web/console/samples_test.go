@@ -61,7 +61,7 @@ func samples() []uitest.Sample {
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []doorward.Action{doorward.UserInvite, doorward.AuditRead}}}, Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5, Stake: ended{Sessions: 4, Invitations: 2}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
 

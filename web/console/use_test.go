@@ -457,11 +457,16 @@ func TestSettings(t *testing.T) {
 func TestClosing(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
-	owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
+	page := owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
+	lacks(t, page, "invitation can’t be")
+	invitationOf(t, h)
+	person := "/console/people/" + h.people["VIEWER"].ID
+	owner.post(person+"/suspend", url.Values{"version": {owner.version(owner.get(person+"/suspend", http.StatusOK))}}, http.StatusSeeOther)
+	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted meanwhile.")
 	owner.post("/console/close", url.Values{"confirm": {"acme"}}, http.StatusUnprocessableEntity, "not the name, letter for letter", `value="acme"`)
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
-	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "4 sessions have ended."})
+	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "3 sessions have ended."})
 	lacks(t, page, `name="lang"`, `name="confirm"`) // nobody is signed in any more who could have it again
 	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
 		t.Error("the cookie of the session is kept")

@@ -225,8 +225,8 @@ func TestAcceptWithAnAccount(t *testing.T) {
 
 	self := open(t, s)
 	self.send("/login", "email", "ben@globex.example", "password", secret)
-	self.send("/accept/join", "token", code).is(t, 303, "/account?done=joined")
-	self.get("/account").is(t, 200, "", "Acme", "Globex")
+	self.send("/accept/join", "token", code).is(t, 303, "/account?done=entered")
+	self.get("/account?done=entered").is(t, 200, "", "Under “Organisations” below you can switch to it.", "Acme", "Globex")
 
 	again := open(t, s)
 	again.send("/login", "email", "ben@globex.example", "password", secret, "return", "/docs").is(t, 303, "/login/tenant?return=%2Fdocs")

@@ -104,6 +104,9 @@ func TestTrailInWords(t *testing.T) {
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
 	german := owner.get("/console/audit?lang=de", http.StatusOK, "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "Der letzte aktive Inhaber muss bleiben",
 		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
+	if !regexp.MustCompile(`<time [^>]*><bdi dir="ltr">[0-9-]{10} [0-9:]{8}</bdi></time> UTC`).MatchString(english) {
+		t.Error("between words written from right to left, the time of day would stand before the day")
+	}
 	raw := []string{"invalid_credentials", "last_owner", "1m0s", "0s"}
 	lacks(t, english, raw...)
 	lacks(t, german, raw...)

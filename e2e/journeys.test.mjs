@@ -59,6 +59,7 @@ describe("journeys", { concurrency: 2 }, () => {
 				await owner.send("/accept/register", { password: chosen, confirmPassword: chosen });
 				await owner.at("/login");
 				assert.equal(await owner.page.locator("[name=email]").inputValue(), "ann@acme.example");
+				assert.equal(await owner.page.evaluate(() => document.activeElement.name), "password");
 				await owner.look("login-registered");
 				await owner.send("/login", { password: chosen });
 				await owner.at("/account");

@@ -35,7 +35,7 @@ func (t trail) Rest() bool {
 // entry is an event as it is shown.
 type entry struct {
 	doorward.Event
-	Told   bool   // the action has a message
+	What   string // key of the message about the act; empty for none
 	Actor  string // name, address or id; empty when nobody is known
 	Target string // likewise
 	Page   string // path of the console's page about the target; empty for none
@@ -59,7 +59,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := trail{sheet: s, roll: r, Export: export(c, r.Filter)}
 	for _, v := range doorward.Verbs() {
-		if told(v.Action) && happens(v) {
+		if told(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
@@ -73,12 +73,12 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return unfit(lively(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// happens reports whether the action can be in a tenant's trail: permissions to
-// read and send are asked for elsewhere, and what is done to the installation is
-// in its own.
+// happens reports whether the action can be in a tenant's trail: of the permissions
+// those that Doorward asks for itself and not every role has, since they are
+// refused by that name. What is done to the installation is in its own.
 func happens(v doorward.Verb) bool {
 	switch v.Action {
-	case doorward.UserInvite, doorward.TenantDestroy:
+	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
 	case doorward.KeyCreate, doorward.InstallationRestore, doorward.InstallationMove:
 		return false
@@ -161,7 +161,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	}
 	var all []entry
 	for _, e := range events {
-		one := entry{Event: e, Told: told(e.Action), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names)}
+		one := entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: e.ActorID, Target: e.Target.ID, Page: pages[e.Target.ID], Fields: inWords(e.Changes, names)}
 		if name := names[e.ActorID]; name != "" {
 			one.Actor = name
 		}
@@ -204,6 +204,18 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 		return inv.Email, "/console/invitations/" + inv.ID, nil
 	}
 	return "", "", nil
+}
+
+// whatOf is the key of the message about an act. One that was refused is told as
+// what somebody wanted to do: nothing of it has happened.
+func whatOf(a doorward.Action, o doorward.Outcome) string {
+	if tried := "tried." + string(a); o == doorward.Refused && messages()[tried] {
+		return tried
+	}
+	if told(a) {
+		return "did." + string(a)
+	}
+	return ""
 }
 
 // told reports whether the action has a message: one that is new, or of a newer

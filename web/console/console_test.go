@@ -191,7 +191,11 @@ func TestPagesByRole(t *testing.T) {
 	foreigner.get(person, http.StatusNotFound)
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
 	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
-	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), `method="post" action="/console`, "/suspend", "/role")
+	const above = "Only an owner can change administrators and owners."
+	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK, above), `method="post" action="/console`, "/suspend", "/role")
+	h.as(t, "ADMIN").get("/console/people/"+h.people["ADMIN"].ID, http.StatusOK, above, `href="/account">Your name`)
+	lacks(t, h.as(t, "ADMIN").get("/console/people/"+h.people["USER"].ID, http.StatusOK), above, ">Your name")
+	lacks(t, h.as(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
 }
 
 // What a role isn't shown it can't send either.

@@ -21,8 +21,8 @@ type home struct {
 // Since is the instant from which on refusals are counted, for a link to the trail.
 func (h home) Since() string { return h.Figures.Since.Format(moment) }
 
-// Told reports whether there is a message for the action.
-func (home) Told(a doorward.Action) bool { return told(a) }
+// Tried is the key of the message about an act that was refused; empty for none.
+func (home) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
 
 func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.sheet(ctx, c)

@@ -41,25 +41,27 @@ func samples() []uitest.Sample {
 	list := roll{Filter: filters(url.Values{}), Next: "?cursor=next"}
 	saved := wide("person", sampledPerson())
 	saved.Done = "done.saved"
+	inviting := owner
+	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
 	refused := owner
 	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5}}), Frame: viewer},
+		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: wide("people", people{sheets, list, highestFirst(), members}), Frame: owner},
 		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
 		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
-		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: owner},
-		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: owner},
+		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: inviting},
 		{Name: "audit", View: wide("audit", trail{sheet: sheets, roll: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []doorward.Action{doorward.UserInvite, doorward.AuditRead}}}, Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5, Stake: ended{Sessions: 4, Invitations: 2}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
 
@@ -67,10 +69,10 @@ func sampledHome() home {
 	figures := overview.Tenant{
 		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
 		Since:    noon.AddDate(0, 0, -1),
-		Refusals: []overview.Refusal{{Action: doorward.SessionOpen, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
+		Refusals: []overview.Refusal{{Action: doorward.SessionRefuse, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
-	for _, role := range highestFirst() {
-		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: 17 * len(role)})
+	for n, role := range highestFirst() {
+		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: []int{4, 38, 3950, 1221}[n]})
 	}
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
@@ -108,7 +110,7 @@ func sampledEntries() (all []entry) {
 		{Action: doorward.UserInvite, Outcome: doorward.Refused, Changes: []doorward.Change{{Field: "reason", To: "forbidden"}, {Field: "role", To: "OWNER"}}},
 	} {
 		e.ID, e.At, e.RequestID, e.IP = fmt.Sprint("evt_", n), noon.Add(-time.Duration(n)*time.Hour), fmt.Sprint("req_", n), "2001:db8::7f"
-		all = append(all, entry{Event: e, Told: told(e.Action), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
+		all = append(all, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
 	}
 	return all
 }

@@ -109,7 +109,8 @@ func onFields(err error) error {
 // closing is the end of the tenant: what will end, or has.
 type closing struct {
 	sheet
-	People      int
+	People      int // who can sign in now
+	Open        int // invitations that can be accepted now
 	Stake       ended
 	DestroyedAt time.Time
 	HoldDays    int
@@ -131,7 +132,8 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
-		sheet: s, People: figures.People, Stake: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
+		sheet: s, People: figures.People - figures.Suspended, Open: figures.Pending,
+		Stake: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
 	}}, err
 }
 

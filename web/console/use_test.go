@@ -30,7 +30,7 @@ func TestOverview(t *testing.T) {
 		`>Sign-in attempt</a> <strong>2</strong>`, `role="img"`)
 	h.Advance(31 * 24 * time.Hour)
 	h.people["OWNER"].Login()
-	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
+	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", `"Bar chart: 1 sign-in in the last 30 days, 1 on`, "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
 }
 
 // A figure of the overview leads to the rows that it has counted, and no others.
@@ -104,6 +104,9 @@ func TestTrailInWords(t *testing.T) {
 		"<bdi>All</bdi> → <bdi>acme.example</bdi>")
 	german := owner.get("/console/audit?lang=de", http.StatusOK, "Falsches Passwort", "Dieser Rolle oder diesem Schlüssel nicht erlaubt", "Der letzte aktive Inhaber muss bleiben",
 		"<bdi>wie in dieser Installation</bdi> → <bdi>1 Minute</bdi>", "<bdi>1 Stunde 30 Minuten</bdi>")
+	if !regexp.MustCompile(`<time [^>]*><bdi dir="ltr">[0-9-]{10} [0-9:]{8}</bdi></time> UTC`).MatchString(english) {
+		t.Error("between words written from right to left, the time of day would stand before the day")
+	}
 	raw := []string{"invalid_credentials", "last_owner", "1m0s", "0s"}
 	lacks(t, english, raw...)
 	lacks(t, german, raw...)
@@ -111,6 +114,29 @@ func TestTrailInWords(t *testing.T) {
 	for _, text := range raw {
 		if !strings.Contains(file, text) {
 			t.Errorf("the file doesn't say %q:\n%s", text, file)
+		}
+	}
+}
+
+// What was refused is told as what somebody wanted to do, not as done, and the
+// figure leads to filters that say what is shown.
+func TestRefusedIsNotToldAsDone(t *testing.T) {
+	h := build(t)
+	viewer := h.as(t, "VIEWER")
+	for _, path := range []string{"/console/audit", "/console/close", "/console/invitations/new"} {
+		viewer.get(path, http.StatusForbidden)
+	}
+	owner := h.as(t, "OWNER")
+	for action, said := range map[string][2]string{
+		"audit.read":     {"Read the audit trail", "Protokoll lesen"},
+		"tenant.destroy": {"Close the organisation", "Organisation schließen"},
+		"user.invite":    {"Invite people", "Personen einladen"},
+	} {
+		filtered := "/console/audit?action=" + action + "&outcome=refused"
+		for n, language := range []string{"&lang=en", "&lang=de"} {
+			owner.get(filtered+language, http.StatusOK, `<option value="`+action+`" selected>`, "<strong>"+said[n]+"</strong>")
+			page := owner.get("/console?"+language, http.StatusOK, ">"+said[n]+"</a> <strong>1</strong>")
+			lacks(t, page, "Organisation destroyed", "Organisation vernichtet", "Person invited", "Person eingeladen")
 		}
 	}
 }
@@ -434,11 +460,16 @@ func TestSettings(t *testing.T) {
 func TestClosing(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
-	owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
+	page := owner.get("/console/close", http.StatusOK, "4 people lose access at once.", "4 sessions end at once.", "For 14 days only an owner")
+	lacks(t, page, "invitation can’t be")
+	invitationOf(t, h)
+	person := "/console/people/" + h.people["VIEWER"].ID
+	owner.post(person+"/suspend", url.Values{"version": {owner.version(owner.get(person+"/suspend", http.StatusOK))}}, http.StatusSeeOther)
+	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted meanwhile.")
 	owner.post("/console/close", url.Values{"confirm": {"acme"}}, http.StatusUnprocessableEntity, "not the name, letter for letter", `value="acme"`)
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
-	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "4 sessions have ended."})
+	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "3 sessions have ended."})
 	lacks(t, page, `name="lang"`, `name="confirm"`) // nobody is signed in any more who could have it again
 	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
 		t.Error("the cookie of the session is kept")

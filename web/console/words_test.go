@@ -64,6 +64,11 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 	}
 	for _, v := range doorward.Verbs() {
 		keys = append(keys, "did."+string(v.Action))
+		// Other permissions are in no trail but as refused.
+		done := !v.Action.IsPermission() || v.Action == doorward.UserInvite || v.Action == doorward.TenantDestroy
+		if v.By == doorward.ByRole && done {
+			keys = append(keys, "tried."+string(v.Action))
+		}
 		if v.Action.IsPermission() {
 			keys = append(keys, "can."+string(v.Action))
 		}

@@ -86,7 +86,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	if self {
-		return c.To("/account?done=joined"), nil
+		return c.To("/account?done=entered"), nil
 	}
 	remember(c, shown.Email)
 	return c.To("/login?done=joined"), nil

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -178,6 +179,20 @@ func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, em
 	return s.Code(email)
 }
 
+// Whose address is there already goes on with the password.
+func TestLoginBeginsWhereSomethingIsMissing(t *testing.T) {
+	b := open(t, doorwardtest.Start(t))
+	focused := regexp.MustCompile(`<input id="([a-z]+)"[^>]* autofocus`)
+	for name, a := range map[string]answer{
+		"email":    b.get("/login"),
+		"password": b.send("/login", "email", "nobody@acme.example", "password", "wrong"),
+	} {
+		if all := focused.FindAllStringSubmatch(a.body, -1); len(all) != 1 || all[0][1] != name {
+			t.Errorf("the focus is on %q, want %q", all, name)
+		}
+	}
+}
+
 func TestAcceptAsSomebodyNew(t *testing.T) {
 	s := doorwardtest.Start(t)
 	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
@@ -210,8 +225,8 @@ func TestAcceptWithAnAccount(t *testing.T) {
 
 	self := open(t, s)
 	self.send("/login", "email", "ben@globex.example", "password", secret)
-	self.send("/accept/join", "token", code).is(t, 303, "/account?done=joined")
-	self.get("/account").is(t, 200, "", "Acme", "Globex")
+	self.send("/accept/join", "token", code).is(t, 303, "/account?done=entered")
+	self.get("/account?done=entered").is(t, 200, "", "Under “Organisations” below you can switch to it.", "Acme", "Globex")
 
 	again := open(t, s)
 	again.send("/login", "email", "ben@globex.example", "password", secret, "return", "/docs").is(t, 303, "/login/tenant?return=%2Fdocs")

@@ -71,7 +71,9 @@ func (db *DB) Watch(lease time.Duration) *Watch {
 // has to go. A change counts as applied when apply has returned nil; until then
 // the lease isn't renewed, so what apply asks of the database is asked with its
 // context, which may be without one. To be called before Run.
-func (w *Watch) Follow(apply func(context.Context, []Change) error, reset func()) { w.apply, w.reset = apply, reset }
+func (w *Watch) Follow(apply func(context.Context, []Change) error, reset func()) {
+	w.apply, w.reset = apply, reset
+}
 
 // Fresh reports whether memory may be answered from. It costs one reading of
 // the clock.

@@ -87,8 +87,10 @@ func (w *Watch) Age() time.Duration {
 // Gone reports whether the last successful poll is so long ago that other nodes
 // take this one for dead: it isn't late, it is cut off. A database whose disk is
 // full doesn't count. It is right in all that it says, so checks can be answered,
-// and no other node could do more.
-func (w *Watch) Gone() bool { return w.Age() > dead*w.lease && !w.full.Load() }
+// and no other node could do more; but of a cluster it may have been replaced.
+func (w *Watch) Gone() bool {
+	return w.Age() > dead*w.lease && (!w.full.Load() || w.db.engine.cluster != nil)
+}
 
 // Reached is the number of the last change that this process has applied, for
 // metrics.

@@ -20,8 +20,8 @@ import (
 // what it says is the past. docs/lease.md has the argument; the rules are
 //
 //  1. Each promotion begins a timeline with a higher number (PostgreSQL's
-//     documentation, 26.3.5). Once a server of one is met, none of an older one
-//     is listened to.
+//     documentation, "Continuous Archiving and Point-in-Time Recovery", Timelines).
+//     Once a server of one is met, none of an older one is listened to.
 //  2. Nothing is read while the lease is over, and the lease is renewed by
 //     commits alone (see [Watch]): what commits has not been replaced.
 //  3. A server that was just promoted waits until the leases of all nodes that

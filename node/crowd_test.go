@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/node"
 )
 
@@ -64,7 +65,7 @@ func crowded(admin string) doorwardtest.Option {
 
 func TestConnectionsPerClient(t *testing.T) {
 	t.Parallel()
-	admin := freeAddress()
+	admin := freeport.On("127.0.0.1")
 	s := doorwardtest.Start(t, crowded(admin))
 	for name, address := range map[string]string{"main": s.Node.Address(), "admin": admin} {
 		first := fill(t, name, "127.0.0.2", address)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -68,7 +69,7 @@ func haproxy(t *testing.T) string {
 // and returns its address.
 func startGateway(t *testing.T, program, folder string, nodes []*process) string {
 	t.Helper()
-	address := freeAddress()
+	address := freeport.On("127.0.0.1")
 	cmd := exec.Command(program, "-db", "-f", "../deploy/ha/gateway.cfg")
 	cmd.Env = append(os.Environ(), "GATEWAY="+address)
 	for i, n := range nodes {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 // The tests with real processes stop and kill them, and lean on Linux for one
@@ -85,7 +85,7 @@ type process struct {
 // ready.
 func serve(t *testing.T, program, dsn string, flags ...string) *process {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress()
+	dir, address := t.TempDir(), freeport.On("127.0.0.1")
 	p := &process{t: t, program: program, address: address, log: filepath.Join(dir, "log")}
 	p.args = append([]string{
 		"serve", "--listen", address, "--database", dsn, "--smtp", "file:" + filepath.Join(dir, "mail"),
@@ -97,18 +97,6 @@ func serve(t *testing.T, program, dsn string, flags ...string) *process {
 	}
 	t.Cleanup(p.kill)
 	return p
-}
-
-// freeAddress picks from below the range the system gives to outgoing
-// connections, so that none of those takes the port while the node is dead.
-func freeAddress() string {
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			return address
-		}
-	}
 }
 
 func (p *process) url() string { return "http://" + p.address }

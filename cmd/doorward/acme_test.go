@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
@@ -60,7 +61,7 @@ func tool(t *testing.T, name string) string {
 func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
-	folder, listen, admin, resolver := t.TempDir(), freeAddress(), freeAddress(), freeAddress()
+	folder, listen, admin, resolver := t.TempDir(), freeport.On("localhost"), freeport.On("localhost"), freeport.On("localhost")
 	cert, key := certtest.NewAuthority(t).Own(t, folder)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": admin, "certificate": cert, "privateKey": key,
@@ -74,7 +75,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 		t.Fatal(err)
 	}
 	background(t, exec.Command(dns, "-dnsserver", resolver, "-defaultIPv4", "127.0.0.1", "-defaultIPv6", "",
-		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeAddress()))
+		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", freeport.On("localhost")))
 	cmd := exec.Command(pebble, "-config", file, "-dnsserver", resolver)
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
 	background(t, cmd)
@@ -138,7 +139,7 @@ func within(t *testing.T, what string, try func() error) {
 // answers with it, and still has it after a restart.
 func TestACME(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeAddress(), t.TempDir()
+	addr, dir := freeport.On("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 24*time.Hour)
 	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example", NextProtos: []string{"h2"}}
@@ -173,7 +174,7 @@ func TestACME(t *testing.T) {
 // runs on, and no visitor is shown one that is past.
 func TestACMERenews(t *testing.T) {
 	t.Parallel()
-	addr, dir := freeAddress(), t.TempDir()
+	addr, dir := freeport.On("localhost"), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	ca := startAuthority(t, port, 30*time.Second)
 	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward/internal/doctest"
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 // manuals are the pages whose commands a reader types.
@@ -199,7 +200,7 @@ func follow(t *testing.T, page string, replace ...string) string {
 func reading(t *testing.T, replace ...string) doctest.Reader {
 	t.Helper()
 	need(t, "bash", "curl", "awk")
-	addr := freeAddress()
+	addr := freeport.On("localhost")
 	return doctest.Reader{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
 		Rewrite: strings.NewReplacer(append(replace, "localhost:8080", addr, "bin/doorward", "doorward")...).Replace,

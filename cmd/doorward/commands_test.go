@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/internal/doctest"
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -65,7 +66,7 @@ func (h *house) run(t *testing.T, command string) string {
 // do runs a line in a copy of the house.
 func (h *house) do(t *testing.T, place, line string) {
 	t.Helper()
-	addr, other, folder := freeAddress(), freeAddress(), t.TempDir()
+	addr, other, folder := freeport.On("localhost"), freeport.On("localhost"), t.TempDir()
 	if strings.Contains(line, "doorward move") { // into an empty one
 		h.postgres = pgtest.DSN(t)
 	}

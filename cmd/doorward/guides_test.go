@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 // The how-to pages, followed from the first block to the last.
@@ -35,7 +37,7 @@ func TestRotatingPage(t *testing.T) {
 func TestNginxPage(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	need(t, "nginx", "openssl")
-	secure, plain := freeAddress(), freeAddress()
+	secure, plain := freeport.On("localhost"), freeport.On("localhost")
 	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain)
 	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
 	reader.Follow(t, "../../docs/nginx.md")
@@ -55,7 +57,7 @@ func TestServicePage(t *testing.T) {
 	const module = "github.com/doorward/doorward"
 	reader := reading(t,
 		"go get "+module+"@latest", "cp '"+root+"/go.sum' . && go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"'",
-		"localhost:8092", freeAddress(),
+		"localhost:8092", freeport.On("localhost"),
 	)
 	reader.Env = append(reader.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 	if raceDetector() { // then that is what the build cache has

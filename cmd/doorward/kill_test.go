@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -113,7 +114,7 @@ func build(t *testing.T) string {
 
 // settle makes the tenant Acme and its OWNER, and leaves the server killed.
 func settle(t *testing.T, program, dsn string) *victim {
-	v := &victim{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeAddress(), acked: &ledger{}}
+	v := &victim{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &ledger{}}
 	create := v.command("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 // block is a fenced block of README.md: "sh" is for the reader's shell, "sh
@@ -51,7 +53,7 @@ func shown(blocks []block, i int) string {
 // TestREADMEWalk does what README.md says, in order, and gets what it shows.
 func TestREADMEWalk(t *testing.T) {
 	need(t, "sh", "curl")
-	blocks, addr, dir := readme(t, "../../README.md"), freeAddress(), t.TempDir()
+	blocks, addr, dir := readme(t, "../../README.md"), freeport.On("localhost"), t.TempDir()
 	endDev := startDev(t, addr, dir)
 	answers := walkThrough(t, blocks, addr, dir)
 	for i, b := range blocks {

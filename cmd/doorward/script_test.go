@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -68,10 +66,10 @@ func TestSessionsBetweenDatabases(t *testing.T) {
 func play(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
-		addr := freeAddress()
+		addr := freeport.On("localhost")
 		env.Setenv("ADDR", addr)
 		env.Setenv("URL", "http://"+addr)
-		env.Setenv("ADMIN", freeAddress())
+		env.Setenv("ADMIN", freeport.On("localhost"))
 		env.Setenv("DATABASE", database)
 		for pair := range slices.Chunk(variables, 2) {
 			env.Setenv(pair[0], pair[1])
@@ -82,19 +80,6 @@ func play(t *testing.T, p testscript.Params, database string, variables ...strin
 		"exits": exits, "ready": ready, "terminate": terminate, "http": ask, "sees": sees, "mail": mail, "outdate": outdate, "tamper": tamper, "private": private, "capture": capture,
 	}
 	testscript.Run(t, p)
-}
-
-// freeAddress is one below the range from which systems take ports for outgoing
-// connections, so that none of these takes it before the server does.
-func freeAddress() string {
-	for {
-		addr := fmt.Sprintf("localhost:%d", 10_000+rand.IntN(20_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			l.Close()
-			return addr
-		}
-	}
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -67,21 +65,6 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 		if err != nil {
 			close(rest)
 			t.Fatalf("%s did not say %q", filepath.Base(command[0]), ready)
-		}
-	}
-}
-
-// freePort returns an address on loopback that nobody listens on. It is below the
-// range from which systems take ports for outgoing connections, so that none of
-// these takes it before the server does.
-func freePort(t *testing.T) string {
-	t.Helper()
-	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			defer l.Close()
-			return addr
 		}
 	}
 }

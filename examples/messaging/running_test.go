@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 // roles are the people of a tenant, and what each may do here (contract, 3.4).
@@ -123,7 +124,7 @@ func TestAskingDoorward(t *testing.T) {
 }
 
 func TestBehindNginx(t *testing.T) {
-	front := freePort(t)
+	front := freeport.On("127.0.0.1")
 	base := "http://" + front
 	door := doorwardtest.Start(t, doorwardtest.BaseURL(base))
 	people := everybody(door)
@@ -165,7 +166,7 @@ func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 	told := make(chan http.Header, 1)
 	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))
 	t.Cleanup(echo.Close)
-	front := freePort(t)
+	front := freeport.On("127.0.0.1")
 	door := doorwardtest.Start(t)
 	acme := door.Tenant("Acme")
 	nginx(t, front, strings.TrimPrefix(door.URL, "http://"), strings.TrimPrefix(echo.URL, "http://"))

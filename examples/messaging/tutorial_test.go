@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/internal/doctest"
+	"github.com/doorward/doorward/internal/freeport"
 )
 
 const root = "../.."
@@ -20,7 +21,7 @@ func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the tutorial builds two programs; make test runs it")
 	}
-	front, doorward, asking, believing := freePort(t), freePort(t), freePort(t), freePort(t)
+	front, doorward, asking, believing := freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1")
 	reader := doctest.Reader{
 		Dir:     t.TempDir(),
 		Env:     []string{"DOORWARD_LISTEN=" + doorward, "PATH=" + os.Getenv("PATH") + ":/usr/sbin"},

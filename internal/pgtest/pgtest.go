@@ -311,12 +311,18 @@ func (c *Cluster) dismiss() {
 	c.keeper.Wait()
 }
 
+// nextPort is shared by a process and begins anywhere. Drawn by lot, one port would
+// at times be given to two servers that have not begun to listen.
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(10_000)) }
+
 // freePort picks from below the range the system gives to outgoing connections
 // (32768 and up on Linux), so that none of those sits on the port while the
-// server is stopped.
+// server is stopped; and from below those of freeport.
 func freePort() int {
 	for {
-		port := 10000 + rand.IntN(20000)
+		port := 10_000 + int(nextPort.Add(1)%10_000)
 		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
 			l.Close()

@@ -25,6 +25,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 )
 
 // load is what the clients of an installation do, all at once and at random,
@@ -74,7 +75,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   20 * time.Second, // longer than a node is ever stopped
 		})
 	}
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn))
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease = store.MaxLease })
 	acme := door.Tenant("Acme")
 	for i := range people {
 		joined := acme.Join(fmt.Sprintf("user%d@acme.example", i), "USER")

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -32,6 +33,7 @@ type cluster struct {
 	servers []*pgx.ConnConfig
 	newest  atomic.Pointer[timeline]
 	mayRead atomic.Pointer[func() bool] // nil in a process without a watch that runs
+	renewed atomic.Pointer[chan struct{}]
 }
 
 // timeline is the history of a server since it was promoted, and the ones before
@@ -46,6 +48,7 @@ type timeline struct {
 func clusterOf(cfg *pgxpool.Config) *cluster {
 	c := &cluster{}
 	c.newest.Store(&timeline{})
+	c.renewed.Store(new(make(chan struct{})))
 	for _, f := range append([]*pgconn.FallbackConfig{{Host: cfg.ConnConfig.Host, Port: cfg.ConnConfig.Port, TLSConfig: cfg.ConnConfig.TLSConfig}}, cfg.ConnConfig.Fallbacks...) {
 		c.add(cfg.ConnConfig, f)
 	}
@@ -136,13 +139,54 @@ func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since t
 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
 
+// leased reports whether the servers may be asked in that context.
+func (c *cluster) leased(ctx context.Context) bool {
+	mayRead := c.mayRead.Load()
+	return mayRead == nil || renewing(ctx) || (*mayRead)()
+}
+
+// renew lets those go on who wait for a lease.
+func (c *cluster) renew() { close(*c.renewed.Swap(new(make(chan struct{})))) }
+
+// await waits for a lease that is late: a commit that takes a second on a busy
+// machine is no fault yet.
+func (c *cluster) await(ctx context.Context) error {
+	late := time.NewTimer(MinLease)
+	defer late.Stop()
+	for renewed := *c.renewed.Load(); !c.leased(ctx); renewed = *c.renewed.Load() {
+		select {
+		case <-renewed:
+		case <-late.C:
+			return errLeaseOver
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// patient awaits a lease before it takes a connection. With one in hand it would
+// have the poll that renews the lease wait for it in turn.
+type patient struct {
+	driver.Connector
+	*cluster
+}
+
+func (p patient) Connect(ctx context.Context) (driver.Conn, error) {
+	if !p.leased(ctx) {
+		if err := p.await(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.Connector.Connect(ctx)
+}
+
 // use decides about a connection of the pool that is to be used: false has it
 // closed and another one taken. The lease comes first. The other way round a
 // connection to the old primary could pass, a pause follow in which the new one is
 // met and renews the lease, and the past be read.
 func (c *cluster) use(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	mayRead := c.mayRead.Load()
-	if mayRead != nil && !renewing(ctx) && !(*mayRead)() {
+	if !c.leased(ctx) {
 		return true, errLeaseOver
 	}
 	return c.current(conn.PgConn()), nil

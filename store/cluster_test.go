@@ -204,3 +204,35 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	change(t, db, "tnt_new")
 	until(t, "the change to be applied", func() bool { return wrote.Load() && w.Fresh() })
 }
+
+// Whoever comes while the lease is late waits for it, and doesn't keep the poll from
+// the connections that it needs: as many as like.
+func TestLateLeaseIsAwaited(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	w := db.Watch(patience)
+	var asked sync.WaitGroup
+	w.Follow(func(context.Context, []store.Change) error { return nil }, func() {
+		for n := range 40 { // the pool has 16, and 12 for writers
+			asked.Go(func() {
+				_, err := server(t.Context(), db)
+				if n%2 == 0 {
+					_, err = db.Write(t.Context(), announce("tnt_any"))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		_, read := store.Pools(db)
+		until(t, "those who read to wait", func() bool { return read.Stats().OpenConnections > 20 })
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	until(t, "memory to be good", w.Fresh)
+	asked.Wait()
+	stop()
+	running.Wait()
+}

@@ -32,7 +32,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	read, write := stdlib.OpenDBFromPool(pool), stdlib.OpenDBFromPool(pool)
+	read, write := onPool(pool, servers), onPool(pool, servers)
 	write.SetMaxOpenConns(writers(cfg.MaxConns))
 	return &DB{
 		engine: engine{
@@ -51,6 +51,17 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },
 		close: func() error { err := errors.Join(write.Close(), read.Close()); closePool(pool); return err },
 	}, nil
+}
+
+// onPool is stdlib.OpenDBFromPool, where there is one server. The pool keeps the
+// connections that are idle, database/sql none.
+func onPool(pool *pgxpool.Pool, servers *cluster) *sql.DB {
+	if servers == nil {
+		return stdlib.OpenDBFromPool(pool)
+	}
+	db := sql.OpenDB(patient{stdlib.GetPoolConnector(pool), servers})
+	db.SetMaxIdleConns(0)
+	return db
 }
 
 func tunePostgres(cfg *pgxpool.Config) {

@@ -273,8 +273,12 @@ const patience = 2 * time.Second
 // begin asks for the lock again and again, because the wait inside of SQLite
 // can't be cut short when the request's time is over.
 func (db *DB) begin(ctx context.Context) (*sql.Tx, error) {
+	write := db.write
+	if db.engine.cluster != nil && renewing(ctx) {
+		write = db.read // has a connection also while all writers wait for the lease
+	}
 	for began := time.Now(); ; {
-		t, err := db.write.BeginTx(ctx, nil)
+		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
 			return t, err
 		}

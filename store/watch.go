@@ -199,10 +199,14 @@ func (w *Watch) poll(ctx context.Context) {
 // renew begins the lease at the instant before the poll was sent, or of a cluster
 // before the last one that has committed a beat.
 func (w *Watch) renew(sent time.Time) {
-	if w.db.engine.cluster != nil {
+	c := w.db.engine.cluster
+	if c != nil {
 		sent = w.beaten
 	}
 	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
+	if c != nil {
+		c.renew()
+	}
 }
 
 // lookForPrimary is for a cluster in which the server that this node knows has

@@ -2,7 +2,7 @@
 # Everything there is to test, after installing what it needs: make test. A step
 # runs also when one before it has failed; the last line is the summary.
 #
-#   FUZZTIME=2s     for each fuzz target
+#   FUZZTIME=1s     for each fuzz target
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -93,7 +93,7 @@ step lint scripts/lint.sh
 step tests tests
 step pages env E2E_QUICK=1 scripts/e2e.sh
 step model scripts/model.sh
-step fuzzing scripts/fuzz.sh "${FUZZTIME:-2s}"
+step fuzzing scripts/fuzz.sh "${FUZZTIME:-1s}"
 
 printf '\n%d s in all' "$SECONDS"
 [ ${#failures[@]} = 0 ] || printf '; failed: %s' "${failures[*]}"

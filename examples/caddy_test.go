@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/doorward/doorward/internal/installed"
 )
 
 func TestCaddy(t *testing.T) {
@@ -31,7 +33,7 @@ func needCaddy(t *testing.T) string {
 		}
 	}
 	mode := "--path"
-	if os.Getenv(require) == "require" {
+	if installed.Required() {
 		mode = "--build"
 	}
 	said, err := exec.Command("../tools/caddy/build.sh", mode).CombinedOutput()
@@ -41,7 +43,7 @@ func needCaddy(t *testing.T) string {
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
 	caddy := lines[len(lines)-1]
 	if _, err := os.Stat(caddy); err != nil {
-		missing(t, fmt.Errorf("no Caddy here: tools/caddy/build.sh builds it: %w", err))
+		installed.Missing(t, fmt.Errorf("no Caddy here: tools/caddy/build.sh builds it: %w", err))
 	}
 	return caddy
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHAProxy(t *testing.T) {
-	haproxy := need(t, "haproxy", "haproxy")
+	haproxy := need(t, "haproxy")
 	t.Parallel()
 	testGateway(t, open(t, "haproxy", func(t *testing.T, folder string) {
 		run(t, folder, haproxy, "-db", "-f", "haproxy.cfg")
@@ -19,7 +19,7 @@ func TestHAProxy(t *testing.T) {
 // TestHAProxyWithABrokenScript: a script that fails has not said yes. To HAProxy
 // it is an action that has ended, and it would go on to the service.
 func TestHAProxyWithABrokenScript(t *testing.T) {
-	haproxy := need(t, "haproxy", "haproxy")
+	haproxy := need(t, "haproxy")
 	t.Parallel()
 	s := open(t, "haproxy", func(t *testing.T, folder string) {
 		file := filepath.Join(folder, "doorward.lua")

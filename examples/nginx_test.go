@@ -24,7 +24,7 @@ http {
 `
 
 func TestNginx(t *testing.T) {
-	nginx := need(t, "nginx", "nginx")
+	nginx := need(t, "nginx")
 	t.Parallel()
 	s := open(t, "nginx", func(t *testing.T, folder string) {
 		write(t, filepath.Join(folder, "nginx.conf"), nginxMain)

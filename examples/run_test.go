@@ -12,35 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// require, in the environment, makes a missing gateway a failure where it
-// would be a reason to skip.
-const require = "DOORWARD_TEST_GATEWAYS"
-
 // need returns where a program is, or skips the test.
-func need(t *testing.T, name, pkg string) string {
+func need(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("no gateways under -short; make test runs everything")
 	}
-	// Debian puts servers where only root's PATH leads.
-	for _, candidate := range []string{name, "/usr/sbin/" + name} {
-		if found, err := exec.LookPath(candidate); err == nil {
-			return found
-		}
-	}
-	missing(t, fmt.Errorf("no %s here: apt-get install %s", name, pkg))
-	return ""
-}
-
-func missing(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv(require) == "require" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	return installed.Program(t, name, name)
 }
 
 // keeper runs a program and kills it when nobody holds the other end of its

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -22,7 +23,7 @@ import (
 // everybody comes through the HAProxy of deploy/ha. No check fails, and nothing
 // that was acknowledged is lost.
 func TestRollingRestartThroughHAProxy(t *testing.T) {
-	program := haproxy(t)
+	program := installed.Program(t, "haproxy", "haproxy")
 	t.Parallel()
 	dsn := pgtest.DSN(t)
 	doorward := mustBuild(t)
@@ -47,22 +48,6 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 func (l *load) longest() time.Duration {
 	slowest := slices.MaxFunc(l.history.probes, func(a, b probe) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	return slowest.to - slowest.from
-}
-
-// haproxy is where the program is. Without it the test is skipped, or fails in
-// make test.
-func haproxy(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
-		t.Fatal("there is no haproxy")
-	}
-	t.Skip("there is no haproxy")
-	return ""
 }
 
 // startGateway starts HAProxy in front of the nodes, with its log in a folder,

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // TestHighAvailability brings what docs/high-availability.md tells of over three
@@ -125,7 +126,7 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
-	gateway := "http://" + startGateway(t, haproxy(t), c.home, nodes)
+	gateway := "http://" + startGateway(t, installed.Program(t, "haproxy", "haproxy"), c.home, nodes)
 	l.running.Go(func() { l.checkThrough(ctx, gateway, n.witness) })
 	for node := range nodes {
 		l.running.Go(func() { f.signIn(ctx, l, node, n.witness.of) })

@@ -17,6 +17,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/goldentest"
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -325,10 +326,7 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 // TestAlertRules has Prometheus's own program read the rules and play the cases
 // beside them.
 func TestAlertRules(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("no promtool here: apt-get install prometheus")
-	}
+	promtool := installed.Program(t, "promtool", "prometheus")
 	for _, args := range [][]string{{"check", "rules", "doorward.rules.yml"}, {"test", "rules", "doorward.test.yml"}} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = "../deploy/prometheus"

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
@@ -35,7 +36,7 @@ func needPebble(t *testing.T) (pebble, dns string) {
 	if testing.Short() {
 		t.Skip("no ACME under -short; make test runs everything")
 	}
-	if os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
+	if installed.Required() {
 		if out, err := exec.Command("../../scripts/tool.sh", "pebble", "-version").CombinedOutput(); err != nil {
 			t.Fatalf("build pebble: %v\n%s", err, out)
 		}

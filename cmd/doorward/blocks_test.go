@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward/internal/doctest"
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // manuals are the pages whose commands a reader types.
@@ -199,7 +200,9 @@ func follow(t *testing.T, page string, replace ...string) string {
 // reading is a reader of a page, in a folder of its own.
 func reading(t *testing.T, replace ...string) doctest.Reader {
 	t.Helper()
-	need(t, "bash", "curl", "awk")
+	installed.Program(t, "bash", "bash")
+	installed.Program(t, "curl", "curl")
+	installed.Program(t, "awk", "mawk")
 	addr := freeport.On("localhost")
 	return doctest.Reader{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/internal/doctest"
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -20,7 +21,7 @@ func TestCommandsPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three dozen commands; make test runs them")
 	}
-	need(t, "bash")
+	installed.Program(t, "bash", "bash")
 	h := newHouse(t)
 	for _, block := range doctest.Read(t, "../../docs/commands.md") {
 		for line := range strings.Lines(block.Script) {

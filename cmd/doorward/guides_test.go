@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // The how-to pages, followed from the first block to the last.
@@ -28,7 +29,7 @@ func TestAuditPage(t *testing.T) {
 }
 
 func TestRotatingPage(t *testing.T) {
-	need(t, "sqlite3")
+	installed.Program(t, "sqlite3", "sqlite3")
 	follow(t, "../../docs/rotate.md")
 }
 
@@ -36,7 +37,8 @@ func TestRotatingPage(t *testing.T) {
 // of the two.
 func TestNginxPage(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
-	need(t, "nginx", "openssl")
+	installed.Program(t, "nginx", "nginx")
+	installed.Program(t, "openssl", "openssl")
 	secure, plain := freeport.On("localhost"), freeport.On("localhost")
 	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain)
 	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
@@ -69,24 +71,4 @@ func TestServicePage(t *testing.T) {
 func raceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-// need skips the test where a program is missing. make test, which installs them,
-// has it fail.
-func need(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			absent(t, err)
-		}
-	}
-}
-
-// absent skips the test for want of what it needs, or fails it in make test.
-func absent(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
 }

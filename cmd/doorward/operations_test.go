@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/internal/installed"
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
@@ -14,7 +15,10 @@ import (
 // databases of a PostgreSQL of the test's and a folder in place of the system's.
 func TestOperationsPage(t *testing.T) {
 	t.Parallel()
-	need(t, "pg_dump", "pg_restore", "sqlite3", "id")
+	installed.Program(t, "pg_dump", "postgresql-client")
+	installed.Program(t, "pg_restore", "postgresql-client")
+	installed.Program(t, "sqlite3", "sqlite3")
+	installed.Program(t, "id", "coreutils")
 	dumped, system := pgtest.DSN(t), t.TempDir()
 	fill(t, dumped)
 	put(t, system, "doorward.yaml", "database: sqlite:doorward-dev/doorward.db\ntrace-otlp: http://localhost:4318\n")
@@ -50,7 +54,7 @@ func fill(t *testing.T, dsn string) {
 // TestInstallPage does what docs/install.md says and no root is needed for, with
 // the settings that the package brings.
 func TestInstallPage(t *testing.T) {
-	need(t, "id")
+	installed.Program(t, "id", "coreutils")
 	system := t.TempDir()
 	settings, err := os.ReadFile("../../deploy/deb/doorward.yaml")
 	if err != nil {

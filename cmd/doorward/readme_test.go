@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // block is a fenced block of README.md: "sh" is for the reader's shell, "sh
@@ -52,7 +53,8 @@ func shown(blocks []block, i int) string {
 
 // TestREADMEWalk does what README.md says, in order, and gets what it shows.
 func TestREADMEWalk(t *testing.T) {
-	need(t, "sh", "curl")
+	installed.Program(t, "sh", "dash")
+	installed.Program(t, "curl", "curl")
 	blocks, addr, dir := readme(t, "../../README.md"), freeport.On("localhost"), t.TempDir()
 	endDev := startDev(t, addr, dir)
 	answers := walkThrough(t, blocks, addr, dir)

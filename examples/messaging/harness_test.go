@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // messaging starts the service on a free port and returns its address.
@@ -69,27 +71,11 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 	}
 }
 
-// needNginx returns nginx, or skips the test where there is none; where nothing
-// may be missing it fails.
-func needNginx(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // Debian keeps it off the PATH of users
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	if os.Getenv("DOORWARD_TEST_POSTGRES") == "require" || os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" {
-		t.Fatal("no nginx here: apt-get install nginx")
-	}
-	t.Skip("no nginx here: apt-get install nginx")
-	return ""
-}
-
 // nginx starts nginx with this folder's configuration, at the addresses given,
 // and returns when it listens.
 func nginx(t *testing.T, front, doorward, messaging string) {
 	t.Helper()
-	program := needNginx(t)
+	program := installed.Program(t, "nginx", "nginx")
 	folder, err := os.MkdirTemp("", "messaging-nginx-")
 	if err != nil {
 		t.Fatal(err)

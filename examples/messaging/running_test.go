@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 // roles are the people of a tenant, and what each may do here (contract, 3.4).
@@ -162,7 +163,7 @@ func TestBehindNginx(t *testing.T) {
 // What the service is told by nginx is what Doorward said, all six headers, and
 // not the credential.
 func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
-	needNginx(t)
+	installed.Program(t, "nginx", "nginx")
 	told := make(chan http.Header, 1)
 	echo := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header }))
 	t.Cleanup(echo.Close)

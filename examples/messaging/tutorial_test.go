@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward/internal/doctest"
 	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
 )
 
 const root = "../.."
@@ -38,7 +39,7 @@ func TestTutorial(t *testing.T) {
 	build(t, blocks[0], reader.Dir)
 	for _, block := range blocks[1:] {
 		if strings.HasPrefix(block.Script, "nginx") {
-			needNginx(t)
+			installed.Program(t, "nginx", "nginx")
 		}
 		reader.Do(t, block)
 	}

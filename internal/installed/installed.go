@@ -1,0 +1,36 @@
+// Package installed finds the programs that tests need. Where one is missing the
+// test is skipped, but fails in make test, which installs them and says so by
+// DOORWARD_TEST_GATEWAYS=require: no part is skipped there in silence.
+package installed
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Required reports whether nothing may be missing.
+func Required() bool { return os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" }
+
+// Program returns where the program is, that the Debian package has.
+func Program(tb testing.TB, name, pkg string) string {
+	tb.Helper()
+	// Debian puts servers where only root's PATH leads.
+	for _, candidate := range []string{name, "/usr/sbin/" + name} {
+		if found, err := exec.LookPath(candidate); err == nil {
+			return found
+		}
+	}
+	Missing(tb, fmt.Errorf("no %s here: apt-get install %s", name, pkg))
+	return ""
+}
+
+// Missing ends the test for want of what it needs.
+func Missing(tb testing.TB, err error) {
+	tb.Helper()
+	if Required() {
+		tb.Fatal(err)
+	}
+	tb.Skip(err)
+}

@@ -1,0 +1,37 @@
+package installed
+
+import (
+	"errors"
+	"testing"
+)
+
+// outcome is a test that only notes how it was ended.
+type outcome struct {
+	testing.TB
+	how string
+}
+
+func (o *outcome) Helper()      {}
+func (o *outcome) Fatal(...any) { o.how = "failed" }
+func (o *outcome) Skip(...any)  { o.how = "skipped" }
+
+func TestMissing(t *testing.T) {
+	for said, want := range map[string]string{"require": "failed", "": "skipped"} {
+		t.Setenv("DOORWARD_TEST_GATEWAYS", said)
+		o := &outcome{TB: t}
+		Missing(o, errors.New("no such thing"))
+		if o.how != want {
+			t.Errorf("with %q: %s, want %s", said, o.how, want)
+		}
+	}
+}
+
+func TestProgram(t *testing.T) {
+	if Program(t, "go", "golang") == "" {
+		t.Error("go has no place")
+	}
+	o := &outcome{TB: t}
+	if place := Program(o, "no-such-program", "none"); place != "" || o.how == "" {
+		t.Errorf("no-such-program is in %q, and the test goes on", place)
+	}
+}

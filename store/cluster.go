@@ -29,11 +29,13 @@ import (
 //     may still read from the one before are over: by its own word, or by the time
 //     since this process met it.
 //  4. Whoever can't commit looks at all the servers.
+//
+// A nil cluster is one server: there is nothing to keep apart.
 type cluster struct {
 	servers []*pgx.ConnConfig
 	newest  atomic.Pointer[timeline]
-	mayRead atomic.Pointer[func() bool] // nil in a process without a watch that runs
-	renewed atomic.Pointer[chan struct{}]
+	mayRead atomic.Pointer[func() bool]   // nil in a process without a watch that runs
+	renewal atomic.Pointer[chan struct{}] // closed by the next one
 }
 
 // timeline is the history of a server since it was promoted, and the ones before
@@ -48,7 +50,7 @@ type timeline struct {
 func clusterOf(cfg *pgxpool.Config) *cluster {
 	c := &cluster{}
 	c.newest.Store(&timeline{})
-	c.renewed.Store(new(make(chan struct{})))
+	c.renewal.Store(new(make(chan struct{})))
 	for _, f := range append([]*pgconn.FallbackConfig{{Host: cfg.ConnConfig.Host, Port: cfg.ConnConfig.Port, TLSConfig: cfg.ConnConfig.TLSConfig}}, cfg.ConnConfig.Fallbacks...) {
 		c.add(cfg.ConnConfig, f)
 	}
@@ -139,23 +141,38 @@ func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since t
 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
 
+// gate has the servers asked only while mayRead says so; nil takes that away.
+func (c *cluster) gate(mayRead func() bool) {
+	switch {
+	case c == nil:
+	case mayRead == nil:
+		c.mayRead.Store(nil)
+	default:
+		c.mayRead.Store(&mayRead)
+	}
+}
+
 // leased reports whether the servers may be asked in that context.
 func (c *cluster) leased(ctx context.Context) bool {
 	mayRead := c.mayRead.Load()
-	return mayRead == nil || renewing(ctx) || (*mayRead)()
+	return mayRead == nil || (*mayRead)() || renewing(ctx)
 }
 
-// renew lets those go on who wait for a lease.
-func (c *cluster) renew() { close(*c.renewed.Swap(new(make(chan struct{})))) }
+// renewed lets those go on who wait for a lease.
+func (c *cluster) renewed() {
+	if c != nil {
+		close(*c.renewal.Swap(new(make(chan struct{}))))
+	}
+}
 
 // await waits for a lease that is late: a commit that takes a second on a busy
 // machine is no fault yet.
 func (c *cluster) await(ctx context.Context) error {
 	late := time.NewTimer(MinLease)
 	defer late.Stop()
-	for renewed := *c.renewed.Load(); !c.leased(ctx); renewed = *c.renewed.Load() {
+	for renewal := *c.renewal.Load(); !c.leased(ctx); renewal = *c.renewal.Load() {
 		select {
-		case <-renewed:
+		case <-renewal:
 		case <-late.C:
 			return errLeaseOver
 		case <-ctx.Done():
@@ -206,6 +223,9 @@ const lookFor = time.Second
 
 // look asks every server once, so that the newest timeline is known.
 func (c *cluster) look(ctx context.Context) {
+	if c == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -219,9 +239,9 @@ func (c *cluster) look(ctx context.Context) {
 	wg.Wait()
 }
 
-type renewal struct{}
+type unleased struct{} // the key of a context
 
 // renews marks what renews the lease, and so can't wait for it.
-func renews(ctx context.Context) context.Context { return context.WithValue(ctx, renewal{}, true) }
+func renews(ctx context.Context) context.Context { return context.WithValue(ctx, unleased{}, true) }
 
-func renewing(ctx context.Context) bool { return ctx.Value(renewal{}) != nil }
+func renewing(ctx context.Context) bool { return ctx.Value(unleased{}) != nil }

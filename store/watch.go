@@ -100,10 +100,7 @@ func (w *Watch) Reached() int64 { return w.reached.Load() }
 // cluster are read while the lease holds.
 func (w *Watch) Begin(ctx context.Context) {
 	w.begun.Do(func() {
-		if c := w.db.engine.cluster; c != nil {
-			mayRead := w.Fresh
-			c.mayRead.Store(&mayRead)
-		}
+		w.db.engine.cluster.gate(w.Fresh)
 		w.poll(ctx)
 	})
 }
@@ -129,9 +126,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 	listening.Wait()
 	w.leave(renews(context.WithoutCancel(ctx)))
-	if c := w.db.engine.cluster; c != nil {
-		c.mayRead.Store(nil)
-	}
+	w.db.engine.cluster.gate(nil)
 }
 
 // listen only wakes the poll; nothing rests on a notification arriving.
@@ -187,7 +182,7 @@ func (w *Watch) poll(ctx context.Context) {
 		err = w.acknowledge(asking) // in another history: the row may promise what isn't applied
 	}
 	if err != nil {
-		w.lookForPrimary(ctx)
+		w.db.engine.cluster.look(ctx)
 		return
 	}
 	w.renew(sent)
@@ -199,22 +194,11 @@ func (w *Watch) poll(ctx context.Context) {
 // renew begins the lease at the instant before the poll was sent, or of a cluster
 // before the last one that has committed a beat.
 func (w *Watch) renew(sent time.Time) {
-	c := w.db.engine.cluster
-	if c != nil {
+	if w.db.engine.cluster != nil {
 		sent = w.beaten
 	}
 	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
-	if c != nil {
-		c.renew()
-	}
-}
-
-// lookForPrimary is for a cluster in which the server that this node knows has
-// failed to commit.
-func (w *Watch) lookForPrimary(ctx context.Context) {
-	if c := w.db.engine.cluster; c != nil {
-		c.look(ctx)
-	}
+	w.db.engine.cluster.renewed()
 }
 
 // beatEvery is how often a beat is due. Of a cluster each beat renews the lease: so

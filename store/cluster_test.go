@@ -195,12 +195,7 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 		wrote.Store(err == nil)
 		return err
 	}, func() {})
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { w.Run(ctx) })
-	defer running.Wait()
-	defer stop()
-	until(t, "memory to be good", w.Fresh)
+	watch(t, w)
 	change(t, db, "tnt_new")
 	until(t, "the change to be applied", func() bool { return wrote.Load() && w.Fresh() })
 }
@@ -213,26 +208,23 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	db := migrated(t, pair.DSN(t), time.Now)
 	w := db.Watch(patience)
 	var asked sync.WaitGroup
+	ask := func(question func() error) {
+		asked.Go(func() {
+			if err := question(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	read := func() error { _, err := server(t.Context(), db); return err }
+	write := func() error { _, err := db.Write(t.Context(), announce("tnt_any")); return err }
 	w.Follow(func(context.Context, []store.Change) error { return nil }, func() {
-		for n := range 40 { // the pool has 16, and 12 for writers
-			asked.Go(func() {
-				_, err := server(t.Context(), db)
-				if n%2 == 0 {
-					_, err = db.Write(t.Context(), announce("tnt_any"))
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
+		for range 30 { // the pool has 16, and 12 for writers
+			ask(read)
+			ask(write)
 		}
-		_, read := store.Pools(db)
-		until(t, "those who read to wait", func() bool { return read.Stats().OpenConnections > 20 })
+		_, pool := store.Pools(db)
+		until(t, "those who read to wait", func() bool { return pool.Stats().OpenConnections > 20 })
 	})
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { w.Run(ctx) })
-	until(t, "memory to be good", w.Fresh)
+	watch(t, w)
 	asked.Wait()
-	stop()
-	running.Wait()
 }

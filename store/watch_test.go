@@ -59,13 +59,20 @@ func follow(t *testing.T, db *store.DB, lease time.Duration) *follower {
 	t.Helper()
 	f := &follower{Watch: db.Watch(lease), db: db, hold: func() error { return nil }}
 	f.Follow(f.apply, f.reset)
+	f.stop = watch(t, f.Watch)
+	return f
+}
+
+// watch runs the watch until stop is called, or the test is over.
+func watch(t *testing.T, w *store.Watch) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { f.Run(ctx); close(ended) }()
-	f.stop = sync.OnceFunc(func() { cancel(); <-ended })
-	t.Cleanup(f.stop)
-	until(t, "memory to be good", f.Fresh)
-	return f
+	go func() { w.Run(ctx); close(ended) }()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	until(t, "memory to be good", w.Fresh)
+	return stop
 }
 
 func (f *follower) apply(_ context.Context, changes []store.Change) error {

@@ -217,14 +217,33 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	}
 	read := func() error { _, err := server(t.Context(), db); return err }
 	write := func() error { _, err := db.Write(t.Context(), announce("tnt_any")); return err }
-	w.Follow(func(context.Context, []store.Change) error { return nil }, func() {
+	_, pool := store.Pools(db)
+	came := make(chan struct{})
+	come := func() error {
+		defer close(came)
 		for range 30 { // the pool has 16, and 12 for writers
 			ask(read)
 			ask(write)
 		}
-		_, pool := store.Pools(db)
 		until(t, "those who read to wait", func() bool { return pool.Stats().OpenConnections > 20 })
-	})
+		return errors.New("not before the next beat")
+	}
+	w.Follow(func(_ context.Context, changes []store.Change) error {
+		switch {
+		case len(changes) == 0:
+			return nil
+		case w.Fresh():
+			return errors.New("not before the lease is over")
+		}
+		select {
+		case <-came:
+			return nil
+		default:
+			return come()
+		}
+	}, func() {})
 	watch(t, w)
+	change(t, db, "tnt_new")
+	<-came
 	asked.Wait()
 }

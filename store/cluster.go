@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,14 +30,16 @@ import (
 //  3. A server that was just promoted waits until the leases of all nodes that
 //     may still read from the one before are over: by its own word, or by the time
 //     since this process met it.
-//  4. Whoever can't commit looks at all the servers.
+//  4. Whoever can't commit looks at all the servers, and asks the one it finds before
+//     the others: a machine that vanished takes all the time there is to connect.
 //
 // A nil cluster is one server: there is nothing to keep apart.
 type cluster struct {
 	servers []*pgx.ConnConfig
 	newest  atomic.Pointer[timeline]
-	mayRead atomic.Pointer[func() bool]   // nil in a process without a watch that runs
-	renewal atomic.Pointer[chan struct{}] // closed by the next one
+	found   atomic.Pointer[pgx.ConnConfig] // the one that looking found last
+	mayRead atomic.Pointer[func() bool]    // nil in a process without a watch that runs
+	renewal atomic.Pointer[chan struct{}]  // closed by the next one
 }
 
 // timeline is the history of a server since it was promoted, and the ones before
@@ -51,8 +55,8 @@ func clusterOf(cfg *pgxpool.Config) *cluster {
 	c := &cluster{}
 	c.newest.Store(&timeline{})
 	c.renewal.Store(new(make(chan struct{})))
-	for _, f := range append([]*pgconn.FallbackConfig{{Host: cfg.ConnConfig.Host, Port: cfg.ConnConfig.Port, TLSConfig: cfg.ConnConfig.TLSConfig}}, cfg.ConnConfig.Fallbacks...) {
-		c.add(cfg.ConnConfig, f)
+	for _, way := range ways(cfg.ConnConfig) {
+		c.add(cfg.ConnConfig, way)
 	}
 	if len(c.servers) < 2 {
 		return nil
@@ -63,14 +67,24 @@ func clusterOf(cfg *pgxpool.Config) *cluster {
 // add takes a way to a server: sslmode=prefer has two to each.
 func (c *cluster) add(like *pgx.ConnConfig, way *pgconn.FallbackConfig) {
 	for _, s := range c.servers {
-		if s.Host == way.Host && s.Port == way.Port {
+		if apart(way, s) == 0 {
 			s.Fallbacks = append(s.Fallbacks, way)
 			return
 		}
 	}
 	own := like.Copy()
-	own.Host, own.Port, own.TLSConfig, own.Fallbacks = way.Host, way.Port, way.TLSConfig, nil
+	take(own, []*pgconn.FallbackConfig{way})
 	c.servers = append(c.servers, own)
+}
+
+// ways are those that a connection tries, one after the other; take has it try others.
+func ways(cfg *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, cfg.Fallbacks...)
+}
+
+func take(cfg *pgx.ConnConfig, ways []*pgconn.FallbackConfig) {
+	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = ways[0].Host, ways[0].Port, ways[0].TLSConfig, ways[1:]
 }
 
 // guard has the pool, and whatever is opened with its settings, follow the rules.
@@ -85,6 +99,29 @@ func (c *cluster) guard(cfg *pgxpool.Config) {
 		}
 	}
 	cfg.PrepareConn = c.use
+	cfg.BeforeConnect = c.foundFirst
+}
+
+// foundFirst has a connection try the server that was found before the others.
+func (c *cluster) foundFirst(_ context.Context, cfg *pgx.ConnConfig) error {
+	found := c.found.Load()
+	if found == nil {
+		return nil
+	}
+	all := ways(cfg)
+	slices.SortStableFunc(all, func(a, b *pgconn.FallbackConfig) int {
+		return cmp.Compare(apart(a, found), apart(b, found))
+	})
+	take(cfg, all)
+	return nil
+}
+
+// apart is 0 for a way to the server, and 1 for others.
+func apart(way *pgconn.FallbackConfig, server *pgx.ConnConfig) int {
+	if way.Host == server.Host && way.Port == server.Port {
+		return 0
+	}
+	return 1
 }
 
 const timelineOf = "doorward_timeline" // in the data of a connection
@@ -232,6 +269,7 @@ func (c *cluster) look(ctx context.Context) {
 	for _, server := range c.servers {
 		wg.Go(func() {
 			if conn, err := pgx.ConnectConfig(ctx, server); err == nil {
+				c.found.Store(server)
 				conn.Close(ctx) //nolint:errcheck // it was only to be met
 			}
 		})

@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -246,4 +248,27 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	change(t, db, "tnt_new")
 	<-came
 	asked.Wait()
+}
+
+// A machine that vanished takes all the time there is to connect to it. The one that
+// was found instead is asked first.
+func TestVanishedServerIsAskedLast(t *testing.T) {
+	t.Parallel()
+	vanished, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	defer vanished.Close() //nolint:errcheck // nobody listens to it
+	var asked atomic.Int64
+	go func() {
+		for conn, err := vanished.Accept(); err == nil; conn, err = vanished.Accept() {
+			asked.Add(1)
+			defer conn.Close() //nolint:errcheck // kept open, and silent
+		}
+	}()
+	dsn := strings.Replace(pgtest.DSN(t), "@", "@"+vanished.Addr().String()+",", 1)
+	db := open(t, dsn, time.Now)
+	before := asked.Load()
+	allIdle(t, db)
+	if before == 0 || asked.Load() > before {
+		t.Errorf("the vanished server was asked %d times when all were looked at, and %d times after", before, asked.Load()-before)
+	}
 }

@@ -112,8 +112,8 @@ func instant(text string, ended bool) string {
 		if err != nil {
 			continue
 		}
-		if ended {
-			t = t.Add(f.lasts)
+		if end := t.Add(f.lasts); ended && end.Year() < 10_000 { // RFC 3339 has no more digits
+			t = end
 		}
 		return t.Format(time.RFC3339)
 	}

@@ -100,12 +100,12 @@ func valueKey(field, text string) string {
 	return ""
 }
 
-// Reason is why an event was refused; the zero value for one that was done.
-func (e entry) Reason() value {
+// Reason is why an event was refused; nil for one that was done.
+func (e entry) Reason() *value {
 	for _, c := range e.Fields {
 		if c.Field == "reason" && e.Outcome == doorward.Refused {
-			return c.Is
+			return &c.Is
 		}
 	}
-	return value{}
+	return nil
 }

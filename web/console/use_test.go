@@ -400,7 +400,7 @@ func TestTrail(t *testing.T) {
 	for query, want := range map[string]int{
 		"?action=user.role": 1, "?request=req_mine": 1, "?actor=owner@acme.example&action=user.role": 1,
 		"?actor=" + user.ID + "&action=user.role": 0, "?target=" + user.ID: 1, "?outcome=refused": 0,
-		"?action=user.role&from=" + day + "&to=" + day: 1, "?to=2020-01-01": 0, "?from=2999-01-01": 0,
+		"?action=user.role&from=" + day + "&to=" + day: 1, "?to=2020-01-01": 0, "?from=2999-01-01": 0, "?action=user.role&to=9999-12-31": 1,
 	} {
 		if got := entries(query); got != want {
 			t.Errorf("%s shows %d events, want %d", query, got, want)

@@ -25,6 +25,7 @@ const fallback = "en"
 // catalogue is what all mails say in one language.
 type catalogue struct {
 	Direction string             // of writing, as the HTML attribute has it
+	Roles     map[string]string  // what people call them, by doorward.Role
 	Mails     map[string]message `yaml:",inline"` // by store.MailKind
 }
 

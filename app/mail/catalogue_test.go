@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
 
@@ -58,6 +59,11 @@ func TestEveryLanguageSaysEverything(t *testing.T) {
 func faults(c catalogue, promised map[string][]string) (all []string) {
 	if c.Direction != "ltr" && c.Direction != "rtl" {
 		all = append(all, "direction is neither ltr nor rtl")
+	}
+	for _, role := range doorward.Roles {
+		if c.Roles[string(role)] == "" {
+			all = append(all, "the role "+string(role)+" has no name")
+		}
 	}
 	english := catalogues()[fallback]
 	for _, kind := range kinds() {

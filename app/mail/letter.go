@@ -88,6 +88,7 @@ type letter struct {
 func newLetter(kind store.MailKind, locale string, w words) *letter {
 	tag := language(locale)
 	c := catalogues()[tag]
+	w.Role, w.FormerRole = c.Roles[w.Role], c.Roles[w.FormerRole]
 	l, err := c.Mails[string(kind)].fill(w.tidied())
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))

@@ -180,7 +180,7 @@ func TestTheInvitation(t *testing.T) {
 	w := words{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
 	want := `Hello Bob,
 
-Ann Lee (ann@acme.example) invites you to join Acme with the role USER.
+Ann Lee (ann@acme.example) invites you to join Acme with the role User.
 
 Open this link to accept:
 
@@ -200,7 +200,7 @@ you don't expect it, ignore this mail; nothing happens without you.
 	if got, want := l.subject(), "Ann Lee (ann@acme.example) invites you to Acme"; got != want {
 		t.Errorf("the subject is %q, want %q", got, want)
 	}
-	if !strings.Contains(l.html(), "to join <strong>Acme</strong> with the role USER.") {
+	if !strings.Contains(l.html(), "to join <strong>Acme</strong> with the role User.") {
 		t.Errorf("the HTML is\n%s", l.html())
 	}
 }

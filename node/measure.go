@@ -67,11 +67,22 @@ func (n *Node) measureDatabase() []telemetry.Sample {
 		return append(all, up(0))
 	}
 	all = append(all, up(1))
+	if yes, err := n.DB.Synchronous(ctx); err == nil {
+		all = append(all, synchronous(yes))
+	}
 	return append(all, n.measureVitals(vitals)...)
 }
 
 func up(v float64) telemetry.Sample {
 	return telemetry.Sample{Name: "doorward_database_up", Help: "Whether the database answered this scrape.", Value: v}
+}
+
+func synchronous(yes bool) telemetry.Sample {
+	s := telemetry.Sample{Name: "doorward_database_synchronous", Help: "Whether commits wait until another server has them; PostgreSQL only."}
+	if yes {
+		s.Value = 1
+	}
+	return s
 }
 
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {

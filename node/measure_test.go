@@ -77,7 +77,7 @@ func ours(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
 func TestGoldenMetrics(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n")
-	for _, m := range scrape(t, startSecured(t).Server) {
+	for _, m := range scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server) {
 		if ours(m) {
 			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.kind, m.described(), m.help)
 		}
@@ -301,7 +301,7 @@ func missing(scraped []*metric, expr string) (all []string) {
 // TestAlertsAndDashboardNameWhatIsThere: an alert on a metric that was renamed is
 // silent for ever.
 func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
-	scraped := scrape(t, startSecured(t).Server)
+	scraped := scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server)
 	all := expressions(t)
 	if len(all) < 40 {
 		t.Errorf("only %d expressions were found: is the search still right?", len(all))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -270,5 +271,21 @@ func TestVanishedServerIsAskedLast(t *testing.T) {
 	allIdle(t, db)
 	if before == 0 || asked.Load() > before {
 		t.Errorf("the vanished server was asked %d times when all were looked at, and %d times after", before, asked.Load()-before)
+	}
+}
+
+// What PostgreSQL does counts, also where a tool that manages it believes otherwise.
+func TestSynchronous(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	for dsn, want := range map[string]bool{
+		pair.DSN(t): true, pair.DSN(t) + "&synchronous_commit=local": false, pgtest.DSN(t): false,
+	} {
+		if yes, err := open(t, dsn, time.Now).Synchronous(t.Context()); err != nil || yes != want {
+			t.Errorf("%s: %v, %v, want %v", dsn, yes, err, want)
+		}
+	}
+	if _, err := open(t, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now).Synchronous(t.Context()); !errors.Is(err, store.ErrNone) {
+		t.Errorf("SQLite: %v, want ErrNone", err)
 	}
 }

@@ -46,6 +46,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 			affirm:    `SELECT pg_logical_emit_message(true, 'doorward', '')`,
+			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
+  AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 		},
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },

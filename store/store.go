@@ -71,6 +71,9 @@ type engine struct {
 	// affirm writes to the log alone, for a commit that changes nothing and is to be
 	// waited for like one that does (Tx.Affirm); empty where no commit can be lost.
 	affirm string
+	// synchronous is a query: whether a commit waits for another server; empty where
+	// there is none.
+	synchronous string
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
@@ -112,6 +115,17 @@ func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
 		return 0, fault(err)
 	}
 	return db.Now().Sub(time.Time(theirs)), nil
+}
+
+// Synchronous reports whether commits wait until another server has them, so that no
+// failover undoes what was answered. It goes by what the server does, whatever it is
+// that manages it says. ErrNone of SQLite, which has no other server.
+func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
+	if db.engine.synchronous == "" {
+		return false, ErrNone
+	}
+	err = db.read.QueryRowContext(ctx, db.engine.synchronous).Scan(&yes)
+	return yes, fault(err)
 }
 
 // scheme is the part of a DSN that is no secret.

@@ -97,7 +97,27 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
 		return []finding{f}
 	}
-	return []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
+	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
+	if f, ok := checkReplication(ctx, db); ok {
+		all = append(all, f)
+	}
+	return all
+}
+
+// checkReplication tells what is so: only the operator knows whether there is to be a
+// second server. It has nothing to say of SQLite.
+func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
+	f = finding{what: "replication", fine: "synchronous: no failover undoes what was answered"}
+	yes, err := db.Synchronous(ctx)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return f, false
+	case err != nil:
+		f.wrong, f.code = cause(err), exitUnavailable
+	case !yes:
+		f.fine = "none that commits wait for: a failover may undo what was answered"
+	}
+	return f, true
 }
 
 func checkSchema(ctx context.Context, db *store.DB) finding {

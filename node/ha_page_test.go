@@ -13,7 +13,7 @@ import (
 // they are.
 func TestGoldenHighAvailability(t *testing.T) {
 	for file, language := range map[string]string{
-		"etcd.env": "ini", "patroni.yml": "yaml", "member.env": "ini", "database.cfg": "haproxy", "gateway.cfg": "haproxy",
+		"etcd.env": "ini", "patroni.yml": "yaml", "member.env": "ini", "patroni.conf": "ini", "database.cfg": "haproxy", "gateway.cfg": "haproxy",
 	} {
 		text, err := os.ReadFile(filepath.Join("../deploy/ha", file))
 		if err != nil {

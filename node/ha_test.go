@@ -82,7 +82,14 @@ var disasters = []disaster{
 	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
 	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 1, machine("leader", "stop", "cont"), 40 * time.Second},
 	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 1, machine("leader", "kill", "start", "postgres"), 0},
-	{"patroni-dies", "Patroni of the primary dies, its PostgreSQL lives", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
+	{"patroni-dies", "Patroni of the primary dies, and its unit starts it anew", 1, func(t *testing.T, c *cluster, _ []*process) func() {
+		t.Helper()
+		n := c.do(t, "leader")
+		c.do(t, "kill", n, "patroni", "postgres") // as patroni.conf has systemd do
+		c.do(t, "start", n)
+		return func() {}
+	}, 0},
+	{"patroni-gone", "the same without `patroni.conf`: its PostgreSQL lives, and Patroni is away for 40 s", 1, machine("leader", "kill", "start", "patroni"), 40 * time.Second},
 	{"switchover", "switchover (`patronictl switchover`)", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
 		c.do(t, "switchover")

@@ -32,12 +32,15 @@ import (
 //     since this process met it.
 //  4. Whoever can't commit looks at all the servers, and asks the one it finds before
 //     the others: a machine that vanished takes all the time there is to connect.
+//  5. Whoever has committed is told so only if no newer server was met meanwhile: the
+//     one before may have been told not to wait for a standby any more.
 //
 // A nil cluster is one server: there is nothing to keep apart.
 type cluster struct {
 	servers []*pgx.ConnConfig
 	newest  atomic.Pointer[timeline]
 	found   atomic.Pointer[pgx.ConnConfig] // the one that looking found last
+	looked  atomic.Pointer[time.Time]      // when a process without a lease did last
 	mayRead atomic.Pointer[func() bool]    // nil in a process without a watch that runs
 	renewal atomic.Pointer[chan struct{}]  // closed by the next one
 }
@@ -54,6 +57,7 @@ type timeline struct {
 func clusterOf(cfg *pgxpool.Config) *cluster {
 	c := &cluster{}
 	c.newest.Store(&timeline{})
+	c.looked.Store(&time.Time{})
 	c.renewal.Store(new(make(chan struct{})))
 	for _, way := range ways(cfg.ConnConfig) {
 		c.add(cfg.ConnConfig, way)
@@ -275,6 +279,25 @@ func (c *cluster) look(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+// glance looks for a process without a lease, such as a command: once in MinLease.
+func (c *cluster) glance(ctx context.Context) {
+	if c == nil || c.mayRead.Load() != nil {
+		return
+	}
+	now, last := time.Now(), c.looked.Load()
+	if now.Sub(*last) >= MinLease && c.looked.CompareAndSwap(last, &now) {
+		c.look(ctx)
+	}
+}
+
+// met is the newest timeline there is; 0 of one server.
+func (c *cluster) met() uint32 {
+	if c == nil {
+		return 0
+	}
+	return c.newest.Load().number
 }
 
 type unleased struct{} // the key of a context

@@ -251,6 +251,38 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	asked.Wait()
 }
 
+// A primary that was replaced may be told not to wait for its standby any more: a Patroni
+// does so that is started anew beside it. What commits then is lost, and not called done,
+// also where nobody follows changes, as in a command.
+func TestReplacedWhileItCommits(t *testing.T) {
+	t.Parallel()
+	pair := pgtest.StartPair(t)
+	db := migrated(t, pair.DSN(t), time.Now)
+	before, err := server(t.Context(), db)
+	ok(t, err)
+	opened := time.Now()
+	_, err = db.Write(t.Context(), func(tx *store.Tx) error {
+		pair.Standby.Promote(t)
+		pair.Primary.Asynchronous(t)
+		until(t, "a look to be due", func() bool { return time.Since(opened) > store.MinLease })
+		return announce("tnt_lost")(tx)
+	})
+	if !doorward.HasCode(err, doorward.CodeUnavailable) {
+		t.Errorf("a commit on the primary that was replaced: %v, want unavailable", err)
+	}
+	until(t, "the new primary to be used", func() bool {
+		if _, err := db.Write(t.Context(), announce("tnt_new")); err != nil {
+			return false
+		}
+		port, err := server(t.Context(), db)
+		ok(t, err)
+		if port == before {
+			t.Fatal("the old primary was written to")
+		}
+		return true
+	})
+}
+
 // A machine that vanished takes all the time there is to connect to it. The one that
 // was found instead is asked first.
 func TestVanishedServerIsAskedLast(t *testing.T) {

@@ -161,18 +161,18 @@ func (p plan) move(ctx context.Context, from, to *DB, progress func(string, int6
 		return nil, fault(err)
 	}
 	defer dst.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	if err := errors.Join(unhurried(ctx, from, src), unhurried(ctx, to, dst), p.clear(ctx, dst)); err != nil {
+	if err := errors.Join(unhurried(ctx, from, src), unhurried(ctx, to, dst.Tx), p.clear(ctx, dst.Tx)); err != nil {
 		return nil, err
 	}
 	var moved []Moved
 	for _, s := range p {
-		m, err := s.move(ctx, src, dst, progress)
+		m, err := s.move(ctx, src, dst.Tx, progress)
 		if err != nil {
 			return nil, fmt.Errorf("store: move: table %s: %w", s.name, err)
 		}
 		moved = append(moved, m)
 	}
-	return moved, fault(dst.Commit())
+	return moved, to.commit(ctx, dst)
 }
 
 // still begins a transaction that sees one instant, however long it takes.

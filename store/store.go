@@ -219,7 +219,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	trace.Note(ctx, "begun")
-	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
+	tx := &Tx{Reader: Reader{q: t.Tx}, Now: db.Now()}
 	if err := fn(tx); err != nil {
 		return nil, err
 	}
@@ -234,8 +234,8 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 			return nil, err
 		}
 	}
-	if err := t.Commit(); err != nil {
-		return nil, fault(err)
+	if err := db.commit(ctx, t); err != nil {
+		return nil, err
 	}
 	if tx.queued {
 		db.wakeMail()
@@ -264,7 +264,7 @@ func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err erro
 		return fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	tx := &Tx{Reader: Reader{q: t}, Now: db.Now()}
+	tx := &Tx{Reader: Reader{q: t.Tx}, Now: db.Now()}
 	if err := tx.must(ctx, `SAVEPOINT before`); err != nil {
 		return err
 	}
@@ -277,26 +277,48 @@ func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err erro
 	if err := tx.must(ctx, db.engine.affirm); err != nil {
 		return err
 	}
-	return fault(t.Commit())
+	return db.commit(ctx, t)
 }
 
 // patience is how long another process's lock on the database is waited for, less
 // than the 3 s in which every request is answered.
 const patience = 2 * time.Second
 
+// writing is a transaction, and the newest timeline that was met when it began.
+type writing struct {
+	*sql.Tx
+	timeline uint32
+}
+
 // begin asks for the lock again and again, because the wait inside of SQLite
 // can't be cut short when the request's time is over.
-func (db *DB) begin(ctx context.Context) (*sql.Tx, error) {
-	write := db.write
-	if db.engine.cluster != nil && renewing(ctx) {
+func (db *DB) begin(ctx context.Context) (writing, error) {
+	write, cluster := db.write, db.engine.cluster
+	if cluster != nil && renewing(ctx) {
 		write = db.read // has a connection also while all writers wait for the lease
 	}
+	cluster.glance(ctx)
+	met := cluster.met()
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
-			return t, err
+			return writing{t, cmp.Or(met, cluster.met())}, err
 		}
 	}
+}
+
+var errReplaced = errors.New("the primary was replaced while it committed: whether the new one has that is not known")
+
+// commit returns nil when what was written can't be lost.
+func (db *DB) commit(ctx context.Context, t writing) error {
+	if err := t.Commit(); err != nil {
+		return fault(err)
+	}
+	db.engine.cluster.glance(ctx)
+	if db.engine.cluster.met() > t.timeline {
+		return fault(errReplaced)
+	}
+	return nil
 }
 
 func (db *DB) wakeMail() {

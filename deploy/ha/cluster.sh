@@ -117,8 +117,11 @@ healthy() {
 	for n in $machines; do
 		{ says "$n" primary || says "$n" replica; } && running=$((running + 1))
 	done
-	[ "$running" = 3 ] && who primary >/dev/null && who synchronous >/dev/null
+	[ "$running" = 3 ] && who primary >/dev/null && who synchronous >/dev/null && synchronous
 }
+
+# synchronous: whether PostgreSQL waits for a standby. Patroni only says whom it has named.
+synchronous() { [ -n "$(psql 'SHOW synchronous_standby_names' 2>/dev/null)" ]; }
 
 await_healthy() {
 	local tries=0

@@ -79,6 +79,13 @@ func (c *Cluster) Kill(tb testing.TB) {
 	c.must(tb, "kill")
 }
 
+// Asynchronous has commits of a primary wait for its standby no longer.
+func (c *Cluster) Asynchronous(tb testing.TB) {
+	tb.Helper()
+	c.exec(tb, `ALTER SYSTEM SET synchronous_standby_names = ''`)
+	c.exec(tb, `SELECT pg_reload_conf()`)
+}
+
 // Promote makes a standby a server of its own and returns when it takes writes.
 func (c *Cluster) Promote(tb testing.TB) {
 	tb.Helper()

@@ -110,7 +110,11 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error)
 // of what the database and this node's memory know.
 func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential, error) {
 	mark := s.registry.mark()
-	cred, err := s.db.Read().SessionByToken(ctx, hash[:])
+	var cred store.Credential
+	err := s.asking.ask(func() (err error) {
+		cred, err = s.db.Read().SessionByToken(ctx, hash[:])
+		return err
+	})
 	if errors.Is(err, store.ErrNone) {
 		return cred, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}

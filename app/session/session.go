@@ -27,6 +27,7 @@ type Sessions struct {
 	watch    *store.Watch
 	limits   doorward.SessionLimits
 	registry *registry
+	asking   questions
 	dirty    dirty
 	busy     busy
 }

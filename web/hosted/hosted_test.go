@@ -318,7 +318,7 @@ func TestClosing(t *testing.T) {
 	closeTenant(t, owner, "Acme")
 	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
 	open(t, s).send("/login", "email", "ben@acme.example", "password", secret).is(t, 403, "", "is being closed")
-	owner.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	owner.send("/login", "email", ann, "password", secret).is(t, 303, "/closing")
 	for _, path := range []string{"/account", "/login"} {
 		owner.get(path).is(t, 303, "/closing")
 	}

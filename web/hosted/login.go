@@ -46,7 +46,12 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := required(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
-	res, err := h.app.Login.WithPassword(ctx, c.Caller, c.Value("email"), c.Value("password"), "")
+	by := c.Caller
+	for _, held := range c.Sessions() {
+		hash := held.Hash()
+		by.Leaving = append(by.Leaving, hash[:])
+	}
+	res, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
 	}

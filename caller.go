@@ -29,6 +29,10 @@ type Caller struct {
 	// Device is the hash of the cookie of a browser that says it has signed in
 	// before; nil without one.
 	Device []byte
+	// Leaving are the hashes of the tokens that a browser holds and will have
+	// replaced once it has signed in. Those of sessions of the same person end with
+	// that, since nobody could use them any more.
+	Leaving [][]byte
 
 	// Revoked, when it is not nil, is told how an act that ended something was
 	// made to hold on every node.

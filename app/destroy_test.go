@@ -103,10 +103,10 @@ func (w *world) leaveTraces(p person) {
 		w.Fatalf("a wrong password: %s", got)
 	}
 	for range 2 {
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), p.User.Email))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), p.User.Email, ""))
 		w.ok(w.on(0).Passwords.Reset(w.Context(), stranger(0), w.letter(p.User.Email), first, first))
 	}
-	w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), p.User.Email))
+	w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), p.User.Email, ""))
 	w.letter(p.User.Email)
 }
 

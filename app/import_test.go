@@ -309,7 +309,7 @@ func TestImportedWithoutPassword(t *testing.T) {
 		if got := w.on(0).Hashing().Hashes - hashes; got != 3 {
 			w.Errorf("%d hashes for three attempts: the time tells that there is no password", got)
 		}
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), "ann@acme.example"))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), "ann@acme.example", ""))
 		w.ok(w.on(0).Passwords.Reset(w.Context(), stranger(0), w.letter("ann@acme.example"), first, first))
 		if p := w.signIn("ann@acme.example", first); p.User.TenantID != acme.ID {
 			w.Errorf("signed in as %+v", p.User)

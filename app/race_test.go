@@ -134,7 +134,7 @@ func TestOneReset(t *testing.T) {
 		const callers = 16
 		_, owner := w.tenant()
 		email := owner.User.Email
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), email))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), email, ""))
 		token := w.letter(email)
 		errs := together(callers, func(i int) error {
 			return w.on(i).Passwords.Reset(w.Context(), stranger(i), token, password(i+1), password(i+1))

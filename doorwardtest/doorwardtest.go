@@ -76,6 +76,10 @@ func ReturnTo(addresses ...string) Option {
 	}
 }
 
+// Home has people land there after signing in, as --home does: on a path below the
+// base URL, or at an address that ReturnTo allows.
+func Home(address string) Option { return func(c *node.Config) { c.Home = address } }
+
 // SessionLimits sets the limits of sessions; the default is that of the
 // product.
 func SessionLimits(l doorward.SessionLimits) Option {

@@ -27,13 +27,16 @@ class Elsewhere {
 	stop() { return new Promise((done) => { this.server.close(done); this.server.closeAllConnections(); }); }
 }
 
-let browser, elsewhere, server;
+let browser, elsewhere, home, server;
 before(async () => {
 	[browser, elsewhere] = await Promise.all([launch(), Elsewhere.start()]);
-	server = await Server.start("--return-to", elsewhere.at("app.localhost", "/inbox/"));
+	home = elsewhere.at("app.localhost", "/inbox/home");
+	server = await Server.start("--return-to", elsewhere.at("app.localhost", "/inbox/"), "--home", home);
 	elsewhere.login = `${server.url}/login?return=`;
 });
 after(() => Promise.all([browser.close(), server.stop(), elsewhere.stop()]));
+
+const fresh = "three old paper boats";
 
 const leading = (to) => `/login?return=${encodeURIComponent(to)}`;
 
@@ -68,18 +71,45 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 	test("a choice of the tenant on the way", async () => {
 		const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "viewer@acme.example");
 		const p = await Person.sit(browser, server.url, "desktop-light-de");
-		await p.go(`/accept#token=${printed.match(/#token=(\S+)/)[1]}`);
+		const there = elsewhere.at("app.localhost", "/inbox/choice?a=b");
+		await p.go(`/accept?return=${encodeURIComponent(there)}#token=${printed.match(/#token=(\S+)/)[1]}`);
 		await p.page.waitForSelector("form[action$='/accept/join']");
 		await p.send("/accept/join", { password });
 		await p.at("/login");
-		const there = elsewhere.at("app.localhost", "/inbox/choice");
-		await p.go(leading(there));
 		await p.send("/login", { email: "viewer@acme.example", password });
 		await p.at("/login/tenant");
 		await p.page.locator("button.choice").nth(1).click();
 		await p.page.waitForURL(there);
 		p.quiet("the choice");
 		await p.context.close();
+	});
+
+	test("a forgotten password on the way", async () => {
+		const p = await Person.sit(browser, server.url, "desktop-light-en");
+		const there = elsewhere.at("app.localhost", "/inbox/forgotten?a=b&c#d");
+		await p.go(leading(there));
+		await p.page.locator("a[href*='/forgot']").click();
+		await p.at("/forgot");
+		await p.send("/forgot", { email: "admin@acme.example" });
+		await p.at("/forgot/sent");
+		await server.code("admin@acme.example");
+		// The mail is opened in another browser.
+		const q = await Person.sit(browser, server.url, "desktop-dark-en");
+		await q.go("/dev/mail?to=admin@acme.example");
+		await q.page.locator("a[href*='/reset?return=']").first().click();
+		await q.page.waitForSelector("form[action$='/reset/password']");
+		await q.send("/reset/password", { password: fresh, confirmPassword: fresh });
+		await q.at("/login");
+		await q.send("/login", { password: fresh });
+		await q.page.waitForURL(there);
+		await q.go("/account");
+		await q.look("account-home");
+		await q.page.locator(".back a").click();
+		await q.page.waitForURL(home);
+		for (const person of [p, q]) {
+			person.quiet("a forgotten password");
+			await person.context.close();
+		}
 	});
 
 	test("not to a place that isn't named", async () => {
@@ -91,7 +121,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 			await p.context.clearCookies();
 			await p.go(leading(to));
 			await p.send("/login", { email: "user@acme.example", password });
-			await p.at("/account");
+			await p.page.waitForURL(home);
 		}
 		for (const to of [
 			`//${app}/inbox/`, `/\\${app}/inbox/`, `http:/\\${app}/inbox/`, `http:${app}/inbox/`, `\thttp://${app}/inbox/`, `http://${app}\\@other.localhost/`,
@@ -99,7 +129,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 			`http://${app}./inbox/`, `http://app.localhost.other.localhost:${elsewhere.port}/inbox/`, `https://${app}/inbox/`, "http://app.localhost/inbox/", "javascript:alert(1)",
 		]) {
 			await p.go(leading(to));
-			assert.equal(p.page.url(), `${server.url}/account`, to);
+			assert.equal(p.page.url(), home, to);
 		}
 		assert.equal(elsewhere.asked.slice(before).filter(({ headers }) => !headers.host.startsWith("app.localhost")).length, 0);
 		p.quiet("places that aren't named");

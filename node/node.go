@@ -45,6 +45,7 @@ type Config struct {
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, ours
 	ReturnTo             returnto.List  // places elsewhere that people may be led to after signing in; may be empty
+	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
 	Transport smtp.Transport
@@ -132,7 +133,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if n.cfg.Brand.Name != "" {
 		n.site.Brand = n.cfg.Brand
 	}
-	n.site.ReturnTo = cfg.ReturnTo
+	n.site.ReturnTo, n.site.Home = cfg.ReturnTo, cfg.Home
 	n.measure()
 	return n, nil
 }

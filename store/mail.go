@@ -49,27 +49,38 @@ type Mail struct {
 	NextAt    time.Time
 	CreatedAt time.Time
 	LastError string
+	ReturnTo  string // where the link leads on to in the end; empty for nowhere
 }
 
 func mailColumns(m *Mail) []any {
 	return []any{
 		&m.ID, &m.Kind, &m.Recipient, &m.SubjectID, &m.State, &m.Tries,
-		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError,
+		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError, &m.ReturnTo,
 	}
 }
 
-const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error)
-VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '')`
+const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to)
+VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6)`
 
 // QueueMail adds a mail that leaves after the commit.
 func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
+	return tx.queueMail(ctx, kind, recipient, subjectID, "")
+}
+
+// QueueReset is QueueMail for a MailReset whose link leads on to a place, a path or
+// an address that people may be led to; empty for nowhere.
+func (tx *Tx) QueueReset(ctx context.Context, recipient, returnTo string) error {
+	return tx.queueMail(ctx, MailReset, recipient, "", returnTo)
+}
+
+func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID, returnTo string) error {
 	tx.queued = true
-	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now))
+	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo)
 }
 
 // Neither LIKE nor an array is the same in both databases: a kind is in a text if
 // taking it out leaves less.
-const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error
+const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to
 FROM mails WHERE state = 'queued' AND next_at <= $1 AND replace($3, ' ' || kind || ' ', '') <> $3 ORDER BY next_at, id LIMIT $2`
 
 // DueMails returns mails to send now, the longest waiting first. Those of a kind

@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -279,7 +280,18 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.baseURL + "/reset#token=" + token, Code: token}).dressed(m.lookOf(doorward.Tenant{})), err
+	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).dressed(m.lookOf(doorward.Tenant{})), err
+}
+
+// resetLink has the token in its fragment, which is in no log, and where to go on in
+// its query. That has been allowed when the mail was queued, and is looked at again
+// whenever somebody is led.
+func (m *Mail) resetLink(returnTo, token string) string {
+	link := m.baseURL + "/reset"
+	if returnTo != "" {
+		link += "?" + url.Values{"return": {returnTo}}.Encode()
+	}
+	return link + "#token=" + token
 }
 
 // resettable returns the account of the address if it can be signed in to

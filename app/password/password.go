@@ -5,7 +5,9 @@ package password
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
+	"unicode/utf8"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -34,10 +36,19 @@ const (
 	forgotWindow = time.Hour
 )
 
+// maxReturn bounds what the link of a mail leads on to, as it stands there: in
+// bytes, escaped. A line of a mail has 998 (RFC 5322, section 2.1.1), for the base
+// URL and the token as well, and some programs make no link of what is wrapped.
+const maxReturn = 700
+
 // Forgot queues a mail with a reset link for the address. Whether it has an
 // account is looked up when the mail leaves, not here, so neither the answer
 // nor its time can tell. Errors: validation_failed, too_many_attempts.
-func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address string) error {
+//
+// The link leads on to returnTo, a path or an address that the caller has found to
+// be allowed: what stands here is mailed to whomever a stranger names. Empty, or
+// too long for a link, it leads nowhere.
+func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, returnTo string) error {
 	if address == "" {
 		return doorward.Invalid("/email", "required", "Say which address the account has.")
 	}
@@ -53,8 +64,16 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address stri
 		if t.Hits > forgotHits {
 			return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: t.Since.Add(forgotWindow).Sub(tx.Now)}
 		}
-		return tx.QueueMail(ctx, store.MailReset, email, "")
+		return tx.QueueReset(ctx, email, linkable(returnTo))
 	})
+}
+
+// linkable returns what can stand in a link and be stored, or nothing.
+func linkable(returnTo string) string {
+	if len(url.QueryEscape(returnTo)) > maxReturn || !utf8.ValidString(returnTo) {
+		return ""
+	}
+	return returnTo
 }
 
 // Change replaces the caller's password and ends all other sessions, in every

@@ -28,9 +28,35 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		if err := opened.admit(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
+		if err := endLeft(ctx, tx, account.ID, by.Leaving); err != nil {
+			return err
+		}
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
 	return opened, s.keep(opened, hash, mark, err)
+}
+
+// endLeft ends the sessions that the new one takes the place of in a browser
+// (OWASP, Session Management Cheat Sheet, "Renew the Session ID After Any Privilege
+// Level Change"). Somebody else's goes on: its end is not told in this trail.
+func endLeft(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
+	for _, hash := range hashes {
+		left, err := tx.SessionByToken(ctx, hash)
+		if errors.Is(err, store.ErrNone) || err == nil && left.Session.UserID != userID {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		was, err := tx.DeleteSession(ctx, left.Session.ID)
+		if err != nil {
+			return err
+		}
+		if was { // else somebody has ended it while this waited for the row
+			tx.Changed("session", left.Session.ID, "")
+		}
+	}
+	return nil
 }
 
 // keep puts a session that was opened in memory, since it will be used next.

@@ -45,6 +45,7 @@ type settings struct {
 	acmeURL             string
 	proxies             []string
 	returnTo            []string
+	home                string
 	traceOTLP           string
 	traceHeader         string
 	traceSample         float64
@@ -96,6 +97,7 @@ func (s *settings) server(f *pflag.FlagSet) {
 	f.StringVar(&s.adminListen, "admin-listen", "", "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)")
 	f.StringSliceVar(&s.proxies, "trusted-proxies", nil, "`CIDRs` whose X-Forwarded-For is believed")
 	f.StringSliceVar(&s.returnTo, "return-to", nil, "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/")
+	f.StringVar(&s.home, "home", "", "`URL` where people land after signing in unless asked to return elsewhere: a path below --base-url, or an address that --return-to allows (default /account)")
 	f.StringVar(&s.traceOTLP, "trace-otlp", "", "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)")
 	f.StringVar(&s.traceHeader, "trace-header", "", "`header` NAME: VALUE that the collector wants for authentication")
 	f.Float64Var(&s.traceSample, "trace-sample", 0.1, "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides")
@@ -180,7 +182,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Clock:    s.clock(), Version: version(),
 	}
 	for _, step := range []func(*node.Config) error{
-		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies, s.readReturns,
+		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies, s.readReturns, s.readHome,
 		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace,
 	} {
 		if err := step(&cfg); err != nil {
@@ -319,6 +321,21 @@ func (s *settings) readReturns(cfg *node.Config) error {
 			return s.quoted("return-to", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
 		}
 		cfg.ReturnTo = append(cfg.ReturnTo, place)
+	}
+	return nil
+}
+
+// readHome comes after readReturns, which says what is allowed.
+func (s *settings) readHome(cfg *node.Config) (err error) {
+	if s.home == "" {
+		return nil
+	}
+	cfg.Home, err = ui.ParseHome(cfg.PublicURL(), cfg.ReturnTo, s.home)
+	switch {
+	case err != nil && strings.Contains(s.home, "@"): // a password, perhaps
+		return s.wrong("home", "%s.", err)
+	case err != nil:
+		return s.quoted("home", s.home, "%s.", err)
 	}
 	return nil
 }

@@ -269,7 +269,7 @@ func mails(w *world) {
 	ctx := w.Context()
 	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
 	w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", "")) })
+	w.write(func(tx *store.Tx) { ok(w, tx.QueueReset(ctx, "bob@acme.example", "https://app.example.com/inbox?a=b")) })
 	all := w.due()
 	if len(all) != 2 || all[0].ID == all[1].ID {
 		w.Fatalf("due are %+v: want two mails", all)
@@ -281,6 +281,7 @@ func mails(w *world) {
 	second := store.Mail{
 		ID: all[1].ID, Kind: store.MailReset, Recipient: "bob@acme.example",
 		State: doorward.DeliveryQueued, NextAt: noon.Add(time.Second), CreatedAt: noon.Add(time.Second),
+		ReturnTo: "https://app.example.com/inbox?a=b",
 	}
 	same(w, []store.Mail{first, second})(all, nil)
 	same(w, []store.Mail{first})(w.Read().DueMails(ctx, w.clock.read(), 1))

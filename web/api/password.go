@@ -18,7 +18,7 @@ var docForgotPassword = front.Doc{
 }
 
 func (a *api) forgotPassword(ctx context.Context, c *front.Call, in forgotInput) (front.None, error) {
-	return front.None{}, a.app.Passwords.Forgot(ctx, c.Caller, in.Email)
+	return front.None{}, a.app.Passwords.Forgot(ctx, c.Caller, in.Email, "")
 }
 
 type resetInput struct {

@@ -76,7 +76,7 @@ type letter struct {
 	Path              string // of the link, on this site; empty for none
 }
 
-var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)#token=\S+)$`)
+var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
 // letters are the newest mails to an address, or all for the empty one.
 func (m *Mailbox) letters(c *ui.Call, to string, most int) []letter {

@@ -35,6 +35,9 @@ type Site struct {
 	Brand Brand
 	// ReturnTo are the places elsewhere that people may be led to after signing in.
 	ReturnTo returnto.List
+	// Home is where people land after signing in who have asked for no place, as
+	// ui.ParseHome returns it; empty: on their account.
+	Home string
 	// ErrorPage shows a person what went wrong in place of a problem, and
 	// reports whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool

@@ -44,7 +44,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		i.Self = c.Caller.User.Email == shown.Email
 		i.Other = c.Caller.User.Email
 	}
-	return ui.View{Page: "accept", Scripts: taking, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
+	return ui.View{Page: "accept", Scripts: taking, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
 func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, error) {
@@ -65,7 +65,7 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	remember(c, user.Email)
-	return c.To("/login?done=registered"), nil
+	return c.ToReturning("/login?done=registered"), nil
 }
 
 // join takes the session of the invited address as proof, or the password of
@@ -85,9 +85,12 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if _, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password")); err != nil {
 		return ui.View{}, err
 	}
-	if self {
+	switch {
+	case self && !c.Leading():
 		return c.To("/account?done=entered"), nil
+	case self: // the session stays in its tenant, and what comes next may be in either
+		return c.ToReturning("/login/tenant?done=choose"), nil
 	}
 	remember(c, shown.Email)
-	return c.To("/login?done=joined"), nil
+	return c.ToReturning("/login?done=joined"), nil
 }

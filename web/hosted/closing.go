@@ -22,7 +22,7 @@ func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	if t.Status != doorward.TenantClosing {
-		return c.To(home), nil
+		return c.To(accountPage), nil
 	}
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
 	return ui.View{Page: "closing", Tenant: t, Body: closing{t, h.app.Tenants.DestroyedAt(t), len(usable(memberships)) > 1}}, err

@@ -55,12 +55,12 @@ func Routes(a *app.App) []front.Route {
 		page("POST /accept/join", front.Optional(), set.Take("/accept", h.join, h.openInvitation)),
 
 		page("GET /account", ui.SignedIn(), set.Show(h.showAccount)),
-		page("POST /account/name", ui.SignedIn(), set.Take(home, h.rename, h.showAccount)),
-		page("POST /account/password", ui.SignedIn(), set.Take(home, h.changePassword, h.showAccount)),
-		page("POST /account/sessions/end", ui.SignedIn(), set.Take(home, h.endSession, h.showAccount)),
-		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(home, h.endOthers, h.showAccount)),
+		page("POST /account/name", ui.SignedIn(), set.Take(accountPage, h.rename, h.showAccount)),
+		page("POST /account/password", ui.SignedIn(), set.Take(accountPage, h.changePassword, h.showAccount)),
+		page("POST /account/sessions/end", ui.SignedIn(), set.Take(accountPage, h.endSession, h.showAccount)),
+		page("POST /account/sessions/end-others", ui.SignedIn(), set.Take(accountPage, h.endOthers, h.showAccount)),
 		page("GET /account/leave/{tenantId}", ui.SignedIn(), set.Show(h.showLeave)),
-		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(home, h.leave, h.showLeave)),
+		page("POST /account/leave/{tenantId}", ui.SignedIn(), set.Take(accountPage, h.leave, h.showLeave)),
 		page("GET /.well-known/change-password", front.Optional(), set.Show(h.toPassword)),
 
 		page("GET /closing", ui.SignedIn().WhileClosing(), set.Show(h.showClosing)),

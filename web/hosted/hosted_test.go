@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 )
 
@@ -274,6 +277,65 @@ func TestReset(t *testing.T) {
 	b.send("/reset", "token", code).is(t, 410, "", "has expired")
 }
 
+// A browser that signs in anew holds one session, and nobody could use the one
+// before: it ends, as the oldest of as many as are allowed would otherwise. Somebody
+// else's in the same browser goes on.
+func TestLoginReplaces(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: time.Hour, PerUser: 2}))
+	acme := s.Tenant("Acme")
+	elsewhere, ben := acme.Join(ann, "USER").Token(), acme.Join("ben@acme.example", "USER").Token()
+	b := open(t, s)
+	before := b.signIn(ann)
+	after := b.signIn(ann)
+	b.hold(ben)
+	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "")
+	want := map[string]int{before: http.StatusUnauthorized, after: http.StatusOK, elsewhere: http.StatusOK, ben: http.StatusOK}
+	b.check(want, "after the second login")
+	b.hold(after)
+	b.send("/login", "email", ann, "password", "wrong").is(t, 401, "")
+	b.check(want, "after a refused one")
+	b.hold(ben)
+	b.signIn(ann)
+	want[elsewhere] = http.StatusUnauthorized // the oldest of three
+	b.check(want, "after somebody else's")
+}
+
+// signIn returns the token of the session that the browser holds then.
+func (b browser) signIn(email string) string {
+	b.Helper()
+	a := b.send("/login", "email", email, "password", secret)
+	a.is(b.T, 303, "/account")
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		if c.Name == "JSESSIONID" {
+			return c.Value
+		}
+	}
+	b.Fatal("nobody is signed in")
+	return ""
+}
+
+// hold has the browser hold the session of the token.
+func (b browser) hold(token string) {
+	at, err := url.Parse(b.url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Jar.SetCookies(at, []*http.Cookie{{Name: "JSESSIONID", Value: token, Path: "/"}})
+}
+
+// check asks who is signed in by each token, of which the answers are wanted.
+func (b browser) check(want map[string]int, when string) {
+	b.Helper()
+	got := map[string]int{}
+	for token := range want {
+		b.hold(token)
+		got[token] = b.get("/api/v2/auth/session").status
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Errorf("%s (-want +got):\n%s", when, diff)
+	}
+}
+
 func TestAccount(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -318,7 +380,7 @@ func TestClosing(t *testing.T) {
 	closeTenant(t, owner, "Acme")
 	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
 	open(t, s).send("/login", "email", "ben@acme.example", "password", secret).is(t, 403, "", "is being closed")
-	owner.send("/login", "email", ann, "password", secret).is(t, 303, "/account")
+	owner.send("/login", "email", ann, "password", secret).is(t, 303, "/closing")
 	for _, path := range []string{"/account", "/login"} {
 		owner.get(path).is(t, 303, "/closing")
 	}

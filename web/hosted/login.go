@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// home is where people land without having asked for a place.
-const home = "/account"
+// accountPage is where people look after what is theirs.
+const accountPage = "/account"
 
 // loginPage is shown by more than one handler; its form leads back.
 var loginPage = ui.View{Page: "login", Returns: true}
@@ -18,8 +18,9 @@ var loginPage = ui.View{Page: "login", Returns: true}
 // showLogin leads on whoever is signed in already, unless the way here was
 // another account's.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
-	if c.Caller.Kind == doorward.ByUser && c.R.URL.Query().Get("done") == "" {
-		return c.Back(home), nil
+	done := c.R.URL.Query().Get("done") != ""
+	if c.Caller.Kind == doorward.ByUser && !done {
+		return c.Back(), nil
 	}
 	if len(c.Sessions()) > 1 {
 		c.ClearSessions()
@@ -31,7 +32,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case c.Tangled():
 		v.Note = "login.several"
-	case c.Returning() != "":
+	case c.Returning() != "" && !done: // else there is more to say
 		v.Note = "login.first"
 	}
 	return v, nil
@@ -45,7 +46,12 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := required(c, "email", "password"); err != nil {
 		return ui.View{}, err
 	}
-	res, err := h.app.Login.WithPassword(ctx, c.Caller, c.Value("email"), c.Value("password"), "")
+	by := c.Caller
+	for _, held := range c.Sessions() {
+		hash := held.Hash()
+		by.Leaving = append(by.Leaving, hash[:])
+	}
+	res, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -58,7 +64,16 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil && len(usable(memberships)) > 1 {
 		return c.ToReturning("/login/tenant"), nil
 	}
-	return c.Back(home), err
+	return land(c, res.User), err
+}
+
+// land leads on whoever has signed in. In a tenant that is being closed there is
+// but one thing to do, whatever was asked for.
+func land(c *ui.Call, u doorward.User) ui.View {
+	if u.TenantStatus == doorward.TenantClosing {
+		return c.To("/closing")
+	}
+	return c.Back()
 }
 
 // required returns a fault for each field of the form that is empty.
@@ -99,14 +114,16 @@ func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if c.Value("tenantId") != c.Caller.User.TenantID {
+	user := c.Caller.User
+	if c.Value("tenantId") != user.TenantID {
 		opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
 		if err != nil {
 			return ui.View{}, err
 		}
 		c.SetSession(opened.Token)
+		user = opened.User
 	}
-	return c.Back(home), nil
+	return land(c, user), nil
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {

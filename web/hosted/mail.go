@@ -13,20 +13,20 @@ func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
 	if email, ok := remembered(c); ok {
 		c.Suggest("email", email)
 	}
-	return ui.View{Page: "forgot"}, nil
+	return ui.View{Page: "forgot", Carries: true}, nil
 }
 
 // forgot tells nothing: the next page is the same for every address.
 func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email")); err != nil {
+	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email"), c.Returning()); err != nil {
 		return ui.View{}, err
 	}
 	remember(c, c.Value("email"))
-	return c.To("/forgot/sent"), nil
+	return c.ToReturning("/forgot/sent"), nil
 }
 
 func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
-	return ui.View{Page: "sent"}, nil
+	return ui.View{Page: "sent", Carries: true}, nil
 }
 
 // asking asks for the code of a mail. The script of the page takes it from the
@@ -41,7 +41,7 @@ type asking struct {
 var taking = []string{"code.js"}
 
 func askCode(name string) ui.View {
-	return ui.View{Page: "code", Title: name + ".title", Scripts: taking, Body: asking{"/" + name, name}}
+	return ui.View{Page: "code", Title: name + ".title", Scripts: taking, Carries: true, Body: asking{"/" + name, name}}
 }
 
 func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
@@ -75,7 +75,7 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return h.refusedOr(c, err, h.refusedReset)
 	}
-	return ui.View{Page: "reset", Scripts: taking, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
+	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
 }
 
 // refusedOr: a page that is shown again because something was refused must not
@@ -110,7 +110,7 @@ func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
 
 func ended(code doorward.Code, next string) ui.View {
 	key := "over." + string(code)
-	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Body: over{key, next}}
+	return ui.View{Page: "over", Scripts: taking, Title: key + ".title", Carries: true, Body: over{key, next}}
 }
 
 func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -124,5 +124,5 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	remember(c, email)
 	c.ClearSession() // the reset has ended it
-	return c.To("/login?done=reset"), nil
+	return c.ToReturning("/login?done=reset"), nil
 }

@@ -80,24 +80,26 @@ func samples() []uitest.Sample {
 	faults := ui.Frame{Alert: true, Faults: map[string]string{
 		"password": "The password needs at least 12 characters.", "confirmPassword": "This is not the same as above.",
 	}}
+	const there = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login"}, Frame: ui.Frame{Return: "/docs"}},
 		{Name: "login-refused", View: ui.View{Page: "login"}, Frame: refused},
 		{Name: "login-registered", View: ui.View{Page: "login", Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
+		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: there}},
 		{Name: "forgot", View: ui.View{Page: "forgot"}},
 		{Name: "sent", View: ui.View{Page: "sent"}},
 		{Name: "code-reset", View: askCode("reset")},
 		{Name: "code-accept", View: askCode("accept")},
 		{Name: "reset", View: ui.View{Page: "reset", Body: resetting{token, acme.Email, 12, identity(acme.Email, "Acme")}}},
-		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}},
+		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: there}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: branded}},
 		{Name: "accept-brand-sign", View: ui.View{Page: "accept", Body: newcomer, Tenant: signed}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
 		{Name: "account", View: ui.View{Page: "account", Wide: true, Body: sampleAccount()}, Frame: ui.Frame{Caller: ann}},
-		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann}},
+		{Name: "account-saved", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Done: "done.name"}, Frame: ui.Frame{Caller: ann, Home: there}},
 		{Name: "account-brand", View: ui.View{Page: "account", Wide: true, Body: sampleAccount(), Tenant: branded}, Frame: ui.Frame{Caller: ann}},
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: trouble}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},

@@ -33,8 +33,10 @@ type View struct {
 	// they can ask nobody.
 	Connects bool
 	// Returns has the page's form keep where the request asks to be led, and the
-	// policy let its answer lead there.
+	// policy let its answer lead there, or home.
 	Returns bool
+	// Carries has the page keep it, too, in forms and links to further pages here.
+	Carries bool
 	// Keys of messages that the page begins with: what has been done (else the
 	// one that the query names, as in ?done=saved for "done.saved"), and what
 	// there is to know.
@@ -46,8 +48,11 @@ type View struct {
 // To leads to a path, one without the path of the base URL.
 func (c *Call) To(path string) View { return View{to: c.Site().BasePath() + path} }
 
-// Back leads to where the request asks to be led, or to the path.
-func (c *Call) Back(fallback string) View { return View{to: c.Return(fallback)} }
+// Back leads to where the request asks to be led, or home.
+func (c *Call) Back() View {
+	to, _ := c.leading()
+	return View{to: to}
+}
 
 // Show returns the endpoint of a page.
 func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
@@ -168,7 +173,7 @@ const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
-	if _, origin := c.returning(); v.Returns && origin != "" {
+	if _, origin := c.leading(); v.Returns && origin != "" {
 		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
 	}
 	if v.Connects {
@@ -181,13 +186,14 @@ func (c *Call) policy(v View) string {
 type Frame struct {
 	View
 	Base      string // path of the base URL, in front of every link
+	Home      string // front.Site.Home
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
 	Sent      []Sent // what the language of a page that answers a form is chosen with
 	Caller    doorward.Caller
 	Now       time.Time
-	Return    string // where to be led afterwards, checked; empty unless View.Returns
+	Return    string // where to be led afterwards, checked; empty unless View.Returns or Carries
 	RequestID string
 	Fault     string // why the form is shown again, when it is no single field's
 	Alert     bool   // the form is shown again
@@ -196,6 +202,10 @@ type Frame struct {
 	Form      url.Values
 	Faults    map[string]string // by name of the field
 }
+
+// Onward is the link to a path here, one without the path of the base URL, that
+// leads on to where the request asks to be led.
+func (f Frame) Onward(path string) string { return f.Base + returning(path, f.Return) }
 
 // Render writes the page of the frame.
 func (s *Set) Render(w io.Writer, f Frame) error {
@@ -224,11 +234,11 @@ func (c *Call) frame(v View) (Frame, error) {
 		v.Done = done
 	}
 	f := Frame{
-		View: v, Base: c.Site().BasePath(), Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
+		View: v, Base: c.Site().BasePath(), Home: c.Site().Home, Brand: c.Site().Brand, Language: c.Language, Languages: c.choices(),
 		Caller: c.Caller, Now: c.Now(), RequestID: c.W.Header().Get("X-Request-Id"),
 		Form: c.form, Faults: map[string]string{},
 	}
-	if v.Returns {
+	if v.Returns || v.Carries {
 		f.Return = c.Returning()
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {

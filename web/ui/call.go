@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -72,18 +73,10 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 // returnParameter names where to go on, in queries and forms.
 const returnParameter = "return"
 
-// Return is the path or the address that the request asks to be led to
-// afterwards, or the path fallback. It is below the base URL, or in a place that
-// the operator has named (front.Site.ReturnTo): a link to this site must never
-// lead people to any other one.
-func (c *Call) Return(fallback string) string {
-	if to := c.Returning(); to != "" {
-		return to
-	}
-	return c.Site().BasePath() + fallback
-}
-
-// Returning is Return without a fallback, for the form of the next page.
+// Returning is the path or the address that the request asks to be led to
+// afterwards; empty for none. It is below the base URL, or in a place that the
+// operator has named (front.Site.ReturnTo): a link to this site must never lead
+// people to any other one.
 func (c *Call) Returning() string {
 	to, _ := c.returning()
 	return to
@@ -92,20 +85,37 @@ func (c *Call) Returning() string {
 // returning is Returning, with the origin if it may be another than ours.
 func (c *Call) returning() (to, origin string) {
 	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
-		if path, ok := c.own(wanted); ok {
-			return path, ""
-		}
-		if to, origin, ok := c.Site().ReturnTo.Find(wanted); ok {
+		if to, origin, ok := follow(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
 			return to, origin
 		}
 	}
 	return "", ""
 }
 
-// own reports whether the address is one below the base URL, and returns it as
-// a path.
-func (c *Call) own(address string) (string, bool) {
-	return ownPath(c.origin(), c.Site().BasePath(), address)
+// leading is where the request leads to when nothing more is to be done here:
+// where it asks to be led, or home.
+func (c *Call) leading() (to, origin string) {
+	if to, origin := c.returning(); to != "" {
+		return to, origin
+	}
+	home := c.Site().Home
+	if home == "" {
+		return c.Site().BasePath() + accountPath, ""
+	}
+	_, origin, _ = c.Site().ReturnTo.Find(home)
+	return home, origin
+}
+
+// Leading reports whether leading leads to a place that somebody has chosen.
+func (c *Call) Leading() bool { return c.Site().Home != "" || c.Returning() != "" }
+
+// follow reads an address that people may be led to: one below base on our origin,
+// which becomes a path, or one in a place of the list, with the origin that it has.
+func follow(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
+	if path, ok := ownPath(ours, base, address); ok {
+		return path, "", true
+	}
+	return places.Find(address)
 }
 
 // ownPath returns the path of an address that is below base on the origin.
@@ -144,10 +154,20 @@ func (c *Call) SignIn(path string) string {
 
 // ToReturning leads to a page that leads on to where the request asks to be led.
 func (c *Call) ToReturning(path string) View {
-	if back := c.Returning(); back != "" {
-		path += "?" + url.Values{returnParameter: {back}}.Encode()
+	return c.To(returning(path, c.Returning()))
+}
+
+// returning adds where to be led to a path, which may have a query; empty for
+// nowhere.
+func returning(path, to string) string {
+	if to == "" {
+		return path
 	}
-	return c.To(path)
+	mark := "?"
+	if strings.Contains(path, mark) {
+		mark = "&"
+	}
+	return path + mark + url.Values{returnParameter: {to}}.Encode()
 }
 
 // Sessions are the session tokens of the request: one, unless somebody tampers.

@@ -8,7 +8,7 @@ function take() {
 	if (!token) return;
 	// The page that answers a code has no form for another one: ask for it anew.
 	if (!form) return location.replace(`${location.pathname}?next${location.hash}`);
-	history.replaceState(null, "", location.pathname);
+	history.replaceState(null, "", location.pathname + location.search);
 	form.elements.token.value = token;
 	form.closest(".card").classList.add("sending");
 	form.requestSubmit();

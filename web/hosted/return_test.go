@@ -1,0 +1,146 @@
+package hosted_test
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+const (
+	inbox = "https://app.example.com/inbox"
+	there = inbox + "/42?a=b&c=d#e"
+)
+
+// onward is the path with where to be led, behind a mark.
+func onward(path, to string) string { return path + "return=" + url.QueryEscape(to) }
+
+// A new password is a detour by mail: from the login over each page, and back.
+func TestReturningAfterAReset(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	const field = `name="return" value="https://app.example.com/inbox/42?a=b&amp;c=d#e"`
+	link := func(path string) string { return `href="` + onward(path+"?", there) + `"` }
+	b.get(onward("/login?", there)).is(t, 200, "", field, link("/forgot"))
+	b.get(onward("/forgot?", there)).is(t, 200, "", field, link("/login"))
+	b.send("/forgot", "email", "nonsense", "return", there).is(t, 422, "", field)
+	b.send("/forgot", "email", ann, "return", there).is(t, 303, onward("/forgot/sent?", there))
+	b.get(onward("/forgot/sent?", there)).is(t, 200, "", link("/login"))
+	code := s.Code(ann)
+	if text := s.Mails(ann)[0].Text; !strings.Contains(text, "\n"+s.URL+onward("/reset?", there)+"#token="+code+"\n") {
+		t.Errorf("the link doesn't lead on:\n%s", text)
+	}
+	b.get(onward("/reset?", there)).is(t, 200, "", field)
+	b.send("/reset", "token", absent, "return", there).is(t, 404, "", field)
+	b.send("/reset", "token", code, "return", there).is(t, 200, "", field)
+	b.send("/reset/password", "token", code, "password", "short", "confirmPassword", "short", "return", there).is(t, 422, "", field)
+	done := onward("/login?done=reset&", there)
+	b.send("/reset/password", "token", code, "password", fresh, "confirmPassword", fresh, "return", there).is(t, 303, done)
+	b.send("/reset", "token", code, "return", there).is(t, 410, "", "used before", link("/forgot"))
+	page := b.get(done)
+	page.is(t, 200, "", "Your password is changed", field)
+	if strings.Contains(page.body, "Sign in to go on.") {
+		t.Errorf("the login asks twice:\n%s", page.body)
+	}
+	b.send("/login", "email", ann, "password", fresh, "return", there).is(t, 303, there)
+}
+
+// A stranger can have a mail sent to anybody. Its link leads nowhere that the
+// operator hasn't named, and isn't one that breaks in the mail.
+func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
+	s.Tenant("Acme").Join(ann, "USER")
+	b := open(t, s)
+	links := regexp.MustCompile(`(?m)^https?://.*$`)
+	foreign := []string{
+		"https://evil.example/", "//evil.example/", "/\\evil.example/", "https://app.example.com@evil.example/inbox", "https://app.example.com.evil.example/inbox",
+		inbox + "es", inbox + "/%2e%2e/admin", "http://app.example.com/inbox", "javascript:alert(1)", "/docs#token=" + absent + "\n", inbox + strings.Repeat("/x", 2000),
+	}
+	for i, wanted := range append([]string{"/docs?\xff", "/docs?" + strings.Repeat("x", 700)}, foreign...) {
+		if i%3 == 0 {
+			s.Advance(61 * time.Minute) // three mails an hour
+		}
+		b.send(onward("/forgot?", wanted), "email", ann)
+		code := s.Code(ann)
+		if got := links.FindAllString(s.Mails(ann)[0].Text, -1); len(got) != 1 || got[0] != s.URL+"/reset#token="+code {
+			t.Errorf("return=%.60q: the mail has the links %q", wanted, got)
+		}
+	}
+	for _, wanted := range foreign {
+		for page, a := range map[string]answer{
+			"login": b.get(onward("/login?", wanted)), "forgot": b.get(onward("/forgot?", wanted)), "sent": b.get(onward("/forgot/sent?", wanted)),
+			"refused": b.send("/forgot", "email", "nonsense", "return", wanted), "reset": b.get(onward("/reset?", wanted)),
+			"code": b.send("/reset", "token", absent, "return", wanted), "accept": b.send("/accept", "token", absent, "return", wanted),
+		} {
+			main, _, _ := strings.Cut(a.body, "<footer") // which repeats what was sent, to be looked at again
+			if strings.Contains(main, `name="return"`) || strings.Contains(main, "?return=") {
+				t.Errorf("%s keeps return=%.60q:\n%s", page, wanted, main)
+			}
+		}
+	}
+}
+
+func TestReturningAfterAnInvitation(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
+	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
+	owner := acme.Join(ann, "OWNER")
+	const field = `name="return" value="https://app.example.com/inbox/42?a=b&amp;c=d#e"`
+
+	code := invite(t, s, owner, "ben@acme.example")
+	b := open(t, s)
+	b.get(onward("/accept?", there)).is(t, 200, "", field)
+	b.send("/accept", "token", absent, "return", there).is(t, 404, "", field)
+	b.send("/accept", "token", code, "return", there).is(t, 200, "", field)
+	b.send("/accept/register", "token", code, "password", "short", "confirmPassword", "short", "return", there).is(t, 422, "", field)
+	done := onward("/login?done=registered&", there)
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh, "return", there).is(t, 303, done)
+	b.get(done).is(t, 200, "", "Your account is ready", field)
+	b.send("/accept", "token", code, "return", there).is(t, 410, "", `href="`+onward("/login?", there)+`"`)
+	b.send("/login", "email", "ben@acme.example", "password", fresh, "return", there).is(t, 303, there)
+
+	globex.Join("cid@globex.example", "USER")
+	code = invite(t, s, owner, "cid@globex.example")
+	c := open(t, s)
+	c.send("/accept", "token", code, "return", there).is(t, 200, "", field, `href="`+onward("/forgot?", there)+`"`)
+	c.send("/accept/join", "token", code, "password", secret, "return", inbox+"es").is(t, 303, "/login?done=joined")
+
+	globex.Join("dan@globex.example", "USER")
+	code = invite(t, s, owner, "dan@globex.example")
+	d := open(t, s)
+	d.send("/login", "email", "dan@globex.example", "password", secret).is(t, 303, "/account")
+	d.send("/accept/join", "token", code, "return", there).is(t, 303, onward("/login/tenant?done=choose&", there))
+	d.get(onward("/login/tenant?done=choose&", there)).is(t, 200, "", "Choose where to go on.", field)
+	d.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
+}
+
+// Somebody invited by a mail, whose link names no place, arrives in the
+// application; in a tenant that is being closed there is nothing to arrive for.
+func TestHome(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox), doorwardtest.Home(inbox))
+	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
+	acme.Join(ann, "OWNER")
+	b := open(t, s)
+	code := invite(t, s, globex.Owner, "ben@globex.example")
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
+	b.send("/login", "email", "ben@globex.example", "password", fresh).is(t, 303, inbox)
+	b.get("/account").is(t, 200, "", `<a href="`+inbox+`">Back to Doorward</a>`)
+	b.send("/accept/join", "token", invite(t, s, acme.Owner, "ben@globex.example")).is(t, 303, "/login/tenant?done=choose")
+	page := b.get("/login/tenant?done=choose")
+	if got := page.header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self' https://app.example.com;") {
+		t.Errorf("the policy of the choice is %q", got)
+	}
+	b.send("/login/tenant", "tenantId", acme.ID).is(t, 303, inbox)
+	b.get("/account").is(t, 200, "", `<input type="hidden" name="return" value="/account">`) // changing the tenant there stays there
+	b.send("/login/tenant", "tenantId", globex.ID, "return", "/account").is(t, 303, "/account")
+
+	owner := open(t, s)
+	owner.send("/login", "email", ann, "password", secret).is(t, 303, inbox)
+	closeTenant(t, owner, "Acme")
+	owner.send("/login", "email", ann, "password", secret, "return", there).is(t, 303, "/closing")
+	owner.get("/login").is(t, 303, "/closing")
+	owner.send("/login/tenant", "tenantId", acme.ID).is(t, 303, "/closing")
+}

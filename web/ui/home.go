@@ -1,0 +1,40 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/doorward/doorward/internal/returnto"
+)
+
+// accountPath is where people land without a home of the operator's choice.
+const accountPath = "/account"
+
+// ParseHome reads where people land after signing in, for front.Site.Home: a path
+// below the base URL, alone or as a whole address, or an address in one of the
+// places. The account, where people land anyway, is read as empty. The error says
+// what to write instead.
+func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {
+	path := strings.TrimSuffix(base.Path, "/")
+	origin := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), path)
+	to, elsewhere, ok := follow(origin, path, places, address)
+	if !ok {
+		return "", fmt.Errorf("write a path below --base-url, like %s/inbox, or a whole address in a place that --return-to names", path)
+	}
+	if elsewhere != "" {
+		return to, nil
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return "", err
+	}
+	switch page := strings.TrimPrefix(u.Path, path); {
+	case page == "/login" || strings.HasPrefix(page, "/login/"):
+		return "", errors.New("people who are signed in would be led in circles; leave it out, and they land on their account")
+	case to == path+accountPath:
+		return "", nil
+	}
+	return to, nil
+}

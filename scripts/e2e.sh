@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 mkdir -p artifacts
 rm -rf artifacts/screenshots
-CGO_ENABLED=0 go build -o artifacts/doorward ./cmd/doorward
+go build -o artifacts/doorward ./cmd/doorward
 # Exactly what the lock file says, and nothing of it may run at installation.
 npm ci --prefix e2e --ignore-scripts --no-audit --no-fund --loglevel=error
 DOORWARD=$PWD/artifacts/doorward node --test --test-reporter=spec e2e/*.test.mjs

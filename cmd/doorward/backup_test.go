@@ -22,6 +22,7 @@ const writers = 8
 // and looks at it as at a server that was killed: what had been acknowledged
 // before the backup began is there, and nothing is there by half.
 func TestBackupWhilePeopleWrite(t *testing.T) {
+	t.Parallel()
 	rounds := 4
 	if testing.Short() {
 		rounds = 1
@@ -94,6 +95,7 @@ func (v *victim) restored(file string, acked *ledger) {
 // TestRestoreKilled: whenever a restore is killed, the database is what was before
 // or what is then, and the next one succeeds.
 func TestRestoreKilled(t *testing.T) {
+	t.Parallel()
 	v := settle(t, build(t), "sqlite:doorward.db")
 	v.runs("backup", "copy.db")
 	for round := range 12 {
@@ -119,6 +121,7 @@ func TestRestoreKilled(t *testing.T) {
 // TestRestoreOfAnOlderBackup: it is brought up to date on the way, and the file
 // stays what it was.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
+	t.Parallel()
 	v := &victim{T: t, program: build(t), dsn: "sqlite:new.db", dir: t.TempDir()}
 	old, err := openSQL("sqlite:old.db", v.dir)
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 
@@ -62,13 +60,5 @@ func TestServicePage(t *testing.T) {
 		"localhost:8092", freeport.On("localhost"),
 	)
 	reader.Env = append(reader.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	if raceDetector() { // then that is what the build cache has
-		reader.Env = append(reader.Env, "GOFLAGS=-mod=mod -race")
-	}
 	reader.Follow(t, "../../docs/protect-a-service.md")
-}
-
-func raceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

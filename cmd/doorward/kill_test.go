@@ -27,16 +27,21 @@ import (
 // what it had not answered must be done wholly or not at all.
 
 func TestKilledOnSQLite(t *testing.T) {
-	rounds := 45
+	t.Parallel()
+	servers, rounds := 3, 15 // at once, since much of a life is waiting
 	if testing.Short() {
-		rounds = 5
+		servers, rounds = 1, 5
 	}
-	outlive(t, "sqlite:doorward.db", rounds)
+	for n := range servers {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { outlive(t, "sqlite:doorward.db", rounds) })
+	}
 }
 
 func TestKilledOnPostgres(t *testing.T) { outlive(t, pgtest.DSN(t), 5) }
 
+// outlive kills the server in so many rounds, in each fifth after a logout.
 func outlive(t *testing.T, dsn string, rounds int) {
+	t.Parallel()
 	v := settle(t, build(t), dsn)
 	var all ledger
 	for round := range rounds {
@@ -101,16 +106,28 @@ type victim struct {
 
 const password = "four quiet green llamas"
 
-// build makes the program as people run it. This test's own binary is four times
-// slower under the race detector, and what is looked for here is no race.
+// build makes the program as people run it, once for all tests. This test's own
+// binary is slower under the race detector, and what is looked for here is no race.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "doorward")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
+
+var built = sync.OnceValues(func() (string, error) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "doorward-test"); err != nil {
+		return "", err
+	}
+	program := filepath.Join(scratch, "doorward")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
 
 // settle makes the tenant Acme and its OWNER, and leaves the server killed.
 func settle(t *testing.T, program, dsn string) *victim {

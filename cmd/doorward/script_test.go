@@ -40,8 +40,22 @@ import (
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
 // $DATABASE a new database.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"doorward": main})
+	testscript.Main(tidy{m}, map[string]func(){"doorward": main})
 }
+
+// tidy runs the tests and removes what they share.
+type tidy struct{ m *testing.M }
+
+func (t tidy) Run() int {
+	code := t.m.Run()
+	if err := os.RemoveAll(scratch); err != nil {
+		panic(err)
+	}
+	return code
+}
+
+// scratch is the folder of what the tests share, once there is any.
+var scratch string
 
 // onBoth are the sessions that are played on PostgreSQL, too.
 var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar"}

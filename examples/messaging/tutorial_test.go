@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -68,15 +67,7 @@ func build(t *testing.T, b doctest.Block, folder string) {
 	args[slices.Index(args, "bin/")] = filepath.Join(folder, "bin") + "/"
 	command := exec.Command("go", args...)
 	command.Dir = root
-	if raceDetector() { // then that is what the build cache has
-		command.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -race")
-	}
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", b.Place, err, output)
 	}
-}
-
-func raceDetector() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

@@ -56,6 +56,7 @@ const (
 
 	CodeInvalidCredentials  Code = "invalid_credentials"
 	CodeMembershipSuspended Code = "membership_suspended"
+	CodeLoginTooOld         Code = "login_too_old"
 	CodeTenantFrozen        Code = "tenant_frozen"
 	CodeTenantClosing       Code = "tenant_closing"
 	CodeTenantNotClosing    Code = "tenant_not_closing"
@@ -107,6 +108,7 @@ var problems = []Problem{
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
+	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session itself goes on here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},

@@ -402,7 +402,46 @@ func TestOneSwitch(t *testing.T) {
 		if w.passes(guest.token) || w.passing(&o) != 1 {
 			w.Errorf("the old session passes: %v; %d new ones do", w.passes(guest.token), w.passing(&o))
 		}
+		w.switchesCross(owner, guest, joined.TenantID, zeta.ID)
 	})
+}
+
+// switchesCross: people who go from one tenant to another write into the trails
+// of both, and those who come the other way meanwhile never wait for each other.
+func (w *world) switchesCross(owner, guest person, acme, zeta string) {
+	w.Helper()
+	guest = w.signIn(guest.User.Email, first)
+	_, token := w.invite(w.moved(guest, zeta), owner.User.Email, doorward.RoleViewer)
+	_, err := w.on(0).Invitations.Accept(w.Context(), owner.Caller, token, "")
+	w.ok(err)
+	both := []person{w.moved(owner, acme), w.moved(w.signIn(guest.User.Email, first), zeta)}
+	w.ends(together(2, func(i int) error {
+		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
+		for n := range 40 {
+			opened, err := w.on(i).Sessions.Switch(w.Context(), by, there[n%2])
+			if err != nil {
+				return err
+			}
+			by.Session = opened.Session
+		}
+		return nil
+	}), tally{"": 2})
+	if len(w.nodes) < 2 {
+		return
+	}
+	if n := w.deadlocks(); n > 0 {
+		w.Errorf("PostgreSQL has resolved %d deadlocks", n)
+	}
+}
+
+// moved is the person in the tenant.
+func (w *world) moved(p person, tenantID string) person {
+	w.Helper()
+	s, err := w.on(0).Sessions.Switch(w.Context(), p.Caller, tenantID)
+	w.ok(err)
+	by := p.Caller.As(s.User)
+	by.Session = s.Session
+	return person{by, s.Token}
 }
 
 // TestSuspendedInviterInvitesNobody: an invitation is revoked with its sender's

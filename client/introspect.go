@@ -30,6 +30,9 @@ type Answer struct {
 // by other ways than a request, for example by a queue or at the start of a long
 // connection. It needs an [OperatorKey].
 //
+// To ask is to use: it keeps a session from idling out, so ask when its owner
+// wants something, and not by a timer.
+//
 // A credential that is no good is an Answer that isn't Active, and no error. The
 // error is an [*Error]: ErrUnavailable when it can't be told, also because the
 // operator key is refused (code "operator_key_refused"), since that says nothing

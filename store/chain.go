@@ -192,7 +192,7 @@ const sqlChainIDs = `SELECT tenant_id AS id FROM audit_chains UNION SELECT tenan
 // ChainIDs returns the tenants that have a chain or events, the installation's
 // empty one first.
 func (r Reader) ChainIDs(ctx context.Context) ([]string, error) {
-	return list(ctx, r, func(id *string) []any { return []any{id} }, sqlChainIDs)
+	return list(ctx, r, textColumn, sqlChainIDs)
 }
 
 const sqlLinks = `SELECT ` + columnsOfEvent + `, seq, salt, digest, hash FROM events

@@ -128,7 +128,7 @@ func shapeOf(ctx context.Context, db *sql.DB, name string) (s shape, err error) 
 }
 
 func texts(ctx context.Context, db querier, query string, args ...any) ([]string, error) {
-	return list(ctx, Reader{db}, func(s *string) []any { return []any{s} }, query, args...)
+	return list(ctx, Reader{db}, textColumn, query, args...)
 }
 
 func (p plan) sorted() (plan, error) {

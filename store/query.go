@@ -26,6 +26,8 @@ type querier interface {
 // columns lists where the columns of a row of T are scanned to.
 type columns[T any] func(*T) []any
 
+func textColumn(s *string) []any { return []any{s} }
+
 // one returns the single row of query, or ErrNone.
 func one[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) (T, error) {
 	var v T

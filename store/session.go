@@ -154,13 +154,25 @@ func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time
 	return err
 }
 
-const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <> $6 RETURNING NOT ` + over
+const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <> $6 RETURNING tenant_id, NOT ` + over
 
 // DeleteUserSessions ends all sessions of the user but the one named, which
-// may be empty, and returns how many of them were not over.
-func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, but string) (int64, error) {
+// may be empty, and returns how many of them were not over, by tenant.
+func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, but string) (map[string]int64, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.end(ctx, life, sqlDeleteUserSessions, userID, but)
+	type ended struct {
+		tenantID string
+		live     bool
+	}
+	n := map[string]int64{}
+	count := func(e ended) error {
+		if e.live {
+			n[e.tenantID]++
+		}
+		return nil
+	}
+	columns := func(e *ended) []any { return []any{&e.tenantID, &e.live} }
+	return n, each(ctx, tx.Reader, columns, count, sqlDeleteUserSessions, life.args(tx.Now, userID, but)...)
 }
 
 const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + over
@@ -240,15 +252,19 @@ func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life Life, userID s
 }
 
 const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (
-  SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)`
+  SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
+RETURNING tenant_id`
 
 // DeleteOldestSessions keeps so many sessions of the user, the one named and
-// otherwise the newest, and ends the others. The one named is the one being
-// opened: on a node whose clock lags it needn't be the newest. It counts right
-// only under LockAccount.
-func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, but string, keep int) (int64, error) {
-	n, err := tx.exec(ctx, sqlDeleteOldestSessions, userID, but, keep-1)
-	if n > 0 {
+// otherwise the newest, ends the others and returns how many, by tenant. The one
+// named is the one being opened: it needn't be the newest, since it may go on
+// with an older login, and the node's clock may lag. It counts right only under
+// LockAccount.
+func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, but string, keep int) (map[string]int64, error) {
+	n := map[string]int64{}
+	count := func(tenantID string) error { n[tenantID]++; return nil }
+	err := each(ctx, tx.Reader, textColumn, count, sqlDeleteOldestSessions, userID, but, keep-1)
+	if len(n) > 0 {
 		tx.announce(ChangeUser, userID)
 	}
 	return n, err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
 )
 
 const loginPath = "POST /api/v2/auth/login"
@@ -261,7 +263,7 @@ func TestSession(t *testing.T) {
 }
 
 // A session idles out an hour after its last use, to the second, and ends a
-// day after its login whatever its use.
+// day after its login whatever its use and however often it changes its tenant.
 func TestSessionEnds(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
@@ -282,9 +284,18 @@ func TestSessionEnds(t *testing.T) {
 		check(unused).fails(http.StatusUnauthorized, "unauthenticated")
 		check(used).fails(http.StatusUnauthorized, "unauthenticated")
 
+		globex := d.Tenant("Globex")
+		d.enrol(t, globex, acme.Owner, "USER")
 		token := d.token(t, acme.Owner.Email)
-		for range 47 {
+		end := check(token).ok(http.StatusOK).instant("session.expiresAt")
+		for i := range 47 {
 			d.Advance(30 * time.Minute)
+			to := []string{globex.ID, globex.ID, acme.ID}[i%3]
+			moved := d.send(t, switchPath, m{"tenantId": to}, as(token)).ok(http.StatusOK)
+			if got := moved.instant("expiresAt"); !got.Equal(end) {
+				t.Fatalf("a session that is to end at %v ends at %v after a switch", end, got)
+			}
+			token = moved.text("token")
 			a = check(token).ok(http.StatusOK)
 		}
 		if a.text("session.idleExpiresAt") != a.text("session.expiresAt") {
@@ -321,16 +332,37 @@ func TestTenSessions(t *testing.T) {
 		}
 		// The oldest goes elsewhere: as many as before, and no other one ends.
 		moved := d.send(t, "POST /api/v2/auth/switch-tenant", m{"tenantId": globex.ID}, as(tokens[0])).ok(http.StatusOK).text("token")
-		tokens = append(tokens[1:], moved)
+		tokens[0] = moved
 		if n := alive(); n != 10 {
 			t.Errorf("%d sessions of 10 are alive after a switch", n)
 		}
-		tokens = append(tokens, d.token(t, ann.Email))
-		if n := alive(); n != 10 || d.send(t, "GET /api/v2/auth/session", nil, as(tokens[0])).status == http.StatusOK {
-			t.Errorf("%d sessions of 11 are alive, the oldest one maybe too", n)
+		// It is the oldest still, for its login was the first. The next logins are
+		// to the tenant used last, and each tenant is told what has ended in it.
+		for i, want := range [][]string{{"session.end []", "session.open [1]"}, {"session.end [1]", "session.open []"}} {
+			tokens = append(tokens, d.token(t, ann.Email))
+			if n := alive(); n != 10 || d.send(t, "GET /api/v2/auth/session", nil, as(tokens[i])).status == http.StatusOK {
+				t.Errorf("%d sessions of %d are alive, the oldest one maybe too", n, 11+i)
+			}
+			got := []string{d.lastEnded(t, acme.Owner), d.lastEnded(t, globex.Owner)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the newest events of both tenants (-want +got):\n%s", diff)
+			}
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, as(acme.Owner.Token())).ok(http.StatusOK) // somebody else
 	})
+}
+
+// lastEnded is the newest event of a trail and how many sessions that has ended.
+func (d *door) lastEnded(t *testing.T, by *doorwardtest.Person) string {
+	t.Helper()
+	newest, ended := d.trail(t, by, "?limit=1")[0], []any{}
+	changes, _ := newest["changes"].([]any)
+	for _, c := range changes {
+		if c.(m)["field"] == "sessionsEnded" {
+			ended = append(ended, c.(m)["to"])
+		}
+	}
+	return fmt.Sprint(newest["action"], " ", ended)
 }
 
 // A cookie of the name is a candidate only if it has the form of a token: a

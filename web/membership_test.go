@@ -3,6 +3,7 @@ package web_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,6 +59,35 @@ func TestSwitchTenant(t *testing.T) {
 			t.Errorf("%s", suspended.body)
 		}
 		d.send(t, "GET /api/v2/auth/session", nil, token).ok(http.StatusOK) // refusals end nothing
+	})
+}
+
+// TestSwitchToAShorterTenant: the limit of a tenant runs from the password, there
+// as everywhere, so a session may be too old for one and go on in another.
+func TestSwitchToAShorterTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"sessionAbsoluteMinutes": 60}}).ok(http.StatusOK)
+		ann := acme.Join("ann@acme.example", "USER")
+		d.enrol(t, globex, ann, "USER")
+		login := d.login(t, ann.Email, password).ok(http.StatusOK).is("user.tenantId", acme.ID)
+		end := login.instant("expiresAt")
+
+		d.Advance(40 * time.Minute)
+		there := d.send(t, switchPath, m{"tenantId": globex.ID}, as(login.text("token"))).ok(http.StatusOK)
+		if got, want := there.instant("expiresAt"), end.Add(-23*time.Hour); !got.Equal(want) {
+			t.Errorf("forty minutes after the password the session ends at %v, want an hour after it, %v", got, want)
+		}
+		back := d.send(t, switchPath, m{"tenantId": acme.ID}, as(there.text("token"))).ok(http.StatusOK)
+		if got := back.instant("expiresAt"); !got.Equal(end) {
+			t.Errorf("back again it ends at %v, want what its login said, %v", got, end)
+		}
+
+		d.Advance(20 * time.Minute)
+		token := as(back.text("token"))
+		d.send(t, switchPath, m{"tenantId": globex.ID}, token).fails(http.StatusForbidden, "login_too_old")
+		d.send(t, "GET /api/v2/auth/session", nil, token).ok(http.StatusOK) // a refusal ends nothing
+		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK)
 	})
 }
 

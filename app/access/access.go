@@ -20,6 +20,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/doorward/doorward"
@@ -52,17 +54,44 @@ func (tx *Tx) Changed(field, from, to string) {
 	tx.event.Changes = append(tx.event.Changes, doorward.Change{Field: field, From: from, To: to})
 }
 
+const fieldSessionsEnded = "sessionsEnded"
+
 // Ended adds to the event how many sessions and invitations the act has ended.
 func (tx *Tx) Ended(e doorward.Ended) {
 	for _, n := range []struct {
 		field string
 		count int64
-	}{{"sessionsEnded", e.Sessions}, {"invitationsRevoked", e.Invitations}, {"apiKeysEnded", e.APIKeys}} {
+	}{{fieldSessionsEnded, e.Sessions}, {"invitationsRevoked", e.Invitations}, {"apiKeysEnded", e.APIKeys}} {
 		if n.count > 0 {
 			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
 		}
 	}
 }
+
+// EndedIn is Ended for sessions of a user in several tenants, by tenant: the event
+// tells of those in its own one, and the trail of each other one has an end of its
+// own. It is none of a tenant's business where else somebody signs in, so it is
+// told nothing of another, and of the act only what has been done to the account.
+func (tx *Tx) EndedIn(ctx context.Context, userID string, sessions map[string]int64) error {
+	tx.Ended(doorward.Ended{Sessions: sessions[tx.event.Target.TenantID]})
+	for _, tenantID := range slices.Sorted(maps.Keys(sessions)) {
+		if tenantID == tx.event.Target.TenantID {
+			continue
+		}
+		changes := []doorward.Change{{Field: fieldSessionsEnded, To: strconv.FormatInt(sessions[tenantID], 10)}}
+		if ofAccount[tx.event.Action] {
+			changes = append(changes, doorward.Change{Field: "cause", To: string(tx.event.Action)})
+		}
+		on := doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
+		if err := tx.Also(ctx, doorward.SessionEnd, on, changes...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofAccount are the acts to an account, which its tenants share.
+var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
 
 // Within puts the event into the trail of a tenant that only the rows tell.
 func (tx *Tx) Within(tenantID string) { tx.event.Target.TenantID = tenantID }
@@ -84,13 +113,13 @@ func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 // FieldUserAgent is the field of events that ByBrowser fills.
 const FieldUserAgent = "userAgent"
 
-// Also records that the act was done to another object too, with a field's
-// values before and after: what an act does to many has a record for each, so
-// that the trail of any of them is whole.
-func (tx *Tx) Also(ctx context.Context, on doorward.Object, field, from, to string) error {
+// Also records what the act has done to another object, with the fields before
+// and after: what an act does to many has a record for each, so that the trail of
+// any of them is whole.
+func (tx *Tx) Also(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := tx.event
-	also.ID, also.Target = doorward.NewID(doorward.PrefixEvent), on
-	also.Changes = []doorward.Change{{Field: field, From: from, To: to}}
+	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
+	also.Changes = append([]doorward.Change{}, changes...)
 	return tx.InsertEvent(ctx, also)
 }
 

@@ -153,7 +153,9 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	if err != nil {
 		return err
 	}
-	tx.Ended(doorward.Ended{Sessions: n})
+	if err := tx.EndedIn(ctx, account.ID, n); err != nil {
+		return err
+	}
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return err
 	}

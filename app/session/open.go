@@ -68,7 +68,10 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 }
 
 // Switch opens a session of the caller in another tenant and ends the one it
-// came with. Without an active membership there it is not_found.
+// came with, whose login the new one goes on with: switching takes no password,
+// so it gives no time either. Errors are those of a login, and besides not_found
+// without an active membership there, login_too_old when the limit of that tenant
+// has passed since the login, and unauthenticated when the old session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, by.User.ID, tenantID)
@@ -80,7 +83,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := opened.admit(ctx, tx, account, ended()); err != nil {
 			return notMember(err)
 		}
-		if err := endOld(ctx, tx, by.Session); err != nil {
+		if err := s.replace(ctx, tx, &opened.Session, by.Session.ID); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
@@ -97,15 +100,30 @@ func notMember(err error) error {
 	return err
 }
 
-// endOld comes before the insertion, so that somebody who has as many sessions
-// as the limit allows loses none but the old one.
-func endOld(ctx context.Context, tx *access.Tx, old doorward.Session) error {
-	was, err := tx.DeleteSession(ctx, old.ID)
-	if err == nil && !was {
+// replace ends the session of the id, and has the new one begin with its login
+// (OWASP ASVS 5.0, 7.3.2: at its limit a session takes a new authentication). It
+// comes before the insertion, so that somebody who has as many sessions as the
+// limit allows loses none but the old one.
+func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.Session, id string) error {
+	old, err := tx.Session(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		return ended()
+	}
+	if err != nil {
+		return err
+	}
+	opened.CreatedAt = old.Session.CreatedAt
+	if !tx.Now.Before(opened.ExpiresAt(s.limits)) {
+		return doorward.Fail(doorward.CodeLoginTooOld, "")
+	}
+	was, err := tx.DeleteSession(ctx, id)
+	if err == nil && !was { // by somebody else, while this waited for the row
 		err = ended()
 	}
-	tx.Changed("session", old.ID, "")
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.Also(ctx, doorward.SessionEnd, object(old.Session))
 }
 
 // ended is also what a change of the password, which ends all sessions, looks
@@ -196,6 +214,8 @@ func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward
 		return nil
 	}
 	n, err := tx.DeleteOldestSessions(ctx, opened.UserID, opened.ID, s.limits.PerUser)
-	tx.Ended(doorward.Ended{Sessions: n})
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.EndedIn(ctx, opened.UserID, n)
 }

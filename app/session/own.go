@@ -70,7 +70,9 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
 	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: by.User.TenantID}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.User.ID, by.Session.ID)
-		tx.Ended(doorward.Ended{Sessions: n})
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.EndedIn(ctx, by.User.ID, n)
 	})
 }

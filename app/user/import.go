@@ -141,7 +141,7 @@ func (r *importing) add(p roster.Person) error {
 		return nil
 	}
 	r.done.Members++
-	return r.tx.Also(r.ctx, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, "role", "", string(p.Role))
+	return r.tx.Also(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
 }
 
 // account returns the one that the address has, or makes it.

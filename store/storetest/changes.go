@@ -39,8 +39,10 @@ func changes(w *world) {
 	tells(nil, func(tx *store.Tx) { tx.Affirm() })
 	tells([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
 	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { ok(w, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
-	tells(nil, func(tx *store.Tx) { same(w, int64(0))(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)) })
-	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)) })
+	tells(nil, func(tx *store.Tx) { same(w, map[string]int64{})(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)) })
+	tells([]store.Change{user}, func(tx *store.Tx) {
+		same(w, map[string]int64{acme.ID: 1})(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1))
+	})
 	left := []doorward.Session{s, old}[slices.Index([]string{s.ID, old.ID}, w.live(s, old)[0])]
 	tells([]store.Change{about(store.ChangeSession, left)}, func(tx *store.Tx) {
 		no(w)(tx.DeleteSession(ctx, "ses_none"))
@@ -52,7 +54,9 @@ func changes(w *world) {
 	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
 	tells([]store.Change{tenant}, func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantFrozen)) })
 	w.session(ann)
-	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteUserSessions(ctx, aDay, ann.ID, "")) })
+	tells([]store.Change{user}, func(tx *store.Tx) {
+		same(w, map[string]int64{acme.ID: 1})(tx.DeleteUserSessions(ctx, aDay, ann.ID, ""))
+	})
 	w.session(ann)
 	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)) })
 	w.session(ann)

@@ -62,8 +62,8 @@ type switchInput struct {
 
 var docSwitchTenant = front.Doc{
 	ID: "switchTenant", Tag: "Sessions", Summary: "Go on in another tenant",
-	Description: "Opens a session in the other tenant and ends the one of the request.",
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing},
+	Description: "Opens a session in the other tenant and ends the one of the request. The new one goes on with the login of the old one: its `createdAt` stays, and the limit of the other tenant runs from there.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing},
 }
 
 func (a *api) switchTenant(ctx context.Context, c *front.Call, in switchInput) (signedIn, error) {

@@ -90,6 +90,10 @@ func valueKey(field, text string) string {
 		}
 	case "logo":
 		return "change.image"
+	case "cause":
+		if key := "did." + text; messages()[key] {
+			return key
+		}
 	case "reason", "status", "passwordHashes":
 		for _, key := range []string{field + "." + text, "state." + text} {
 			if messages()[key] {

@@ -117,6 +117,8 @@ func TestChangesInWords(t *testing.T) {
 	}{
 		{"reason", "invalid_credentials", value{Key: "reason.invalid_credentials"}},
 		{"reason", "of_a_newer_version", value{Text: "of_a_newer_version"}},
+		{"cause", "password.change", value{Key: "did.password.change"}},
+		{"cause", "of.newer", value{Text: "of.newer"}},
 		{"sessionIdle", "0s", value{Key: "change.inherited"}},
 		{"sessionAbsolute", "1h30m0s", value{Lasts: 90 * time.Minute}},
 		{"sessionIdle", "soon", value{Text: "soon"}},

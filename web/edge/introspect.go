@@ -52,7 +52,7 @@ type answers struct {
 
 var docIntrospect = front.Doc{
 	ID: "introspect", Tag: "Access", Summary: "Ask what a credential is worth",
-	Description: "For services that hold a credential instead of standing behind a gateway. A credential that is no good is `{\"active\": false}` alone. A batch has 1 to 100 questions.",
+	Description: "For services that hold a credential instead of standing behind a gateway. A credential that is no good is `{\"active\": false}` alone. A batch has 1 to 100 questions. An active session counts as used by the question, so ask when its owner has come with it and not by a timer. `session.current` is always true: it is the session that was asked about.",
 }
 
 // maxQuestions in one batch.

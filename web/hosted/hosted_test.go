@@ -236,6 +236,13 @@ func TestAcceptWithAnAccount(t *testing.T) {
 	again.send("/login/tenant", "tenantId", acme.ID, "return", "/docs").is(t, 303, "/docs")
 	again.get("/account").is(t, 200, "", "How people in <strong><bdi>Acme</bdi></strong> see you.")
 	again.send("/login/tenant", "tenantId", "tnt_absent").is(t, 404, "")
+
+	if status, body := globex.Owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"sessionAbsoluteMinutes":5}}`)); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	s.Advance(6 * time.Minute)
+	again.send("/login/tenant", "tenantId", globex.ID).is(t, 403, "", "Sign out, sign in again and then choose it.")
+	again.get("/account").is(t, 200, "", "Acme")
 }
 
 // The choice of a tenant is a step on the way to another origin as well.

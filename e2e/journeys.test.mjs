@@ -50,6 +50,8 @@ describe("journeys", { concurrency: 2 }, () => {
 				assert.equal(await owner.page.locator("[data-rule=length].kept").count(), 0, "129 characters");
 				assert.equal(await owner.page.locator("[data-rule=words].kept").count(), 1);
 				await owner.look("accept-new-too-long");
+				await field.fill(" \u200b\u3164\ufe0f".repeat(3));
+				assert.equal(await owner.page.locator("[data-rule=length].kept").count(), 0, "nothing to be seen");
 				await field.fill(chosen);
 				assert.equal(await owner.page.locator("[data-rule].kept").count(), 2);
 				await owner.look("accept-new-hints");

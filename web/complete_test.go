@@ -157,6 +157,12 @@ var passwordRules = map[string]string{
 	"work at mu\u0308ller & so\u0308hne": "contains_identity",
 	"leeds annual fair":                  "",
 	"the lakeside bench":                 "",
+
+	strings.Repeat(" ", 12):                 "too_common",
+	strings.Repeat("\u200b", 12):            "too_common",
+	strings.Repeat(" \t\u00a0\u2060", 3):    "too_common",
+	strings.Repeat("\u3164\ufe0f\u2800", 4): "too_common", // a filler that counts as a letter, a selector of variants, empty braille
+	strings.Repeat(" ", 11) + "\u0378":      "",           // not assigned yet: a later Unicode may show it
 }
 
 // wayToSet is one of the three ways to set a password.

@@ -197,7 +197,56 @@ func TestResendTooSoon(t *testing.T) {
 		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // of another address
 		d.Advance(24*time.Hour - 6*time.Minute)
 		acme.Owner.Login()
-		d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
+		for range 5 {
+			d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
+			d.Advance(time.Minute)
+		}
+		// The first invitation of a day is none of the five.
+		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+		id = d.offered(t, acme.Owner, "ann@x.example", "ADMIN", 3).text("id")
+		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+		d.send(t, invitePath, m{"email": "ann@x.example", "role": "USER"}, as(acme.Owner.Token())).fails(http.StatusTooManyRequests, "resend_too_soon")
+	})
+}
+
+// A further invitation to an address counts as sending one again, or revoking and
+// inviting would fill a stranger's mailbox. The first of a day is free, and no
+// minute has to pass before one with another role.
+func TestInviteAgainTooOften(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		invite := func(role string) answer {
+			return d.send(t, invitePath, m{"email": "Ann@x.example", "role": role}, as(acme.Owner.Token()))
+		}
+		revoke := func(a answer) {
+			t.Helper()
+			d.send(t, "DELETE /api/v2/invitations/"+a.text("id"), nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
+		}
+		for _, role := range []string{"USER", "ADMIN", "VIEWER", "USER", "OWNER"} {
+			revoke(invite(role).ok(http.StatusCreated))
+		}
+		last := invite("USER").ok(http.StatusCreated)
+		d.Advance(time.Minute)
+		d.resend(t, acme.Owner.Token(), last.text("id")).fails(http.StatusTooManyRequests, "resend_too_soon")
+		revoke(last)
+		refused := invite("USER").fails(http.StatusTooManyRequests, "resend_too_soon")
+		if wait := refused.wait(); wait > 24*time.Hour || wait < 23*time.Hour {
+			t.Errorf("Retry-After is %v, want what is left of the day", wait)
+		}
+		invite("NONE").invalid("/role", "invalid")
+
+		rows := d.send(t, bulkPath, m{"invitations": []m{{"email": "ann@x.example", "role": "USER"}, {"email": "bob@x.example", "role": "USER"}}}, as(acme.Owner.Token())).ok(http.StatusOK).at("items").([]any)
+		one, two := rows[0].(m), rows[1].(m)
+		if problem, _ := one["problem"].(m); one["status"] != 429.0 || problem["code"] != "resend_too_soon" || two["status"] != 201.0 {
+			t.Errorf("the rows are %v", rows)
+		}
+		d.offered(t, globex.Owner, "ann@x.example", "USER", 3) // of another tenant
+
+		d.Advance(refused.wait() - time.Minute)
+		acme.Owner.Login()
+		invite("USER").fails(http.StatusTooManyRequests, "resend_too_soon")
+		d.Advance(time.Minute)
+		invite("USER").ok(http.StatusCreated)
 	})
 }
 

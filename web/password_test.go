@@ -26,13 +26,15 @@ func (d *door) forgot(t *testing.T, email string) string {
 }
 
 // 202 for every well-formed address, three times an hour; then 429 for every
-// one alike. Mail goes to who has an account.
+// one alike. Mail goes to who has an account, also one that is suspended or in no
+// tenant any more.
 func TestForgotPassword(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
-		suspended := acme.Join("suspended@acme.example", "USER")
+		suspended, removed := acme.Join("suspended@acme.example", "USER"), acme.Join("removed@acme.example", "USER")
 		d.suspend(t, acme.ID, suspended.ID)
-		mails := map[string]int{acme.Owner.Email: 3, "nobody@acme.example": 0, suspended.Email: 0}
+		d.send(t, "DELETE /api/v2/users/"+removed.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		mails := map[string]int{acme.Owner.Email: 3, "nobody@acme.example": 0, suspended.Email: 3, removed.Email: 3}
 		for email := range mails {
 			d.deliver(t) // what tells of the suspension
 			before := len(d.Mails(email))
@@ -149,6 +151,29 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 		code = d.forgot(t, bob.Email)
 		d.suspend(t, acme.ID, bob.ID)
 		d.reset(t, code, "two green kettles").fails(http.StatusGone, "reset_expired")
+	})
+}
+
+// Whoever was removed and has forgotten the password comes back by an invitation
+// and a reset. A reset alone lets nobody in, and the invitation alone neither.
+func TestResetOfWhoIsInNoTenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		invitation := d.invite(t, acme.Owner, ann.Email, "VIEWER")
+		d.complete(t, invitation, password).fails(http.StatusConflict, "account_exists")
+
+		const next = "three old paper boats"
+		d.reset(t, d.forgot(t, ann.Email), next).ok(http.StatusNoContent)
+		d.login(t, ann.Email, next).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.accept(t, invitation, m{"password": password}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.accept(t, invitation, m{"password": next}).ok(http.StatusOK).is("user.id", ann.ID).is("user.role", "VIEWER")
+		d.login(t, ann.Email, next).ok(http.StatusOK)
+
+		d.suspend(t, acme.ID, ann.ID)
+		d.reset(t, d.forgot(t, ann.Email), password).ok(http.StatusNoContent)
+		d.login(t, ann.Email, password).fails(http.StatusForbidden, "membership_suspended")
 	})
 }
 

@@ -250,6 +250,48 @@ func TestClientLimit(t *testing.T) {
 	}, limited...)
 }
 
+// A neighbour behind the same client address can't lock a known browser out
+// either, and its own failures close that address to nobody. It is known to the
+// one account that it belongs to.
+func TestKnownDeviceAtAClosedClient(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		owner, ann := acme.Owner, acme.Join("ann@acme.example", "USER")
+		office := from("192.0.2.7")
+		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password, office), "doorward_device"), ";")
+		another, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password, office), "doorward_device"), ";")
+		for range 10 {
+			d.login(t, owner.Email, "wrong password", office, cookie(another)).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		for n := range 30 {
+			d.login(t, fmt.Sprintf("nobody%d@acme.example", n), password, office).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, password, office).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, owner.Email, password, office, cookie(device)).ok(http.StatusOK)
+		for range 10 {
+			d.login(t, owner.Email, "wrong password", office, cookie(device)).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, password, office, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")
+		for _, other := range []string{ann.Email, "nobody@acme.example", "nobody"} {
+			d.login(t, other, password, office, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")
+		}
+		d.login(t, owner.Email, password, office, cookie("doorward_device="+forged)).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, limited...)
+}
+
+// Without the limits of accounts a known browser has no allowance, and is counted
+// as any client.
+func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner
+		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
+		for range 3 {
+			d.login(t, owner.Email, "wrong password", cookie(device)).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, owner.Email, password, cookie(device)).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, doorwardtest.LoginLimits(0, 3))
+}
+
 // Texts that are no address share one counter for each client.
 func TestAddressesThatAreNoneShareACounter(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {

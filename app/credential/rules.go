@@ -3,6 +3,7 @@ package credential
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -16,8 +17,8 @@ import (
 const MaxPasswordLength = 128
 
 // Rules say which passwords may be set: a length and no composition rules, no
-// password that many people use, nothing that everybody knows of the person
-// (NIST SP 800-63B-4, section 3.1.1.2).
+// password that many people use or that nobody can see, nothing that everybody
+// knows of the person (NIST SP 800-63B-4, section 3.1.1.2).
 type Rules struct {
 	MinLength int // in code points
 	Common    *commonpw.List
@@ -57,10 +58,26 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 		return doorward.FieldError{Code: "too_short", Message: "The password needs at least " + strconv.Itoa(r.MinLength) + " characters. A few words in a row are easy to remember."}, true
 	case r.Common.Contains(password):
 		return doorward.FieldError{Code: "too_common", Message: "Many people use this password, so it is among the first to be guessed. Choose another one."}, true
+	case !anyVisible(password):
+		return doorward.FieldError{Code: "too_common", Message: "Nothing of this password can be seen: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
 	case containsAny(password, append(words, email, mailaddr.Local(email))):
 		return doorward.FieldError{Code: "contains_identity", Message: "The password contains your address, your name or the name of the tenant. Leave these out."}, true
 	}
 	return doorward.FieldError{}, false
+}
+
+// unseen are the characters that leave no mark: spaces (NIST SP 800-63B-4, section
+// 3.1.1.2, wants them accepted, but alone they are no secret), control and format
+// characters, and what else renderers pass over (Unicode Standard, section 5.21),
+// such as U+3164, which counts as a letter. What isn't assigned is none of them: it
+// may be an emoji of a newer Unicode than ours.
+var unseen = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
+
+// brailleBlank is the one symbol that is empty.
+const brailleBlank = '\u2800'
+
+func anyVisible(password string) bool {
+	return strings.ContainsFunc(password, func(r rune) bool { return r != brailleBlank && !unicode.In(r, unseen...) })
 }
 
 // containsAny compares letter case aside. Folding both cases also meets

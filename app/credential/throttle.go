@@ -36,7 +36,8 @@ const (
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // attempt names the buckets in which an attempt was counted, and for one of a
-// known device what is left of its allowance.
+// known device what is left of its allowance. Such a one has no bucket of its
+// client.
 type attempt struct {
 	own, ip   string
 	allowance *doorward.Allowance
@@ -48,21 +49,22 @@ type attempt struct {
 func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
-	a := attempt{ip: "ip:" + Network(by.IP)}
+	var a attempt
 	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := d.countIP(ctx, tx, a.ip); err != nil {
-			return err
-		}
 		known, err := d.knownDevice(ctx, tx, by, email)
 		if err != nil {
 			return err
 		}
 		if known {
-			a.own = "device:" + hex.EncodeToString(by.Device)
+			a = attempt{own: "device:" + hex.EncodeToString(by.Device)}
 			a.allowance, err = d.countDevice(ctx, tx, a.own)
 			return err
 		}
-		a.own, a.allowance = accountBucket(email, by), nil
+		a = attempt{ip: "ip:" + Network(by.IP)}
+		if err := d.countIP(ctx, tx, a.ip); err != nil {
+			return err
+		}
+		a.own = accountBucket(email, by)
 		return d.countAccount(ctx, tx, a.own)
 	})
 	tell(by, a.allowance)
@@ -86,8 +88,13 @@ func accountBucket(email string, by doorward.Caller) string {
 	return "account:" + email
 }
 
+// knownDevice reports whether the attempt is counted in the allowance of its
+// browser and nowhere else. The counter of its client would be a neighbour's to
+// use up, and isn't needed: the allowance is less. Nor do its failures count
+// there, for the allowance bounds them and strangers would pay. Without an
+// allowance nothing would bound them, so then it is a client like any other.
 func (d *Desk) knownDevice(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (bool, error) {
-	if by.Device == nil {
+	if by.Device == nil || d.limits.PerAccount == 0 {
 		return false, nil
 	}
 	return tx.DeviceKnown(ctx, by.Device, email, tx.Now.Add(-doorward.DeviceLife))
@@ -107,9 +114,6 @@ func (d *Desk) countIP(ctx context.Context, tx *store.Tx, bucket string) error {
 // countDevice counts in the allowance of a known device, which nobody else can
 // use up.
 func (d *Desk) countDevice(ctx context.Context, tx *store.Tx, bucket string) (*doorward.Allowance, error) {
-	if d.limits.PerAccount == 0 {
-		return nil, nil
-	}
 	t, err := tx.HitThrottle(ctx, bucket, deviceWindow)
 	if err != nil {
 		return nil, err
@@ -162,8 +166,10 @@ func (d *Desk) settle(ctx context.Context, by doorward.Caller, a attempt) error 
 	ctx, span := trace.Start(ctx, "attempt.settle")
 	defer span.End()
 	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.RefundThrottle(ctx, a.ip); err != nil {
-			return err
+		if a.ip != "" {
+			if err := tx.RefundThrottle(ctx, a.ip); err != nil {
+				return err
+			}
 		}
 		return tx.ClearThrottle(ctx, a.own)
 	})

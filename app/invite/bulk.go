@@ -3,6 +3,7 @@ package invite
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -45,10 +46,13 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	return sent, nil
 }
 
+// ownFault are the kinds of errors that lie with one offer.
+var ownFault = []doorward.Kind{doorward.KindConflict, doorward.KindInvalid, doorward.KindTooMany}
+
 // keep takes an error that lies with the offer out of the way of the others.
 func (s *Sent) keep(tx *access.Tx, err error) error {
 	var e *doorward.Error
-	if !errors.As(err, &e) || e.Kind() != doorward.KindConflict && e.Kind() != doorward.KindInvalid {
+	if !errors.As(err, &e) || !slices.Contains(ownFault, e.Kind()) {
 		return err
 	}
 	tx.Nothing()

@@ -35,7 +35,7 @@ func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credentia
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:
 // forbidden when the role outranks the caller's, invitation_pending (with
-// invitationId), already_member, validation_failed.
+// invitationId), already_member, validation_failed, resend_too_soon.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
 	err := i.door.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
@@ -45,7 +45,7 @@ func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (do
 }
 
 // send checks the offer, of which inv and faults have come, against what there
-// is, before it writes anything.
+// is, before it writes anything but counters.
 func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer, faults []doorward.FieldError) error {
 	if err := free(ctx, tx, *inv); err != nil {
 		return err
@@ -56,6 +56,9 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	}
 	if all := slices.Concat(faults, o.against(tenant.Settings, inv.Email)); len(all) > 0 {
 		return doorward.InvalidFields(all...)
+	}
+	if err := notTooOften(ctx, tx, *inv); err != nil {
+		return err
 	}
 	inv.Days = o.days(tenant.Settings)
 	tx.Changed("email", "", inv.Email)

@@ -70,8 +70,9 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	})
 }
 
-// An address gets so many mails of a tenant's invitations again in a day, so
-// that nobody can be pestered.
+// An address gets so many mails of a tenant's invitations in a day besides that of
+// the first one, so that nobody can be pestered. The names of the counters begin
+// alike: what store.Tx.DeleteInvitations deletes.
 const (
 	resendHits   = 5
 	resendWindow = 24 * time.Hour
@@ -110,6 +111,21 @@ func (i *Invitations) notTooSoon(ctx context.Context, tx *access.Tx, inv doorwar
 	if wait := last.Add(i.wait).Sub(tx.Now); wait > 0 {
 		return tooSoon(wait, "The last mail of this invitation left a moment ago.")
 	}
+	return countResend(ctx, tx, inv)
+}
+
+// notTooOften: a further invitation to an address on one day counts as sending one
+// again, or revoking and inviting by turns would fill a stranger's mailbox. It
+// needn't wait for the last mail, since it is how an invitation gets another role.
+func notTooOften(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":first:"+inv.Email, resendWindow)
+	if err != nil || t.Hits == 1 {
+		return err
+	}
+	return countResend(ctx, tx, inv)
+}
+
+func countResend(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":"+inv.Email, resendWindow)
 	if err == nil && t.Hits > resendHits {
 		err = tooSoon(t.Since.Add(resendWindow).Sub(tx.Now), "This address has had its mails for today.")

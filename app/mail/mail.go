@@ -266,11 +266,13 @@ func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 	return newest.After(row.CreatedAt), err
 }
 
-// composeReset finds out only now whether the address has an account. A second
-// try goes on with the reset of the first, so that the copy which arrives is
-// never a dead one.
+// composeReset finds out only now whether the address has an account. Whether
+// that can be signed in to plays no part: who is in no tenant at present may need
+// the password to accept the next invitation, and a login judges the membership
+// itself. A second try goes on with the reset of the first, so that the copy which
+// arrives is never a dead one.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
-	account, err := m.resettable(ctx, tx, row.Recipient)
+	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
 		return nil, err
 	}
@@ -292,20 +294,6 @@ func (m *Mail) resetLink(returnTo, token string) string {
 		link += "?" + url.Values{"return": {returnTo}}.Encode()
 	}
 	return link + "#token=" + token
-}
-
-// resettable returns the account of the address if it can be signed in to
-// somewhere, else store.ErrNone.
-func (m *Mail) resettable(ctx context.Context, tx *store.Tx, email string) (doorward.Account, error) {
-	account, err := tx.AccountByEmail(ctx, email)
-	if err != nil {
-		return account, err
-	}
-	active, err := tx.CountActiveMemberships(ctx, account.ID)
-	if err == nil && active == 0 {
-		err = store.ErrNone
-	}
-	return account, err
 }
 
 // startReset ends earlier resets: the newest mail is the one that counts.

@@ -38,7 +38,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 
 // endLeft ends the sessions that the new one takes the place of in a browser
 // (OWASP, Session Management Cheat Sheet, "Renew the Session ID After Any Privilege
-// Level Change"). Somebody else's goes on: its end is not told in this trail.
+// Level Change"). Somebody else's goes on.
 func endLeft(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
 	for _, hash := range hashes {
 		left, err := tx.SessionByToken(ctx, hash)
@@ -49,11 +49,11 @@ func endLeft(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte)
 			return err
 		}
 		was, err := tx.DeleteSession(ctx, left.Session.ID)
+		if err == nil && was { // else somebody has ended it while this waited for the row
+			err = tx.Also(ctx, doorward.SessionEnd, object(left.Session))
+		}
 		if err != nil {
 			return err
-		}
-		if was { // else somebody has ended it while this waited for the row
-			tx.Changed("session", left.Session.ID, "")
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ type invitationView struct {
 var docInvite = front.Doc{
 	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
 	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. Whether the address has an account elsewhere can't be told from the answer.",
-	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember},
+	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
 }
 
 func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (invitationView, error) {

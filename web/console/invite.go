@@ -166,7 +166,7 @@ func whyNot(err error) string {
 	if len(e.Fields) > 0 {
 		what = strings.TrimPrefix(e.Fields[0].Pointer, "/") + "." + e.Fields[0].Code
 	}
-	for _, known := range []string{"already_member", "invitation_pending", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
+	for _, known := range []string{"already_member", "invitation_pending", "resend_too_soon", "email.invalid", "email.required", "email.domain_not_allowed", "expiresInDays.out_of_range", "locale.invalid"} {
 		if what == known {
 			return "left." + known
 		}

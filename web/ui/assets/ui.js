@@ -52,6 +52,9 @@ function forgive(input) {
 // Screen readers hear what is missing when typing pauses, not at every key.
 const pause = 800;
 
+// What can be seen: a password of spaces and their like alone is refused.
+const mark = /[^\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
 /** advise says live which rules a new password keeps. The server has the last word. */
 function advise(input) {
 	const field = input.closest(".field");
@@ -61,7 +64,7 @@ function advise(input) {
 	const kept = {
 		length: () => {
 			const length = lengthOf(input.value);
-			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest);
+			return length >= Number(input.dataset.new) && length <= Number(input.dataset.longest) && mark.test(input.value);
 		},
 		words: () => input.value !== "" && !contains(input.value, input.dataset.words.split("\n")),
 		same: () => input.value !== "" && input.value.normalize("NFC") === again.value.normalize("NFC"),

@@ -74,7 +74,7 @@ func keyRevokeOperatorCommand() *cobra.Command {
 		Long: `Revoke-operator ends the key of that name or id. The next request with it is
 answered 401, on every node. It can't be undone; the trail of the installation
 keeps that the key was made and revoked.`,
-		Example: "  doorward key revoke-operator billing-sync", Args: oneArg("NAME or key id"),
+		Example: "  doorward key revoke-operator signup-2026", Args: oneArg("NAME or key id"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		found, err := n.App.Keys.FindOperators(cmd.Context(), args[0])
 		if err != nil {

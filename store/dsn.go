@@ -56,7 +56,8 @@ func samePostgres(a, b string) bool {
 		return false
 	}
 	toA, toB := cfgA.ConnConfig, cfgB.ConnConfig
-	return toA.Host == toB.Host && toA.Port == toB.Port && toA.Database == toB.Database
+	return toA.Host == toB.Host && toA.Port == toB.Port && toA.Database == toB.Database &&
+		toA.RuntimeParams["search_path"] == toB.RuntimeParams["search_path"]
 }
 
 func checkPostgresDSN(dsn string) error {

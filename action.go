@@ -56,6 +56,7 @@ const (
 	TenantExport     Action = "tenant.export"
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
+	KeyRevoke        Action = "key.revoke"
 
 	InstallationRestore Action = "installation.restore" // its database was set back to a backup
 	InstallationMove    Action = "installation.move"    // its database is another one now
@@ -132,6 +133,7 @@ var verbs = []Verb{
 	{Action: TenantExport, By: ByOperator},
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
+	{Action: KeyRevoke, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
 }

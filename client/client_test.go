@@ -3,6 +3,7 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -282,7 +283,7 @@ func size(h http.Header) (bytes int) {
 }
 
 func newOperatorKey(door *doorwardtest.Server) string {
-	key, err := door.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test")
+	key, err := door.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test "+rand.Text())
 	if err != nil {
 		panic(err)
 	}

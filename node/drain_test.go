@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,6 +158,19 @@ func TestPublicURL(t *testing.T) {
 	} {
 		if got := (node.Config{Listen: listen}).PublicURL().String(); got != want {
 			t.Errorf("listening on %s: %s, want %s", listen, got, want)
+		}
+	}
+}
+
+// The address in the log is where it listens: without a host that is everywhere.
+func TestAddress(t *testing.T) {
+	for listen, hosts := range map[string][]string{
+		"localhost:0": {"localhost:"}, "127.0.0.1:0": {"127.0.0.1:"}, ":0": {"[::]:", "0.0.0.0:"}, "0.0.0.0:0": {"0.0.0.0:"},
+	} {
+		got := doorwardtest.Start(t, func(c *node.Config) { c.Listen = listen }).Node.Address()
+		isOne := func(host string) bool { return strings.HasPrefix(got, host) }
+		if !slices.ContainsFunc(hosts, isOne) || strings.HasSuffix(got, ":0") {
+			t.Errorf("asked for %s it says that it listens on %s", listen, got)
 		}
 	}
 }

@@ -57,11 +57,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// address is what was asked for, with the port that was really taken.
+// address is what was asked for, with the port that was really taken, and with
+// the address that stands for all where no host was asked for.
 func (l *listener) address(asked string) string {
 	host, _, err := net.SplitHostPort(asked)
 	if err != nil || host == "" {
-		host = "localhost"
+		return l.Addr().String()
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return net.JoinHostPort(host, port)

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,6 +22,42 @@ func CheckDSN(dsn string) error {
 		return checkPostgresDSN(dsn)
 	}
 	return errors.New("store: write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME")
+}
+
+// SamePlace reports whether two DSNs that CheckDSN has passed name one database, as
+// far as can be told without asking: a file by two names, or a server by one.
+func SamePlace(a, b string) bool {
+	pathA, inFileA := strings.CutPrefix(a, "sqlite:")
+	pathB, inFileB := strings.CutPrefix(b, "sqlite:")
+	switch {
+	case inFileA != inFileB:
+		return false
+	case inFileA:
+		return sameFile(pathA, pathB)
+	}
+	return a == b || samePostgres(a, b)
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	a, errA = filepath.Abs(a)
+	b, errB = filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
+
+func samePostgres(a, b string) bool {
+	cfgA, errA := pgxpool.ParseConfig(a)
+	cfgB, errB := pgxpool.ParseConfig(b)
+	if errA != nil || errB != nil {
+		return false
+	}
+	toA, toB := cfgA.ConnConfig, cfgB.ConnConfig
+	return toA.Host == toB.Host && toA.Port == toB.Port && toA.Database == toB.Database &&
+		toA.RuntimeParams["search_path"] == toB.RuntimeParams["search_path"]
 }
 
 func checkPostgresDSN(dsn string) error {

@@ -23,9 +23,24 @@ func (r Reader) OperatorKey(ctx context.Context, hash []byte) (OperatorKey, erro
 	return one(ctx, r, operatorKeyColumns, sqlOperatorKey, hash)
 }
 
+const sqlOperatorKeys = `SELECT id, name, created_at FROM operator_keys ORDER BY created_at, id`
+
+// OperatorKeys returns all keys, the oldest first.
+func (r Reader) OperatorKeys(ctx context.Context) ([]OperatorKey, error) {
+	return list(ctx, r, operatorKeyColumns, sqlOperatorKeys)
+}
+
 const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created_at) VALUES ($1, $2, $3, $4)`
 
 // InsertOperatorKey adds the key.
 func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte) error {
 	return tx.must(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt))
+}
+
+const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`
+
+// DeleteOperatorKey reports whether there was one. Nothing remembers keys, so there
+// is nothing to announce.
+func (tx *Tx) DeleteOperatorKey(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlDeleteOperatorKey, id)
 }

@@ -46,6 +46,7 @@ var moments = map[doorward.Action]string{
 	doorward.TenantDestroy:       "the data of a closed tenant goes when its hold is over; refused: one may not close it",
 	doorward.TenantExport:        "the people of a tenant are exported",
 	doorward.KeyCreate:           "an operator key is made",
+	doorward.KeyRevoke:           "an operator key is taken back",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
 }

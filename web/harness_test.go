@@ -11,12 +11,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,6 +57,7 @@ type door struct {
 	clock  *clock
 	client *http.Client
 	spec   *spec
+	keys   atomic.Int32 // made, each with a name of its own
 }
 
 // onBoth runs a test on a server of its own for each database.
@@ -346,7 +349,7 @@ func (d *door) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.
 
 func (d *door) operatorKey(t *testing.T) string {
 	t.Helper()
-	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test")
+	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,25 @@ func (h *historian) atTheDoor() []step {
 			}
 		}, nil},
 		{"an operator key", func() { h.key = h.keep(h.operatorKey(h.t)) }, []string{
-			`-: operator done key.create key key, name "" "test"`,
+			`-: operator done key.create key key, name "" "test 1"`,
+		}},
+		{"an operator key taken back", func() {
+			spare := h.keep(h.operatorKey(h.t))
+			keys := h.Node.App.Keys
+			found, err := keys.FindOperators(h.t.Context(), "test 2")
+			if err == nil {
+				err = keys.RevokeOperator(h.t.Context(), doorward.OperatorAtTerminal(), found[0])
+			}
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			h.ask("GET /api/v2/tenants", nil, bearer(spare)).fails(401, "unauthenticated")
+			if err := keys.RevokeOperator(h.t.Context(), doorward.OperatorAtTerminal(), found[0]); !doorward.HasCode(err, doorward.CodeNotFound) {
+				h.t.Errorf("revoked once more: %v", err)
+			}
+		}, []string{
+			`-: operator done key.create key key, name "" "test 2"`,
+			`-: operator done key.revoke key key, name "test 2" ""`,
 		}},
 		{"a tenant by API", func() {
 			h.ask("POST /api/v2/tenants", m{"name": "Globex", "ownerEmail": "g@globex.example"}, bearer(h.key)).ok(201)

@@ -1,10 +1,11 @@
-// Package key makes and checks the keys of the operator, and keeps the secret
+// Package key makes, checks and revokes the keys of the operator, and keeps the secret
 // that signs cursors.
 package key
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -29,23 +30,98 @@ type Keys struct {
 func New(door *access.Door, db *store.DB) *Keys { return &Keys{door: door, db: db} }
 
 // CreateOperator makes an operator key and returns it. Only its hash is kept,
-// so this is the only time that it can be seen. Errors: validation_failed.
+// so this is the only time that it can be seen. Errors: validation_failed;
+// ErrTaken.
 func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name string) (string, error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	token := secret.New()
+	hash := token.Hash()
+	id := doorward.NewID(doorward.PrefixKey)
+	err := k.door.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
+		if err := free(ctx, tx, name); err != nil {
+			return err
+		}
+		tx.Changed("name", "", name)
+		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
+	})
+	if err != nil {
+		return "", err
+	}
+	return OperatorPrefix + token.Reveal(), nil
+}
+
+// ErrTaken says that a key of that name is there. Two would be told apart by nothing
+// that people know, and the wrong one revoked.
+var ErrTaken = errors.New("key: there is an operator key of that name")
+
+// CheckName returns validation_failed unless a key may be called that.
+func CheckName(name string) error {
 	faults := doorward.CheckName("/name", name)
 	if strings.TrimSpace(name) == "" {
 		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Name the key after what will use it."})
 	}
 	if len(faults) > 0 {
-		return "", doorward.InvalidFields(faults...)
+		return doorward.InvalidFields(faults...)
 	}
-	token := secret.New()
-	hash := token.Hash()
-	id := doorward.NewID(doorward.PrefixKey)
-	err := k.door.Do(ctx, by, doorward.KeyCreate, doorward.Object{Type: "key", ID: id}, func(tx *access.Tx) error {
-		tx.Changed("name", "", name)
-		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
+	return nil
+}
+
+// free is ErrTaken when a key has the name. The lock keeps a second one of the name
+// from being made in this moment; an index that does would refuse installations
+// from before, which may have two.
+func free(ctx context.Context, tx *access.Tx, name string) error {
+	if err := tx.LockTrail(ctx, ""); err != nil {
+		return err
+	}
+	all, err := tx.OperatorKeys(ctx)
+	if slices.ContainsFunc(all, func(o store.OperatorKey) bool { return o.Name == name }) {
+		return ErrTaken
+	}
+	return err
+}
+
+func object(id string) doorward.Object { return doorward.Object{Type: "key", ID: id} }
+
+// Operators returns the operator keys that work, the oldest first.
+func (k *Keys) Operators(ctx context.Context) ([]store.OperatorKey, error) {
+	return k.db.Read().OperatorKeys(ctx)
+}
+
+// FindOperators returns the keys that an operator means by an id or a name: one,
+// unless a version that allowed it has made several of one name. Errors: not_found.
+func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.OperatorKey, error) {
+	all, err := k.Operators(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var named []store.OperatorKey
+	for _, o := range all {
+		if o.ID == which {
+			return []store.OperatorKey{o}, nil
+		}
+		if o.Name == which {
+			named = append(named, o)
+		}
+	}
+	if len(named) == 0 {
+		return nil, doorward.Fail(doorward.CodeNotFound, "No operator key has the name or id %s. \"doorward key list-operators\" shows all.", which)
+	}
+	return named, nil
+}
+
+// RevokeOperator ends a key: the next request with it is unauthenticated, on every
+// node, since each asks the database. Errors: not_found.
+func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.OperatorKey) error {
+	return k.door.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
+		was, err := tx.DeleteOperatorKey(ctx, o.ID)
+		if err == nil && !was {
+			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s was revoked meanwhile.", o.Name)
+		}
+		tx.Changed("name", o.Name, "")
+		return err
 	})
-	return OperatorPrefix + token.Reveal(), err
 }
 
 // Check returns the caller behind a bearer key, made of by. Errors:

@@ -57,6 +57,15 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 	return c, err
 }
 
+// Check returns validation_failed unless a tenant may be called that, and its first
+// OWNER have that address.
+func Check(name, ownerEmail string) error {
+	if _, faults := check(name, ownerEmail); len(faults) > 0 {
+		return doorward.InvalidFields(faults...)
+	}
+	return nil
+}
+
 func check(name, ownerEmail string) (string, []doorward.FieldError) {
 	faults := doorward.CheckName("/name", name)
 	if strings.TrimSpace(name) == "" {

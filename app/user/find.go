@@ -41,12 +41,23 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 }
 
 // All returns the members of every tenant, or of the one named, for an
-// operator.
+// operator. Errors: not_found, of the tenant.
 func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, error) {
 	if tenantID == "" {
 		return u.db.Read().AllUsers(ctx)
 	}
+	_, err := u.db.Read().Tenant(ctx, tenantID)
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return nil, noTenant(tenantID)
+	case err != nil:
+		return nil, err
+	}
 	return u.db.Read().Users(ctx, tenantID)
+}
+
+func noTenant(id string) error {
+	return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", id)
 }
 
 // Find returns the memberships that an operator means by an address, or a user

@@ -85,7 +85,7 @@ func takesPeople(ctx context.Context, read store.Reader, tenantID string) error 
 	t, err := read.Tenant(ctx, tenantID)
 	switch {
 	case errors.Is(err, store.ErrNone):
-		return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", tenantID)
+		return noTenant(tenantID)
 	case err == nil && t.Status == doorward.TenantClosing:
 		return doorward.Fail(doorward.CodeTenantClosing, "The tenant is being closed, and its people with it. Nobody can be added.")
 	}

@@ -45,6 +45,7 @@ func newHouse(t *testing.T) *house {
 	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
+	h.run(t, "doorward key create-operator --name signup-2026")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
 	put(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
 	put(t, h.folder, "secret", "sqlite:doorward.db")

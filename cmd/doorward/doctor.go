@@ -46,6 +46,7 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	findings := []finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}
+	findings = append(findings, checkProxies(s, cfg)...)
 	findings = append(findings, checkDatabase(ctx, s, cfg)...)
 	findings = append(findings, checkMail(ctx, s, cfg))
 	code := 0
@@ -77,6 +78,19 @@ func checkBaseURL(cfg node.Config) finding {
 		f.remedy, f.code = "Serve it over https and set --base-url to the https address.", exitFailed
 	}
 	return f
+}
+
+// checkProxies has something to say of one fault alone.
+func checkProxies(s *settings, cfg node.Config) []finding {
+	anybody, ok := trustsAll(cfg.Proxies)
+	if !ok {
+		return nil
+	}
+	return []finding{{
+		what: "proxies", code: exitFailed,
+		wrong:  fmt.Sprintf("%s is everybody: whoever asks may claim any address, past the limits and into the audit trail", anybody),
+		remedy: "Name in " + s.from.of("trusted-proxies") + " the addresses of the proxies alone.",
+	}}
 }
 
 // checkDatabase looks without touching: no file is made, nothing migrated.

@@ -218,6 +218,19 @@ func needs(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
+// first has the command look at what was typed before it opens, and so perhaps
+// makes, a database. It comes after needs.
+func first(cmd *cobra.Command, look func() error) *cobra.Command {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := before(cmd, args); err != nil {
+			return err
+		}
+		return look()
+	}
+	return cmd
+}
+
 // suggest is a hint at the nearest name, if one is near.
 func suggest(name string, known []string) string {
 	best, distance := "", 3 // further away is another word

@@ -26,10 +26,7 @@ func TestAuditPage(t *testing.T) {
 	follow(t, "../../docs/audit.md")
 }
 
-func TestRotatingPage(t *testing.T) {
-	installed.Program(t, "sqlite3", "sqlite3")
-	follow(t, "../../docs/rotate.md")
-}
+func TestRotatingPage(t *testing.T) { follow(t, "../../docs/rotate.md") }
 
 // TestNginxPage does what docs/nginx.md says, with a free port in place of each
 // of the two.

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Make keys", keyCreateOperatorCommand())
+	return group("key", "Make, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {
@@ -19,16 +24,77 @@ func keyCreateOperatorCommand() *cobra.Command {
 		Use: "create-operator", Short: "Make an operator key and print it, once",
 		Long: `Create-operator makes a key that acts as the operator of the installation, sent
 as "Authorization: Bearer dwo_…". The key is the last line of the output and is
-shown only now; the database keeps a hash.`,
+shown only now; the database keeps a hash. No two keys have one name.`,
 		Example: "  doorward key create-operator --name billing-sync", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		key, err := n.App.Keys.CreateOperator(cmd.Context(), doorward.OperatorAtTerminal(), name)
+		made, err := n.App.Keys.CreateOperator(cmd.Context(), doorward.OperatorAtTerminal(), name)
+		if errors.Is(err, key.ErrTaken) {
+			return notDone("there is an operator key %q already. Choose another name, or revoke that one with \"doorward key revoke-operator\".", name)
+		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Keep it now, it is not shown again:\n%s\n", name, key)
+		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Keep it now, it is not shown again:\n%s\n", name, made)
 		return nil
 	})
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
-	return needs(cmd, "name")
+	return first(needs(cmd, "name"), func() error { return key.CheckName(name) })
+}
+
+// operatorKeyView is a key in the output for programs.
+type operatorKeyView struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func keyListOperatorsCommand() *cobra.Command {
+	keys := listing[store.OperatorKey]{
+		head:   []string{"ID", "NAME", "CREATED"},
+		row:    func(k store.OperatorKey) []string { return []string{k.ID, k.Name, day(k.CreatedAt)} },
+		object: func(k store.OperatorKey) any { return operatorKeyView{k.ID, k.Name, k.CreatedAt} },
+	}
+	cmd := act(quiet(), &cobra.Command{
+		Use: "list-operators", Short: "List the operator keys that work",
+		Example: "  doorward key list-operators", Args: noArgs,
+	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		all, err := n.App.Keys.Operators(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return keys.print(cmd.OutOrStdout(), all)
+	})
+	keys.flag(cmd)
+	return cmd
+}
+
+func keyRevokeOperatorCommand() *cobra.Command {
+	return act(quiet(), &cobra.Command{
+		Use: "revoke-operator NAME", Short: "Take an operator key back, on every node",
+		Long: `Revoke-operator ends the key of that name or id. The next request with it is
+answered 401, on every node. It can't be undone; the trail of the installation
+keeps that the key was made and revoked.`,
+		Example: "  doorward key revoke-operator signup-2026", Args: oneArg("NAME or key id"),
+	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		found, err := n.App.Keys.FindOperators(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if len(found) > 1 {
+			return badUse("%d keys are called %s. Name one by its id:%s", len(found), args[0], keyIDs(found))
+		}
+		if err := n.App.Keys.RevokeOperator(cmd.Context(), doorward.OperatorAtTerminal(), found[0]); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q (%s) is revoked.\n", found[0].Name, found[0].ID)
+		return nil
+	})
+}
+
+func keyIDs(found []store.OperatorKey) string {
+	var b strings.Builder
+	for _, k := range found {
+		fmt.Fprintf(&b, "\n  %s  (made %s)", k.ID, k.CreatedAt.Format(time.DateTime))
+	}
+	return b.String()
 }

@@ -34,11 +34,16 @@ func run() int {
 
 // untilSignal is a context that ends when the process is told to stop. Whoever
 // can't wait for the end of it signals again: from before the context ends, a
-// signal ends the process at once.
+// signal ends the process at once. The end of the terminal (SIGHUP) is one, unless
+// the process was started to outlive it, as nohup does.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 1)
-	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	signal.Notify(told, signals...)
 	go func() {
 		<-told
 		signal.Stop(told)
@@ -65,8 +70,9 @@ unreachable or its schema not as needed.`,
   doorward serve --base-url https://auth.example.com --smtp smtp://mail.example.com
   doorward tenant create --name Acme --owner-email owner@acme.example`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: noArgs, RunE: showHelp,
+		Args: noArgs, RunE: showHelp, Version: version(),
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), auditCommand(),
 		backupCommand(), restoreCommand(), moveCommand(),
@@ -93,6 +99,19 @@ func finish(root *cobra.Command) {
 			cmd.Example = example
 		}
 	}
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = topic
+	}
+}
+
+// topic is for the arguments of help: a command, whose words cobra takes for
+// another one's when there is none.
+func topic(help *cobra.Command, args []string) error {
+	found, rest, err := help.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	return noArgs(found, rest)
 }
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -29,8 +29,12 @@ func configCommand() *cobra.Command {
 		Use: "check", Short: "Check the settings without starting anything",
 		Example: "  doorward config check --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := s.readToServe(cmd); err != nil {
+			cfg, err := s.readToServe(cmd)
+			if err != nil {
 				return err
+			}
+			for _, w := range warnings(s, cfg) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.text)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "The configuration is valid.")
 			return nil

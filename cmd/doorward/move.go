@@ -33,6 +33,9 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 					return badUse("--%s: %s.", d.flag, plain(err))
 				}
 			}
+			if store.SamePlace(from, to) {
+				return badUse("--from and --to are the same database.")
+			}
 			s.database = to
 			cfg, err := s.read(cmd)
 			if err != nil {

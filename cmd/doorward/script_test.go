@@ -27,8 +27,8 @@ import (
 //
 //	exits CODE COMMAND...          runs the command and expects the exit code
 //	ready                          waits until the server at $URL is ready
-//	terminate                      sends SIGTERM to what runs in the background
-//	http [-s SESSION] METHOD PATH [BODY]
+//	terminate [HUP|INT]            sends SIGTERM, or that, to what runs in the background
+//	http [-s SESSION | -k KEY] METHOD PATH [BODY]
 //	                               asks the server at $URL, prints status and body
 //	sees METHOD PATH REGEXP        asks until the answer has it
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
@@ -138,23 +138,27 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	})
 }
 
-func terminate(ts *testscript.TestScript, _ bool, _ []string) {
+func terminate(ts *testscript.TestScript, _ bool, args []string) {
+	sig := map[string]os.Signal{"": syscall.SIGTERM, "HUP": syscall.SIGHUP, "INT": os.Interrupt}[strings.Join(args, "")]
 	for _, cmd := range ts.BackgroundCmds() {
-		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+		ts.Check(cmd.Process.Signal(sig))
 	}
 }
 
 func ask(ts *testscript.TestScript, _ bool, args []string) {
-	session := ""
-	if args[0] == "-s" {
-		session, args = args[1], args[2:]
+	header := http.Header{}
+	switch args[0] {
+	case "-s":
+		header.Set("Cookie", "JSESSIONID="+args[1])
+		args = args[2:]
+	case "-k":
+		header.Set("Authorization", "Bearer "+args[1])
+		args = args[2:]
 	}
 	body := strings.Join(args[2:], " ")
 	req, err := http.NewRequest(args[0], ts.Getenv("URL")+args[1], strings.NewReader(body))
 	ts.Check(err)
-	if session != "" {
-		req.Header.Set("Cookie", "JSESSIONID="+session)
-	}
+	req.Header = header
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

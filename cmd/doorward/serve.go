@@ -16,7 +16,8 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve in production",
 		Long: `Serve brings the database's schema up to date and answers until it is told to
-stop (SIGTERM or Ctrl-C); then it answers what is under way and ends.`,
+stop (SIGTERM or Ctrl-C; SIGHUP, too, unless nohup has it ignored); then it
+answers what is under way and ends.`,
 		Example: `  doorward serve --base-url https://auth.example.com --smtp smtps://mail.example.com
   doorward serve --database postgres://doorward@db1,db2/doorward --config /etc/doorward/doorward.yaml
   DOORWARD_DATABASE_FILE=/run/secrets/database doorward serve`,
@@ -34,20 +35,39 @@ stop (SIGTERM or Ctrl-C); then it answers what is under way and ends.`,
 	return cmd
 }
 
-// warn tells of settings that are valid and hardly meant.
+// warning is about settings that are valid and hardly meant.
+type warning struct {
+	text        string
+	name, value string // of a setting, for the log; may be empty
+}
+
 func warn(s *settings, cfg node.Config) {
+	for _, w := range warnings(s, cfg) {
+		var attrs []any
+		if w.name != "" {
+			attrs = []any{w.name, w.value}
+		}
+		cfg.Log.Warn(w.text, attrs...)
+	}
+}
+
+func warnings(s *settings, cfg node.Config) (all []warning) {
 	if plainAbroad(cfg.BaseURL) {
-		cfg.Log.Warn("base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL)
+		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL})
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
-		cfg.Log.Warn("links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open")
+		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
+	}
+	if anybody, ok := trustsAll(cfg.Proxies); ok {
+		all = append(all, warning{"trusted-proxies are everybody, so whoever asks may claim any address: limits and the audit trail go by it; name the proxies alone", "trustedProxies", anybody.String()})
 	}
 	if s.traceHeader != "" && plainAbroad(cfg.Trace.Collector) {
-		cfg.Log.Warn("trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP)
+		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP})
 	}
 	if s.mailIsLogged() {
-		cfg.Log.Warn("mails go to this log, with the links that let people in; set --smtp to send them")
+		all = append(all, warning{text: "mails go to this log, with the links that let people in; set --smtp to send them"})
 	}
+	return all
 }
 
 // serve runs a node until ctx ends; ready is called when it listens.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -181,15 +182,29 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Announce: time.Second,
 		Clock:    s.clock(), Version: version(),
 	}
-	for _, step := range []func(*node.Config) error{
-		s.openLog, s.checkDatabase, s.checkAddresses, s.readBaseURL, s.openTLS, s.checkClock, s.readProxies, s.readReturns, s.readHome,
-		s.checkSessions, s.checkLimits, s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace,
-	} {
-		if err := step(&cfg); err != nil {
-			return cfg, err
+	if err := s.openLog(&cfg); err != nil {
+		return cfg, err
+	}
+	if err := faults(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the others go by these
+		return cfg, err
+	}
+	return cfg, faults(&cfg, s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkSessions, s.checkLimits,
+		s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace)
+}
+
+// faults takes all steps and says on a line each what is wrong, so that nobody mends
+// one setting after the other.
+func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
+	var found []string
+	for _, step := range steps {
+		if err := step(cfg); err != nil {
+			found = append(found, plain(err))
 		}
 	}
-	return cfg, nil
+	if len(found) == 0 {
+		return nil
+	}
+	return badConfig("%s", strings.Join(found, "\n"))
 }
 
 // wrong is the refusal of a setting, by the name of the place it came from. It
@@ -306,8 +321,25 @@ func (s *settings) readProxies(cfg *node.Config) error {
 	return nil
 }
 
+// trustsAll returns the network that has every address of its kind.
+func trustsAll(proxies []netip.Prefix) (netip.Prefix, bool) {
+	i := slices.IndexFunc(proxies, func(p netip.Prefix) bool { return p.Bits() == 0 })
+	if i < 0 {
+		return netip.Prefix{}, false
+	}
+	return proxies[i], true
+}
+
 // readReturns: who is on the way of plain http can be the place that people, just
 // signed in, are led to. So it is for this machine, or where nothing is better.
+// readPlaces: what --return-to allows decides about --home.
+func (s *settings) readPlaces(cfg *node.Config) error {
+	if err := s.readReturns(cfg); err != nil {
+		return err
+	}
+	return s.readHome(cfg)
+}
+
 func (s *settings) readReturns(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.returnTo {
@@ -325,7 +357,6 @@ func (s *settings) readReturns(cfg *node.Config) error {
 	return nil
 }
 
-// readHome comes after readReturns, which says what is allowed.
 func (s *settings) readHome(cfg *node.Config) (err error) {
 	if s.home == "" {
 		return nil

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/node"
 )
 
@@ -78,7 +78,7 @@ server goes on trying.`,
 	show(cmd, true, "base-url", "listen")
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
-	return needs(cmd, "name", "owner-email")
+	return first(needs(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
 }
 
 // A running server may have taken the mail first and be sending it right now.
@@ -109,18 +109,31 @@ func deliver(ctx context.Context, n *node.Node, invitationID string) (string, er
 	return "The mail has not left yet; a running server goes on trying.", delivered
 }
 
+// tenantView is a tenant in the output for programs.
+type tenantView struct {
+	ID        string                `json:"id"`
+	Name      string                `json:"name"`
+	Status    doorward.TenantStatus `json:"status"`
+	CreatedAt time.Time             `json:"createdAt"`
+}
+
 func tenantListCommand() *cobra.Command {
-	return act(quiet(), &cobra.Command{
-		Use: "list", Short: "List tenants", Example: "  doorward tenant list", Args: noArgs,
+	tenants := listing[doorward.Tenant]{
+		head:   []string{"ID", "NAME", "STATUS", "CREATED"},
+		row:    func(t doorward.Tenant) []string { return []string{t.ID, t.Name, string(t.Status), day(t.CreatedAt)} },
+		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt} },
+	}
+	cmd := act(quiet(), &cobra.Command{
+		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		all, err := n.App.Tenants.All(cmd.Context())
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNAME\tSTATUS\tCREATED")
-		for _, t := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Name, t.Status, t.CreatedAt.Format("2006-01-02"))
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, w.Flush())
+		return tenants.print(cmd.OutOrStdout(), all)
 	})
+	tenants.flag(cmd)
+	return cmd
 }
 
 func tenantFreezeCommand() *cobra.Command {

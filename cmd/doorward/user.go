@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,21 +16,44 @@ func userCommand() *cobra.Command {
 		userListCommand(), userImportCommand(), userSuspendCommand(), userResumeCommand(), userSetRoleCommand())
 }
 
+// userView is a membership in the output for programs.
+type userView struct {
+	ID          string              `json:"id"`
+	Email       string              `json:"email"`
+	Name        string              `json:"name"`
+	Role        doorward.Role       `json:"role"`
+	Status      doorward.UserStatus `json:"status"`
+	TenantID    string              `json:"tenantId"`
+	TenantName  string              `json:"tenantName"`
+	CreatedAt   time.Time           `json:"createdAt"`
+	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty"`
+}
+
+func viewUser(u doorward.User) any {
+	return userView{u.ID, u.Email, u.Name, u.Role, u.Status, u.TenantID, u.TenantName, u.CreatedAt, u.LastLoginAt}
+}
+
 func userListCommand() *cobra.Command {
+	people := listing[doorward.User]{
+		head: []string{"EMAIL", "ROLE", "STATUS", "TENANT", "TENANT ID", "USER ID"},
+		row: func(u doorward.User) []string {
+			return []string{u.Email, string(u.Role), string(u.Status), u.TenantName, u.TenantID, u.ID}
+		},
+		object: viewUser,
+	}
 	var tenant string
 	cmd := act(quiet(), &cobra.Command{
 		Use: "list", Short: "List people and their roles",
-		Example: "  doorward user list\n  doorward user list --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: noArgs,
+		Example: "  doorward user list\n  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		all, err := n.App.Users.All(cmd.Context(), tenant)
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "EMAIL\tROLE\tSTATUS\tTENANT\tTENANT ID\tUSER ID")
-		for _, u := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Status, u.TenantName, u.TenantID, u.ID)
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, w.Flush())
+		return people.print(cmd.OutOrStdout(), all)
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to list")
+	people.flag(cmd)
 	return cmd
 }
 

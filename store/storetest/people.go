@@ -258,6 +258,16 @@ func operatorKeys(w *world) {
 	same(w, k)(w.Read().OperatorKey(ctx, []byte{0, 1, 255}))
 	none(w)(w.Read().OperatorKey(ctx, []byte{0, 1}))
 	none(w)(w.Read().OperatorKey(ctx, nil))
+
+	later := store.OperatorKey{ID: "key_0", Name: "signup", CreatedAt: noon.Add(time.Second)}
+	w.write(func(tx *store.Tx) { ok(w, tx.InsertOperatorKey(ctx, later, []byte{1})) })
+	same(w, []store.OperatorKey{k, later})(w.Read().OperatorKeys(ctx))
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.DeleteOperatorKey(ctx, k.ID))
+		no(w)(tx.DeleteOperatorKey(ctx, k.ID))
+	})
+	same(w, []store.OperatorKey{later})(w.Read().OperatorKeys(ctx))
+	none(w)(w.Read().OperatorKey(ctx, []byte{0, 1, 255}))
 }
 
 func sharedSecrets(w *world) {

@@ -3,10 +3,12 @@ package edge_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 type door struct {
 	*doorwardtest.Server
 	people map[string]person
+	keys   atomic.Int32 // made, each with a name of its own
 }
 
 type person struct {
@@ -58,7 +61,7 @@ func sessionOf(t *testing.T, p *doorwardtest.Person) string {
 
 func (d *door) operatorKey(t *testing.T) string {
 	t.Helper()
-	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test")
+	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
 	if err != nil {
 		t.Fatal(err)
 	}

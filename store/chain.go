@@ -145,15 +145,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
 
-// LockTrail makes the transactions that add to the tenant's trail follow one another
-// from here on, not only from their end: for acts that have nothing else to lock. The
-// empty tenant is the installation. After it no lock may be waited for that anybody
-// else takes.
-func (tx *Tx) LockTrail(ctx context.Context, tenantID string) error {
-	_, err := one(ctx, tx.Reader, chainColumns, sqlTakeChain, tenantID, 0)
-	return err
-}
-
 // lengthen adds the events, all of one tenant, to its chain.
 func (tx *Tx) lengthen(ctx context.Context, events []doorward.Event) error {
 	chain, err := one(ctx, tx.Reader, chainColumns, sqlTakeChain, events[0].Target.TenantID, len(events))

@@ -5,7 +5,6 @@ package key
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -30,8 +29,7 @@ type Keys struct {
 func New(door *access.Door, db *store.DB) *Keys { return &Keys{door: door, db: db} }
 
 // CreateOperator makes an operator key and returns it. Only its hash is kept,
-// so this is the only time that it can be seen. Errors: validation_failed;
-// ErrTaken.
+// so this is the only time that it can be seen. Errors: validation_failed.
 func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name string) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
@@ -40,9 +38,6 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	hash := token.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
 	err := k.door.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
-		if err := free(ctx, tx, name); err != nil {
-			return err
-		}
 		tx.Changed("name", "", name)
 		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
 	})
@@ -51,10 +46,6 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	}
 	return OperatorPrefix + token.Reveal(), nil
 }
-
-// ErrTaken says that a key of that name is there. Two would be told apart by nothing
-// that people know, and the wrong one revoked.
-var ErrTaken = errors.New("key: there is an operator key of that name")
 
 // CheckName returns validation_failed unless a key may be called that.
 func CheckName(name string) error {
@@ -68,20 +59,6 @@ func CheckName(name string) error {
 	return nil
 }
 
-// free is ErrTaken when a key has the name. The lock keeps a second one of the name
-// from being made in this moment; an index that does would refuse installations
-// from before, which may have two.
-func free(ctx context.Context, tx *access.Tx, name string) error {
-	if err := tx.LockTrail(ctx, ""); err != nil {
-		return err
-	}
-	all, err := tx.OperatorKeys(ctx)
-	if slices.ContainsFunc(all, func(o store.OperatorKey) bool { return o.Name == name }) {
-		return ErrTaken
-	}
-	return err
-}
-
 func object(id string) doorward.Object { return doorward.Object{Type: "key", ID: id} }
 
 // Operators returns the operator keys that work, the oldest first.
@@ -89,8 +66,8 @@ func (k *Keys) Operators(ctx context.Context) ([]store.OperatorKey, error) {
 	return k.db.Read().OperatorKeys(ctx)
 }
 
-// FindOperators returns the keys that an operator means by an id or a name: one,
-// unless a version that allowed it has made several of one name. Errors: not_found.
+// FindOperators returns the keys that an operator means by an id or a name, which
+// several may have. Errors: not_found.
 func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.OperatorKey, error) {
 	all, err := k.Operators(ctx)
 	if err != nil {

@@ -24,13 +24,10 @@ func keyCreateOperatorCommand() *cobra.Command {
 		Use: "create-operator", Short: "Make an operator key and print it, once",
 		Long: `Create-operator makes a key that acts as the operator of the installation, sent
 as "Authorization: Bearer dwo_…". The key is the last line of the output and is
-shown only now; the database keeps a hash. No two keys have one name.`,
+shown only now; the database keeps a hash.`,
 		Example: "  doorward key create-operator --name billing-sync", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		made, err := n.App.Keys.CreateOperator(cmd.Context(), doorward.OperatorAtTerminal(), name)
-		if errors.Is(err, key.ErrTaken) {
-			return notDone("there is an operator key %q already. Choose another name, or revoke that one with \"doorward key revoke-operator\".", name)
-		}
 		if err != nil {
 			return err
 		}

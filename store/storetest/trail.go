@@ -98,10 +98,6 @@ func chainsOfEvents(w *world) {
 		return failed
 	})
 	same(w, true)(errors.Is(err, failed), nil)
-	w.write(func(tx *store.Tx) { // the chain has no link yet when the first locks it
-		ok(w, tx.LockTrail(ctx, ""))
-		ok(w, tx.LockTrail(ctx, ""))
-	})
 	w.event("", "usr_1")
 	both := doorward.Event{ID: w.id("evt_"), At: w.clock.read(), Changes: []doorward.Change{}}
 	w.write(func(tx *store.Tx) {

@@ -25,7 +25,9 @@ type info struct {
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
 	check  bool // see Route.Check
-	began  time.Time
+	// thinned says that it is one of many that fail alike: see outage.
+	thinned bool
+	began   time.Time
 	span   *trace.Span // nil unless the request is followed
 	trace  string      // the id of the trace that it is followed in, or empty
 }

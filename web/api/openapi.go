@@ -227,7 +227,7 @@ func implied(r front.Route) []doorward.Code {
 		codes = append(codes, doorward.CodeTenantClosing)
 	}
 	if r.Doc.List {
-		codes = append(codes, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
+		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
 	}
 	if len(r.Endpoint.Media) > 0 {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)

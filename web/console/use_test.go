@@ -195,6 +195,9 @@ func TestFindingPeople(t *testing.T) {
 		}
 	}
 	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters can’t be understood", `name="q"`)
+	for query, want := range map[string]int{"limit=0": 422, "q=a&q=b": 422, "q=%zz": 400, "q=a;b": 400} {
+		lacks(t, owner.get("/console/people?"+query, want, "Go back to the page you came from"), "pointer")
+	}
 	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody matches.")
 
 	page := owner.get("/console/people?q=example&limit=4", http.StatusOK)

@@ -280,6 +280,7 @@ func TestEditUser(t *testing.T) {
 			t.Errorf("nothing was changed, and the answer has %v", a.header)
 		}
 
+		edit(m{"name": "\u200b"}).invalid("/name", "invalid")
 		edit(m{"name": strings.Repeat("x", 101), "role": "VIEWER"}).invalid("/name", "out_of_range")
 		edit(m{"name": "x", "role": "NONE", "status": "gone"}).invalid("/role", "invalid", "/status", "invalid")
 		edit(m{"name": "x", "role": ""}).invalid("/role", "invalid")

@@ -67,7 +67,9 @@ func TestEditTenant(t *testing.T) {
 		}
 		d.patchTenant(t, admin, m{"name": "", "settings": m{"sessionIdleMinutes": 0, "invitationDays": 99}}).invalid(
 			"/name", "required", "/settings/sessionIdleMinutes", "out_of_range", "/settings/invitationDays", "out_of_range")
-		d.patchTenant(t, admin, m{"name": "  "}).invalid("/name", "required")
+		for _, unseen := range []string{"  ", "\u200b", "\u00a0\u0301\u00ad", "\u3164\u115f\uffa0", "\u2800", "\ue000"} {
+			d.patchTenant(t, admin, m{"name": unseen}).invalid("/name", "required")
+		}
 		d.patchTenant(t, admin, m{"name": strings.Repeat("x", 101)}).invalid("/name", "out_of_range")
 		for _, form := range []string{`{"settings":null}`, `{"settings":[]}`, `{"settings":{"x":1}}`, `{"settings":{"invitationDays":"7"}}`, `{"settings":{"allowedEmailDomains":"x"}}`, `{"settings":{"allowedEmailDomains":[1]}}`, `{"status":"active"}`} {
 			d.patchTenant(t, admin, form).fails(http.StatusBadRequest, "invalid_body")
@@ -384,7 +386,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		id := a.text("tenant.id")
 		d.complete(t, d.code(t, "ann@acme.example"), password).ok(http.StatusOK).is("user.role", "OWNER").is("user.tenantId", id)
 		owner := d.token(t, "ann@acme.example")
-		d.send(t, "POST /api/v2/tenants", m{"name": " ", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
+		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
 
 		globex := d.Tenant("Globex")
 		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).names("", "items")

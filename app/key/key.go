@@ -31,10 +31,7 @@ func New(door *access.Door, db *store.DB) *Keys { return &Keys{door: door, db: d
 // CreateOperator makes an operator key and returns it. Only its hash is kept,
 // so this is the only time that it can be seen. Errors: validation_failed.
 func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name string) (string, error) {
-	faults := doorward.CheckName("/name", name)
-	if strings.TrimSpace(name) == "" {
-		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Name the key after what will use it."})
-	}
+	faults := doorward.NeedName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
 		return "", doorward.InvalidFields(faults...)
 	}

@@ -89,10 +89,7 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.T
 // wrong.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
-		faults = append(faults, doorward.CheckName("/name", *e.Name)...)
-		if strings.TrimSpace(*e.Name) == "" {
-			faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give the tenant a name."})
-		}
+		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
 	}
 	between := func(name string, n *int64, most int64, unit string) {
 		if n != nil && (*n < 1 || *n > most) {

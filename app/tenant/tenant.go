@@ -6,7 +6,6 @@ package tenant
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -58,10 +57,7 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 }
 
 func check(name, ownerEmail string) (string, []doorward.FieldError) {
-	faults := doorward.CheckName("/name", name)
-	if strings.TrimSpace(name) == "" {
-		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give the tenant a name."})
-	}
+	faults := doorward.NeedName("/name", name, "Give the tenant a name.")
 	email, err := mailaddr.Parse(ownerEmail)
 	switch {
 	case ownerEmail == "":

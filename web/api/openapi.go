@@ -208,6 +208,9 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Doc.Versioned {
 		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}
 	}
+	for _, h := range r.Doc.Headers {
+		res.Headers[h.Name] = &huma.Header{Description: h.Description, Required: true, Schema: &huma.Schema{Type: "string"}}
+	}
 	if r.Endpoint.Cookie != "" {
 		res.Headers["Set-Cookie"] = &huma.Header{Description: r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
 	}

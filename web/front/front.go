@@ -111,13 +111,14 @@ type Doc struct {
 	Summary     string
 	Description string
 	Query       []Parameter
+	Headers     []Parameter     // of its answer when it succeeds
 	List        bool            // it has a limit and a cursor besides
 	Versioned   bool            // its answer has an ETag
 	Conditional bool            // it takes If-Match; what has a body of JSON and an ETag does so anyway
 	Errors      []doorward.Code // besides those that follow from guard and body
 }
 
-// Parameter is one of a route's query parameters.
+// Parameter is one of a route's query parameters, or headers of its answer.
 type Parameter struct {
 	Name        string
 	Description string

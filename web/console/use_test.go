@@ -180,6 +180,17 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// An address with a slash too many is the console's, too.
+func TestConsoleWithSlash(t *testing.T) {
+	owner := build(t).as(t, "OWNER")
+	for query, to := range map[string]string{"": "/console", "?lang=de&done=x": "/console?lang=de&done=x"} {
+		res, _ := owner.ask("GET", "/console/"+query, nil)
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusPermanentRedirect || got != to {
+			t.Errorf("/console/%s: %d to %q, want 308 to %q", query, res.StatusCode, got, to)
+		}
+	}
+}
+
 func TestFindingPeople(t *testing.T) {
 	h := build(t)
 	for i := range 5 {

@@ -56,6 +56,11 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 			return err
 		}
 		after = e.apply(was)
+		if e.SessionIdleMinutes != nil || e.SessionAbsoluteMinutes != nil {
+			if err := t.inOrder(after); err != nil {
+				return err
+			}
+		}
 		if !noteChanges(tx, was, after) {
 			tx.Nothing()
 			return nil
@@ -63,6 +68,18 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		return t.replace(ctx, tx, was, after)
 	})
 	return after, err
+}
+
+// inOrder refuses an idle limit of the tenant's own that its sessions can't reach.
+// One that it has from the installation is nothing that anybody said here: the
+// end in any case cuts it short.
+func (t *Tenants) inOrder(after doorward.Tenant) error {
+	limits := t.Limits(after)
+	if after.Settings.SessionIdle == 0 || limits.Idle <= limits.Absolute {
+		return nil
+	}
+	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",
+		fmt.Sprintf("A session ends after %d minutes in any case: without use it can't end later.", Minutes(limits.Absolute)))
 }
 
 // unchanged is precondition_failed unless the tenant is one of the versions, or

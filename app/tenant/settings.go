@@ -56,10 +56,8 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 			return err
 		}
 		after = e.apply(was)
-		if e.SessionIdleMinutes != nil || e.SessionAbsoluteMinutes != nil {
-			if err := t.inOrder(after); err != nil {
-				return err
-			}
+		if err := t.inOrder(e, after); err != nil {
+			return err
 		}
 		if !noteChanges(tx, was, after) {
 			tx.Nothing()
@@ -70,12 +68,11 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 	return after, err
 }
 
-// inOrder refuses an idle limit of the tenant's own that its sessions can't reach.
-// One that it has from the installation is nothing that anybody said here: the
-// end in any case cuts it short.
-func (t *Tenants) inOrder(after doorward.Tenant) error {
+// inOrder refuses an idle limit that no session can reach. To lower the absolute
+// limit alone stays possible, in a hurry too: it cuts the other one short.
+func (t *Tenants) inOrder(e Edit, after doorward.Tenant) error {
 	limits := t.Limits(after)
-	if after.Settings.SessionIdle == 0 || limits.Idle <= limits.Absolute {
+	if e.SessionIdleMinutes == nil || limits.Idle <= limits.Absolute {
 		return nil
 	}
 	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",

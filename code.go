@@ -34,6 +34,7 @@ const (
 	CodeBodyTooLarge         Code = "body_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"
 	CodeInvalidBody          Code = "invalid_body"
+	CodeInvalidQuery         Code = "invalid_query"
 	CodeInvalidCursor        Code = "invalid_cursor"
 	CodePreconditionFailed   Code = "precondition_failed"
 	CodeValidationFailed     Code = "validation_failed"
@@ -87,6 +88,7 @@ var problems = []Problem{
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
+	{CodeInvalidQuery, KindMalformed, "Malformed query", "What stands behind the question mark can't be read as parameters: a percent sign without two hexadecimal digits, or a semicolon. Percent-encode the values (%25, %3B)."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not one that this list has handed out, or it was altered, or the filters are others than those it came with. Begin again without a cursor."},
 	{CodePreconditionFailed, KindPrecondition, "Changed meanwhile", "If-Match names another version than the one there is: somebody else has changed the object since you read it. Read it again, look at what is new, and repeat the change with the new ETag."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},

@@ -8,17 +8,44 @@ import (
 // MaxNameLength is the longest name of a tenant or person, in code points.
 const MaxNameLength = 100
 
+// NeedName is CheckName for a name that can't be left out; missing is what to do
+// about one that is empty, or shows nothing.
+func NeedName(pointer, name, missing string) []FieldError {
+	if !shows(name) {
+		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
+	}
+	return CheckName(pointer, name)
+}
+
 // CheckName returns what is wrong with the name of a tenant or person, to be
-// reported under the pointer, or nothing. The empty name passes.
+// reported under the pointer, or nothing. The empty name passes; one that only
+// looks empty doesn't, since lists show the address of who has no name.
 func CheckName(pointer, name string) []FieldError {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameLength:
 		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: "A name may have 100 characters at most."}}
 	case hasControl(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name may not contain control characters or change the direction of text."}}
+	case name != "" && !shows(name):
+		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name needs a character that can be seen."}}
 	}
 	return nil
 }
+
+// shows reports whether something of the name can be seen: a letter, digit,
+// punctuation or symbol (Unicode's categories L, N, P and S) that isn't drawn as
+// nothing. Of those, some are for filling: the Hangul fillers, which are default
+// ignorable (UAX #44), and the braille cell without dots.
+func shows(name string) bool {
+	for _, r := range name {
+		if unicode.IsOneOf(visible, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && r != 0x2800 {
+			return true
+		}
+	}
+	return false
+}
+
+var visible = []*unicode.RangeTable{unicode.L, unicode.N, unicode.P, unicode.S}
 
 // hasControl also finds the characters that turn the direction of text around
 // (Unicode UAX #9): in a list of people they make one name look like another.

@@ -73,7 +73,9 @@ type Client struct {
 	http    *http.Client
 	log     *slog.Logger
 	refuse  func(http.ResponseWriter, *http.Request, *Error)
-	key     string
+	// key is nil without one. A pointer, because package fmt prints a string in an
+	// unexported field, where it asks no method, and of this only the address.
+	key *string
 }
 
 // Option changes what [New] makes.
@@ -109,7 +111,7 @@ func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Opti
 // made by "doorward key create-operator". It can do all that an operator can:
 // give it only to services that introspect, and send it over https or within
 // one machine.
-func OperatorKey(key string) Option { return func(c *Client) { c.key = key } }
+func OperatorKey(key string) Option { return func(c *Client) { c.key = &key } }
 
 // New returns a client of the Doorward at baseURL, such as
 // "https://auth.example" or "http://localhost:8080/platform". It connects to

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -433,11 +434,21 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
+// The key is in no print of a client, nor of a value, nor of one in a field, which
+// package fmt may not ask how to print itself.
 func TestOperatorKeyIsNeverPrinted(t *testing.T) {
 	c := newClient(t, "http://localhost:1", client.OperatorKey("dwo_hunter2"))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
 		if got := fmt.Sprintf(verb, c); got != "doorward at http://localhost:1" {
 			t.Errorf("%s prints %s", verb, got)
+		}
+		for _, holder := range []any{*c, struct{ c client.Client }{*c}, struct{ c *client.Client }{c}} {
+			got := fmt.Sprintf(verb, holder)
+			for _, form := range []string{"hunter2", hex.EncodeToString([]byte("hunter2")), "104 117 110"} {
+				if strings.Contains(got, form) {
+					t.Errorf("%s of %T prints %s", verb, holder, got)
+				}
+			}
 		}
 	}
 }

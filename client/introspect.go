@@ -53,7 +53,7 @@ const batch = 100
 // in the order of the questions. With an error there are none; each call has the
 // time of [Timeout] to itself.
 func (c *Client) IntrospectAll(ctx context.Context, questions []Question) ([]Answer, error) {
-	if c.key == "" {
+	if c.key == nil || *c.key == "" {
 		return nil, errors.New("client: introspection needs the option OperatorKey")
 	}
 	all := make([]Answer, 0, len(questions))
@@ -72,7 +72,7 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 	if err != nil {
 		return nil, err
 	}
-	header := http.Header{"Authorization": {"Bearer " + c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {requestID(nil)}}
+	header := http.Header{"Authorization": {"Bearer " + *c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {requestID(nil)}}
 	a, err := c.ask(ctx, question{
 		method: http.MethodPost, path: "/api/v2/access/introspect", header: header, body: body,
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity},

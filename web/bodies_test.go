@@ -227,7 +227,10 @@ func TestMediaTypes(t *testing.T) {
 			"application/problem+json", "application/json; charset=iso-8859-1", "application/json; charset=utf-16", "application/json; charset=",
 			"application/json, text/plain", "json", "*/*", "application/*", "", ";", "application/json;charset=utf-8;charset=utf-16",
 		} {
-			post(t, good, typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			a := post(t, good, typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			if detail := a.text("detail"); !strings.Contains(detail, "application/json") || strings.Contains(detail, "logo") {
+				t.Errorf("%s as %s: %s", k.route(), bad, detail)
+			}
 			post(t, "", typed(bad)).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
 		post(t, good, without("Content-Type")).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")

@@ -158,7 +158,7 @@ func TestInviteValues(t *testing.T) {
 		for _, locale := range []string{"english", "e", "en_US", "en-", "-en", "en us", "../en", "<en>", strings.Repeat("en-", 30)} {
 			d.send(t, invitePath, body("locale", locale), as(owner.Token())).invalid("/locale", "invalid")
 		}
-		for _, name := range []string{"a\nb", "a\x7fb", "\u202eevil", "a\u2066b", "\x1b[31m"} {
+		for _, name := range []string{"a\nb", "a\x7fb", "\u202eevil", "a\u2066b", "\x1b[31m", " ", "\u200b\u2060", "\u3164"} {
 			d.send(t, invitePath, body("name", name), as(owner.Token())).invalid("/name", "invalid")
 		}
 		d.send(t, invitePath, body("name", strings.Repeat("ä", 101)), as(owner.Token())).invalid("/name", "out_of_range")

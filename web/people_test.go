@@ -170,6 +170,20 @@ func TestPagesStayWholeWhilePeopleComeAndGo(t *testing.T) {
 	})
 }
 
+// A list whose filters can't be read isn't the list of all.
+func TestQueriesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	owner, key := as(d.Tenant("Acme").Owner.Token()), bearer(d.operatorKey(t))
+	for path, who := range map[string]opt{
+		"/api/v2/users": owner, "/api/v2/invitations": owner, "/api/v2/audit-events": owner, "/api/v2/tenants": key,
+	} {
+		for _, query := range []string{"q=%zz", "q=a;b", "limit=1&x=%", "%"} {
+			d.send(t, "GET "+path+"?"+query, nil, who).fails(http.StatusBadRequest, "invalid_query")
+		}
+	}
+}
+
 func TestLimitsOfPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
 		acme, key := d.Tenant("Acme"), d.operatorKey(t)
@@ -266,6 +280,7 @@ func TestEditUser(t *testing.T) {
 			t.Errorf("nothing was changed, and the answer has %v", a.header)
 		}
 
+		edit(m{"name": "\u200b"}).invalid("/name", "invalid")
 		edit(m{"name": strings.Repeat("x", 101), "role": "VIEWER"}).invalid("/name", "out_of_range")
 		edit(m{"name": "x", "role": "NONE", "status": "gone"}).invalid("/role", "invalid", "/status", "invalid")
 		edit(m{"name": "x", "role": ""}).invalid("/role", "invalid")

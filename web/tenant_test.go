@@ -67,8 +67,20 @@ func TestEditTenant(t *testing.T) {
 		}
 		d.patchTenant(t, admin, m{"name": "", "settings": m{"sessionIdleMinutes": 0, "invitationDays": 99}}).invalid(
 			"/name", "required", "/settings/sessionIdleMinutes", "out_of_range", "/settings/invitationDays", "out_of_range")
-		d.patchTenant(t, admin, m{"name": "  "}).invalid("/name", "required")
+		for _, unseen := range []string{"  ", "\u200b", "\u00a0\u0301\u00ad", "\u3164\u115f\uffa0", "\u2800", "\ue000"} {
+			d.patchTenant(t, admin, m{"name": unseen}).invalid("/name", "required")
+		}
 		d.patchTenant(t, admin, m{"name": strings.Repeat("x", 101)}).invalid("/name", "out_of_range")
+		both := func(idle, absolute int) m {
+			return m{"settings": m{"sessionIdleMinutes": idle, "sessionAbsoluteMinutes": absolute}}
+		}
+		other := d.Tenant("Globex").Owner.Token()
+		d.patchTenant(t, other, both(31, 30)).invalid("/settings/sessionIdleMinutes", "out_of_range")
+		d.patchTenant(t, other, settings("sessionAbsoluteMinutes", 30)).ok(http.StatusOK) // cuts the other one short
+		d.patchTenant(t, other, settings("sessionIdleMinutes", 31)).invalid("/settings/sessionIdleMinutes", "out_of_range")
+		d.patchTenant(t, other, settings("sessionIdleMinutes", 30)).ok(http.StatusOK)
+		d.patchTenant(t, other, settings("sessionAbsoluteMinutes", 29)).ok(http.StatusOK)
+		d.patchTenant(t, other, both(29, 29)).ok(http.StatusOK)
 		for _, form := range []string{`{"settings":null}`, `{"settings":[]}`, `{"settings":{"x":1}}`, `{"settings":{"invitationDays":"7"}}`, `{"settings":{"allowedEmailDomains":"x"}}`, `{"settings":{"allowedEmailDomains":[1]}}`, `{"status":"active"}`} {
 			d.patchTenant(t, admin, form).fails(http.StatusBadRequest, "invalid_body")
 		}
@@ -384,7 +396,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		id := a.text("tenant.id")
 		d.complete(t, d.code(t, "ann@acme.example"), password).ok(http.StatusOK).is("user.role", "OWNER").is("user.tenantId", id)
 		owner := d.token(t, "ann@acme.example")
-		d.send(t, "POST /api/v2/tenants", m{"name": " ", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
+		d.send(t, "POST /api/v2/tenants", m{"name": "\u200b", "ownerEmail": "none"}, key).invalid("/name", "required", "/ownerEmail", "invalid")
 
 		globex := d.Tenant("Globex")
 		list := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).names("", "items")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/web/api"
 	"github.com/doorward/doorward/web/console"
 	"github.com/doorward/doorward/web/edge"
@@ -19,11 +20,13 @@ import (
 func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	s.ErrorPage = ui.ErrorPage
 	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
-	document := func() ([]byte, error) { return api.Document(routes, s.BaseURL(), version) }
+	document := func() ([]byte, error) { return api.Document(documented(s.App), s.BaseURL(), version) }
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
 
 // Document returns the OpenAPI description without a server.
 func Document(baseURL, version string) ([]byte, error) {
-	return api.Document(append(api.Routes(nil), edge.Routes(nil)...), baseURL, version)
+	return api.Document(documented(nil), baseURL, version)
 }
+
+func documented(a *app.App) []front.Route { return append(api.Routes(a), edge.Documented(a)...) }

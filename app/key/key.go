@@ -49,10 +49,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 
 // CheckName returns validation_failed unless a key may be called that.
 func CheckName(name string) error {
-	faults := doorward.CheckName("/name", name)
-	if strings.TrimSpace(name) == "" {
-		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Name the key after what will use it."})
-	}
+	faults := doorward.NeedName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -267,5 +268,5 @@ func (t text) Spans() (all []span) {
 		all = append(all, span{before, false}, span{bold, true})
 		rest = after
 	}
-	return all
+	return slices.DeleteFunc(all, func(s span) bool { return s.Text == "" })
 }

@@ -203,6 +203,9 @@ you don't expect it, ignore this mail; nothing happens without you.
 	if !strings.Contains(l.html(), "to join <strong>Acme</strong> with the role User.") {
 		t.Errorf("the HTML is\n%s", l.html())
 	}
+	if strings.Contains(l.html(), "<strong></strong>") {
+		t.Errorf("what is empty is strong in the HTML\n%s", l.html())
+	}
 }
 
 // Nobody who adds a word can forget that it may be hostile.

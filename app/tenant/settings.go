@@ -56,6 +56,9 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 			return err
 		}
 		after = e.apply(was)
+		if err := t.inOrder(e, after); err != nil {
+			return err
+		}
 		if !noteChanges(tx, was, after) {
 			tx.Nothing()
 			return nil
@@ -63,6 +66,17 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		return t.replace(ctx, tx, was, after)
 	})
 	return after, err
+}
+
+// inOrder refuses an idle limit that no session can reach. To lower the absolute
+// limit alone stays possible, in a hurry too: it cuts the other one short.
+func (t *Tenants) inOrder(e Edit, after doorward.Tenant) error {
+	limits := t.Limits(after)
+	if e.SessionIdleMinutes == nil || limits.Idle <= limits.Absolute {
+		return nil
+	}
+	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",
+		fmt.Sprintf("A session ends after %d minutes in any case: without use it can't end later.", Minutes(limits.Absolute)))
 }
 
 // unchanged is precondition_failed unless the tenant is one of the versions, or
@@ -89,10 +103,7 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.T
 // wrong.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
-		faults = append(faults, doorward.CheckName("/name", *e.Name)...)
-		if strings.TrimSpace(*e.Name) == "" {
-			faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give the tenant a name."})
-		}
+		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
 	}
 	between := func(name string, n *int64, most int64, unit string) {
 		if n != nil && (*n < 1 || *n > most) {

@@ -6,7 +6,6 @@ package tenant
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -67,10 +66,7 @@ func Check(name, ownerEmail string) error {
 }
 
 func check(name, ownerEmail string) (string, []doorward.FieldError) {
-	faults := doorward.CheckName("/name", name)
-	if strings.TrimSpace(name) == "" {
-		faults = append(faults, doorward.FieldError{Pointer: "/name", Code: "required", Message: "Give the tenant a name."})
-	}
+	faults := doorward.NeedName("/name", name, "Give the tenant a name.")
 	email, err := mailaddr.Parse(ownerEmail)
 	switch {
 	case ownerEmail == "":

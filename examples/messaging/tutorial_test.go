@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,22 @@ func TestTutorial(t *testing.T) {
 			installed.Program(t, "nginx", "nginx")
 		}
 		reader.Do(t, block)
+	}
+	largeBody(t, "http://"+front)
+}
+
+// largeBody goes through nginx, which has nowhere to put it when it was started by
+// root: its workers are then somebody who may not look into the folder.
+func largeBody(t *testing.T, base string) {
+	t.Helper()
+	body := `{"email": "owner@acme.example", "password": "` + strings.Repeat("x", 60<<10) + `"}`
+	res, err := http.Post(base+"/api/v2/auth/login", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a body of 60 KiB: %s, want the 401 of Doorward", res.Status)
 	}
 }
 

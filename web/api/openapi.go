@@ -208,6 +208,9 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Doc.Versioned {
 		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}
 	}
+	for _, h := range r.Doc.Headers {
+		res.Headers[h.Name] = &huma.Header{Description: h.Description, Required: true, Schema: &huma.Schema{Type: "string"}}
+	}
 	if r.Endpoint.Cookie != "" {
 		res.Headers["Set-Cookie"] = &huma.Header{Description: r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
 	}
@@ -227,7 +230,7 @@ func implied(r front.Route) []doorward.Code {
 		codes = append(codes, doorward.CodeTenantClosing)
 	}
 	if r.Doc.List {
-		codes = append(codes, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
+		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
 	}
 	if len(r.Endpoint.Media) > 0 {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)

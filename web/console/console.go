@@ -24,6 +24,7 @@ package console
 import (
 	"context"
 	"embed"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -57,6 +58,7 @@ func Routes(a *app.App) []front.Route {
 	destroys := front.Allowed(doorward.TenantDestroy)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
+		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
 		get("/console/people", reads, h.people, peopleFilters...),
 		get("/console/people/{id}", reads, h.person),
@@ -86,6 +88,14 @@ func Routes(a *app.App) []front.Route {
 		ui.Asset("/assets/live.js", "text/javascript; charset=utf-8", assets, "assets/live.js"),
 		ui.Asset("/assets/settings.js", "text/javascript; charset=utf-8", assets, "assets/settings.js"),
 	}
+}
+
+// withoutSlash leads to the console from an address that ends in a slash.
+func withoutSlash(_ context.Context, c *front.Call) error {
+	to := url.URL{Path: c.Site().BasePath() + "/console", RawQuery: c.R.URL.RawQuery}
+	c.W.Header().Set("Location", to.String())
+	c.W.WriteHeader(http.StatusPermanentRedirect)
+	return nil
 }
 
 // page is what shows a page, or takes a form of one.

@@ -180,6 +180,17 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// An address with a slash too many is the console's, too.
+func TestConsoleWithSlash(t *testing.T) {
+	owner := build(t).as(t, "OWNER")
+	for query, to := range map[string]string{"": "/console", "?lang=de&done=x": "/console?lang=de&done=x"} {
+		res, _ := owner.ask("GET", "/console/"+query, nil)
+		if got := res.Header.Get("Location"); res.StatusCode != http.StatusPermanentRedirect || got != to {
+			t.Errorf("/console/%s: %d to %q, want 308 to %q", query, res.StatusCode, got, to)
+		}
+	}
+}
+
 func TestFindingPeople(t *testing.T) {
 	h := build(t)
 	for i := range 5 {
@@ -195,6 +206,9 @@ func TestFindingPeople(t *testing.T) {
 		}
 	}
 	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters can’t be understood", `name="q"`)
+	for query, want := range map[string]int{"limit=0": 422, "q=a&q=b": 422, "q=%zz": 400, "q=a;b": 400} {
+		lacks(t, owner.get("/console/people?"+query, want, "Go back to the page you came from"), "pointer")
+	}
 	owner.get("/console/people?q=nobody", http.StatusOK, "Nobody matches.")
 
 	page := owner.get("/console/people?q=example&limit=4", http.StatusOK)

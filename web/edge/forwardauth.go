@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
 )
@@ -37,6 +38,27 @@ func Check(s *front.Site, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Documented returns the routes of the reference: those that Routes serves, and
+// the check, which Check serves.
+func Documented(a *app.App) []front.Route {
+	return append(Routes(a), front.On("GET "+Path, front.SignedIn(), front.Raw(nil), docCheck))
+}
+
+var docCheck = front.Doc{
+	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method does; a body is not read. Without `action` the session alone is checked. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, one from another origin is 403.",
+	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
+	Headers: []front.Parameter{
+		{Name: "X-Auth-User", Description: "Id of the user"},
+		{Name: "X-Auth-Tenant", Description: "Id of the tenant that the session is in"},
+		{Name: "X-Auth-Role", Description: "Role there"},
+		{Name: "X-Auth-Email", Description: "Address of the user"},
+		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential"},
+		{Name: "X-Auth-Key", Description: "Empty for a session"},
+	},
+	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeCrossOrigin},
 }
 
 type checker struct{ site *front.Site }

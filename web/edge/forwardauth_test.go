@@ -431,3 +431,30 @@ func TestCheckLeavesNoLine(t *testing.T) {
 		t.Errorf("logged: %s", refused)
 	}
 }
+
+// TestOutageFloodsNoLog: gateways ask on while the database is gone, and so do
+// services. The first of a cause has a line, then one a second, and none besides.
+func TestOutageFloodsNoLog(t *testing.T) {
+	t.Parallel()
+	log := &logtest.Journal{}
+	d := start(t, doorwardtest.Log(log))
+	key := d.operatorKey(t)
+	if err := d.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unknown := strings.Repeat("A", 43)
+	for what, ask := range map[string]func() answer{
+		"checks":        func() answer { return d.check(t, "POST", "", headers{"Cookie", "JSESSIONID=" + unknown}) },
+		"introspection": func() answer { return d.introspect(t, key, member{"credential": unknown}) },
+	} {
+		before, began := log.String(), time.Now()
+		for range 50 {
+			ask().fails(http.StatusServiceUnavailable, "unavailable")
+		}
+		most := 1 + int(time.Since(began)/time.Second)
+		after := log.String()[len(before):]
+		if lines := strings.Count(after, "request failed"); lines < 1 || lines > most || strings.Count(after, "status=503") > 0 {
+			t.Errorf("%s: 50 failed, with %d lines of the cause, want 1 to %d and no other:\n%s", what, lines, most, after)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type Call struct {
 	R      *http.Request
 	site   *Site
 	query  []Parameter // those that the route knows
+	values url.Values  // see parameters
 }
 
 // Site is the site that the request came to.

@@ -48,6 +48,7 @@ type Site struct {
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
 	unknown *telemetry.Route // counts requests to what is no route
+	outage  outage
 }
 
 // New returns a site whose address from outside is base. X-Forwarded-For is
@@ -99,8 +100,8 @@ func On(pattern string, g Guard, e Endpoint, d Doc) Route {
 }
 
 // Check says that the route is asked all the time, by machines, and changes
-// nothing whatever its method: it has no line in the log unless it fails, and is
-// followed only for a trace that asks for it.
+// nothing whatever its method: it has no line in the log unless it is refused, few
+// lines while it can't be answered, and is followed only for a trace that asks for it.
 func (r Route) Check() Route {
 	r.check = true
 	return r
@@ -113,13 +114,14 @@ type Doc struct {
 	Summary     string
 	Description string
 	Query       []Parameter
+	Headers     []Parameter     // of its answer when it succeeds
 	List        bool            // it has a limit and a cursor besides
 	Versioned   bool            // its answer has an ETag
 	Conditional bool            // it takes If-Match; what has a body of JSON and an ETag does so anyway
 	Errors      []doorward.Code // besides those that follow from guard and body
 }
 
-// Parameter is one of a route's query parameters.
+// Parameter is one of a route's query parameters, or headers of its answer.
 type Parameter struct {
 	Name        string
 	Description string
@@ -280,10 +282,13 @@ func headersOf(base *url.URL) map[string][]string {
 	return h
 }
 
-// Refuse answers with a problem outside of Handler, as Handler would, but counts
-// nothing.
+// Refuse answers a check (see Route.Check) with a problem outside of Handler, as
+// Handler would, but counts nothing.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, err) }), nil).ServeHTTP(w, r)
+	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		infoOf(r).check = true
+		s.Fail(w, r, err)
+	}), nil).ServeHTTP(w, r)
 }
 
 // finish turns a panic into an answer and writes the log line of a request
@@ -300,7 +305,7 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	}
 	about.span.Answered(cmp.Or(w.status, http.StatusOK))
 	level := slog.LevelDebug
-	if !Safe(r.Method) && !about.check || w.status >= 400 {
+	if (!Safe(r.Method) && !about.check || w.status >= 400) && !about.thinned {
 		level = slog.LevelInfo
 	}
 	s.log.LogAttrs(r.Context(), level, "request", about.traced(

@@ -214,6 +214,8 @@ func read(c *Call, most int) ([]byte, error) {
 	return body, nil
 }
 
+const sendJSON = "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."
+
 // isJSON lets an empty body without a type pass on to be refused as empty.
 func isJSON(h http.Header, size int) error {
 	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
@@ -221,12 +223,12 @@ func isJSON(h http.Header, size int) error {
 		return nil
 	}
 	if len(types) != 1 || encoded {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
 	}
 	media, params, err := mime.ParseMediaType(types[0])
 	charset, has := params["charset"]
 	if err != nil || media != "application/json" || has && !strings.EqualFold(charset, "utf-8") {
-		return doorward.Fail(doorward.CodeUnsupportedMediaType, "")
+		return doorward.Fail(doorward.CodeUnsupportedMediaType, sendJSON)
 	}
 	return nil
 }

@@ -21,12 +21,28 @@ const (
 	maxLimit     = 200
 )
 
+// parameters are those of the query, read once. What can't be read is refused: to
+// leave a filter out would show the list of all. Errors: invalid_query.
+func (c *Call) parameters() (url.Values, error) {
+	if c.values == nil {
+		values, err := url.ParseQuery(c.R.URL.RawQuery)
+		if err != nil {
+			return nil, doorward.Fail(doorward.CodeInvalidQuery, "")
+		}
+		c.values = values
+	}
+	return c.values, nil
+}
+
 // Filter returns a query parameter, empty when it is absent. One that is there
 // twice says nothing certain, one that is no text can be in no row, and both are
-// refused.
+// refused. Errors: invalid_query, validation_failed.
 func (c *Call) Filter(name string) (string, error) {
-	values := c.R.URL.Query()[name]
+	parameters, err := c.parameters()
+	values := parameters[name]
 	switch {
+	case err != nil:
+		return "", err
 	case len(values) > 1:
 		return "", badParameter(name, "invalid", "Send this parameter once.")
 	case len(values) == 1 && (!utf8.ValidString(values[0]) || strings.Contains(values[0], "\x00")):
@@ -42,7 +58,7 @@ func badParameter(name, code, message string) error {
 }
 
 // Window returns the part of a list that the request asks for by limit and
-// cursor. Errors: validation_failed, invalid_cursor.
+// cursor. Errors: invalid_query, validation_failed, invalid_cursor.
 func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 	return c.WindowUpTo(ctx, defaultLimit, maxLimit)
 }

@@ -122,13 +122,28 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 }
 
 // logFailure writes the cause of what is our fault; the rest, and what is no
-// fault but said on purpose, is in the line of the request.
+// fault but said on purpose, is in the line of the request. Of checks that can't be
+// answered only some have a line, and no other.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
-	if Status(e.Code) < 500 || e.Err == nil || errors.Is(r.Context().Err(), context.Canceled) {
+	if Status(e.Code) < 500 || e.Err == nil {
 		return
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", infoOf(r).traced(slog.String("code", string(e.Code)),
-		slog.String("path", loggable(path(r))), slog.String("requestId", infoOf(r).id), slog.Any("err", e.Err))...)
+	about := infoOf(r)
+	about.thinned = about.check && Status(e.Code) == http.StatusServiceUnavailable
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		return
+	}
+	says := []slog.Attr{
+		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", about.id), slog.Any("err", e.Err),
+	}
+	if about.thinned {
+		leftOut, ok := s.outage.line(path(r)+" "+e.Err.Error(), time.Now())
+		if !ok {
+			return
+		}
+		says = append(says, slog.Int("leftOut", leftOut))
+	}
+	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(says...)...)
 }
 
 // write sends v as JSON, made for people to read in a terminal too: letters

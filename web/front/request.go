@@ -25,9 +25,11 @@ type info struct {
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
 	check  bool // see Route.Check
-	began  time.Time
-	span   *trace.Span // nil unless the request is followed
-	trace  string      // the id of the trace that it is followed in, or empty
+	// thinned says that it is one of many that fail alike: see outage.
+	thinned bool
+	began   time.Time
+	span    *trace.Span // nil unless the request is followed
+	trace   string      // the id of the trace that it is followed in, or empty
 }
 
 // traced adds the trace to what a line in the log says, where there is one: the

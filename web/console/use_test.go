@@ -400,6 +400,13 @@ func TestInvitations(t *testing.T) {
 	owner.do(path+"/revoke", url.Values{}, "The invitation is revoked.", ">Revoked</span>")
 	owner.post(path+"/revoke", url.Values{}, http.StatusConflict, "not open any more")
 	owner.post(path+"/resend", url.Values{}, http.StatusConflict, "not open any more")
+
+	again := url.Values{"people": {"new@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}
+	for range 4 { // the one sent again was the first of five
+		page := owner.do("/console/invitations/new", again, "1 invitation is on its way.")
+		owner.do(regexp.MustCompile(`/console/invitations/inv_[a-z0-9]+`).FindString(page)+"/revoke", url.Values{}, "The invitation is revoked.")
+	}
+	owner.post("/console/invitations/new", again, http.StatusUnprocessableEntity, "<bdi>new@acme.example</bdi>: has had its mails for today, try again tomorrow")
 }
 
 func TestTrail(t *testing.T) {

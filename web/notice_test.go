@@ -192,7 +192,7 @@ func TestMembershipNotices(t *testing.T) {
 		at := d.at()
 		edit(ann, admin, m{"role": "VIEWER"}).ok(http.StatusOK)
 		isOne(t, news(), "Your role at Acme has changed", "Hello Ann Lee,",
-			"admin@acme.example has changed your role at Acme from USER to VIEWER.", "Time: "+at)
+			"admin@acme.example has changed your role at Acme from User to Viewer.", "Time: "+at)
 		edit(admin, owner, m{"name": "<b>Root</b>"}).ok(http.StatusOK)
 		edit(ann, admin, m{"status": "suspended"}).ok(http.StatusOK)
 		got := news()
@@ -242,7 +242,7 @@ func TestNoticesOfTheOperator(t *testing.T) {
 		if err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.RoleAdmin); err != nil {
 			t.Fatal(err)
 		}
-		isOne(t, news(), "Your role at Acme has changed", "the operator has changed your role at Acme from USER to ADMIN.")
+		isOne(t, news(), "Your role at Acme has changed", "the operator has changed your role at Acme from User to Administrator.")
 	})
 }
 
@@ -262,7 +262,7 @@ func TestLanguageOfMails(t *testing.T) {
 		d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
 		isOne(t, news(), "Neues Passwort setzen")
 		d.send(t, "PATCH /api/v2/users/"+id, m{"role": "VIEWER"}, as(acme.Owner.Token())).ok(http.StatusOK)
-		isOne(t, news(), "Ihre Rolle bei Acme wurde geändert", "owner@acme.example hat Ihre Rolle bei Acme von USER in VIEWER geändert.")
+		isOne(t, news(), "Ihre Rolle bei Acme wurde geändert", "owner@acme.example hat Ihre Rolle bei Acme von Benutzer in Betrachter geändert.")
 		d.send(t, invitePath, m{"email": email, "role": "USER"}, as(globex.Owner.Token())).ok(http.StatusCreated)
 		isOne(t, news(), "owner@globex.example lädt Sie zu Globex ein")
 		d.send(t, "DELETE /api/v2/users/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK)

@@ -70,7 +70,7 @@ lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile,
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
 
-ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some 17 minutes; needs patroni, etcd-server, haproxy)
+ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some 18 minutes; needs patroni, etcd-server, haproxy)
 	deploy/ha/exercise.sh
 
 release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3

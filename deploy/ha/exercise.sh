@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What docs/high-availability.md tells, done: PostgreSQL under Patroni and etcd,
 # three nodes of Doorward, people at work, and one disaster after the other. It
-# prints the table that is in the guide. Some 17 minutes: make ha
+# prints the table that is in the guide. Some 18 minutes: make ha
 #
 #   deploy/ha/exercise.sh                 all of it
 #   deploy/ha/exercise.sh primary         the disasters whose name contains that

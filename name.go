@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -33,19 +34,19 @@ func CheckName(pointer, name string) []FieldError {
 }
 
 // shows reports whether something of the name can be seen: a letter, digit,
-// punctuation or symbol (Unicode's categories L, N, P and S) that isn't drawn as
-// nothing. Of those, some are for filling: the Hangul fillers, which are default
-// ignorable (UAX #44), and the braille cell without dots.
+// punctuation or symbol (Unicode's categories L, N, P and S).
 func shows(name string) bool {
-	for _, r := range name {
-		if unicode.IsOneOf(visible, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && r != 0x2800 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(name, func(r rune) bool { return unicode.IsOneOf(visible, r) && !Blank(r) })
 }
 
 var visible = []*unicode.RangeTable{unicode.L, unicode.N, unicode.P, unicode.S}
+
+// Blank reports whether a character that counts as a letter, a mark or a symbol is
+// drawn as nothing: what renderers pass over, such as the Hangul fillers (Unicode
+// Standard, section 5.21, and UAX #44), and the braille cell without dots.
+func Blank(r rune) bool { return r == '\u2800' || unicode.In(r, passedOver...) }
+
+var passedOver = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
 // hasControl also finds the characters that turn the direction of text around
 // (Unicode UAX #9): in a list of people they make one name look like another.

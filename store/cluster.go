@@ -209,6 +209,9 @@ func (c *cluster) renewed() {
 // await waits for a lease that is late: a commit that takes a second on a busy
 // machine is no fault yet.
 func (c *cluster) await(ctx context.Context) error {
+	if c.leased(ctx) {
+		return nil
+	}
 	late := time.NewTimer(MinLease)
 	defer late.Stop()
 	for renewal := *c.renewal.Load(); !c.leased(ctx); renewal = *c.renewal.Load() {
@@ -231,10 +234,8 @@ type patient struct {
 }
 
 func (p patient) Connect(ctx context.Context) (driver.Conn, error) {
-	if !p.leased(ctx) {
-		if err := p.await(ctx); err != nil {
-			return nil, err
-		}
+	if err := p.await(ctx); err != nil {
+		return nil, err
 	}
 	return p.Connector.Connect(ctx)
 }

@@ -177,6 +177,19 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 	}
 }
 
+// onceStale refuses changes until the lease is over, and has do apply them then.
+func onceStale(w *store.Watch, do func(context.Context) error) func(context.Context, []store.Change) error {
+	return func(ctx context.Context, changes []store.Change) error {
+		switch {
+		case len(changes) == 0:
+			return nil
+		case w.Fresh():
+			return errors.New("not before the lease is over")
+		}
+		return do(ctx)
+	}
+}
+
 // Some of what is applied has the node write down what it knows, and until it has
 // the lease isn't renewed: so that can't wait for the lease.
 func TestApplyingWritesWithoutALease(t *testing.T) {
@@ -185,19 +198,13 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	db := migrated(t, pair.DSN(t), time.Now)
 	w := db.Watch(patience)
 	var wrote atomic.Bool
-	w.Follow(func(ctx context.Context, changes []store.Change) error {
-		switch {
-		case len(changes) == 0:
-			return nil
-		case w.Fresh():
-			return errors.New("not before the lease is over")
-		}
+	w.Follow(onceStale(w, func(ctx context.Context) error {
 		_, err := db.Write(ctx, func(tx *store.Tx) error {
 			return tx.TouchSessions(ctx, []store.Use{{Hash: [32]byte{1}, At: tx.Now}})
 		})
 		wrote.Store(err == nil)
 		return err
-	}, func() {})
+	}), func() {})
 	watch(t, w)
 	change(t, db, "tnt_new")
 	until(t, "the change to be applied", func() bool { return wrote.Load() && w.Fresh() })
@@ -231,20 +238,14 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 		until(t, "those who read to wait", func() bool { return pool.Stats().OpenConnections > 20 })
 		return errors.New("not before the next beat")
 	}
-	w.Follow(func(_ context.Context, changes []store.Change) error {
-		switch {
-		case len(changes) == 0:
-			return nil
-		case w.Fresh():
-			return errors.New("not before the lease is over")
-		}
+	w.Follow(onceStale(w, func(context.Context) error {
 		select {
 		case <-came:
 			return nil
 		default:
 			return come()
 		}
-	}, func() {})
+	}), func() {})
 	watch(t, w)
 	change(t, db, "tnt_new")
 	<-came

@@ -68,16 +68,12 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 
 // unseen are the characters that leave no mark: spaces (NIST SP 800-63B-4, section
 // 3.1.1.2, wants them accepted, but alone they are no secret), control and format
-// characters, and what else renderers pass over (Unicode Standard, section 5.21),
-// such as U+3164, which counts as a letter. What isn't assigned is none of them: it
+// characters, besides those that are blank. What isn't assigned is none of them: it
 // may be an emoji of a newer Unicode than ours.
-var unseen = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
-
-// brailleBlank is the one symbol that is empty.
-const brailleBlank = '\u2800'
+var unseen = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
 
 func anyVisible(password string) bool {
-	return strings.ContainsFunc(password, func(r rune) bool { return r != brailleBlank && !unicode.In(r, unseen...) })
+	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, unseen...) && !doorward.Blank(r) })
 }
 
 // containsAny compares letter case aside. Folding both cases also meets

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// probes may wait for a database that says nothing: as many as its smallest pool
-	// has connections.
+	// probes may wait for a database that says nothing: as many as a pool of PostgreSQL
+	// has connections at least.
 	probes = 16
 	// silence is how long it has said nothing until everybody else is told at once.
 	// Answers take a millisecond or two.

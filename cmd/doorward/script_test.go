@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -49,7 +50,8 @@ type tidy struct{ m *testing.M }
 func (t tidy) Run() int {
 	code := t.m.Run()
 	if err := os.RemoveAll(scratch); err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return code
 }

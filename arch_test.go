@@ -25,6 +25,7 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
+	"inbox":    {"credential"},
 	"invite":   {"credential"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"password": {"credential"},
@@ -35,7 +36,7 @@ var siblings = map[string][]string{
 
 // upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
 // secret of cursors, the end of what was closed.
-var upkeepers = []string{"app/credential", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
+var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
 // The two doors that the last two laws watch, by their full names.
 const (

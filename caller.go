@@ -1,6 +1,9 @@
 package doorward
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // CallerKind says what a caller has shown.
 type CallerKind string
@@ -33,6 +36,10 @@ type Caller struct {
 	// replaced once it has signed in. Those of sessions of the same person end with
 	// that, since nobody could use them any more.
 	Leaving [][]byte
+
+	// Looking says that the caller only looks at a page: to be refused that is not
+	// recorded.
+	Looking bool
 
 	// Revoked, when it is not nil, is told how an act that ended something was
 	// made to hold on every node.
@@ -72,3 +79,18 @@ func (c Caller) As(u User) Caller {
 
 // OperatorAtTerminal is the caller of every command.
 func OperatorAtTerminal() Caller { return Caller{Kind: Operator, UserAgent: "doorward command line"} }
+
+// Network is what counts as one client: an IPv4 address, or the /64 that one
+// IPv6 customer has.
+func Network(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return ip
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	prefix, _ := addr.Prefix(64)
+	return prefix.String()
+}

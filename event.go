@@ -1,6 +1,9 @@
 package doorward
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Outcome says whether an act was done or refused.
 type Outcome string
@@ -40,4 +43,17 @@ type Event struct {
 	IP         string
 	RequestID  string
 	Changes    []Change
+}
+
+// FieldCount is the field of events that stand for more than one refusal.
+const FieldCount = "count"
+
+// Times is how many refusals the event stands for; 1 for what was done.
+func (e Event) Times() int {
+	for _, c := range e.Changes {
+		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {
+			return n
+		}
+	}
+	return 1
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/inbox"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
@@ -58,6 +59,7 @@ type App struct {
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	Mail        *mail.Mail
+	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
 	// Whole is what happens to the installation at once.
@@ -81,6 +83,7 @@ func New(db *store.DB, s Settings) *App {
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: follow})
 	desk := credential.New(door, db, pool, s.Attempts)
+	waiting := inbox.New(door, db, s.Log)
 	return &App{
 		Access:      door,
 		Login:       login.New(door, db, desk, sessions),
@@ -91,8 +94,9 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:     tenant.New(door, db, life, s.TenantHold),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
-		Audit:       audit.New(db),
-		Overviews:   overview.New(door, db, life),
+		Inbox:       waiting,
+		Audit:       audit.New(db, waiting.Settle),
+		Overviews:   overview.New(door, db, life, waiting.Settle),
 		Whole:       installation.New(door, life),
 		Watch:       watch, PasswordRules: rules,
 		db: db, desk: desk, pool: pool, log: s.Log,
@@ -153,7 +157,7 @@ func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, work sync.WaitGroup
 	watch.Go(func() { a.Watch.Run(following) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.Mail.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

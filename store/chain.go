@@ -140,8 +140,8 @@ func (tx *Tx) record(ctx context.Context) error {
 const (
 	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last) VALUES ($1, 0, $2)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2 RETURNING tenant_id, origin, last, head`
-	sqlInsertLink = `INSERT INTO events (` + columnsOfEvent + `, seq, salt, digest, hash)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+	sqlInsertLink = `INSERT INTO events (` + columnsOfEvent + `, seq, salt, digest, hash, times)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
 
@@ -170,7 +170,7 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 	}
 	l := chain.forge(e, changes)
 	return tx.must(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
-		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash)
+		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.Times())
 }
 
 const selectChain = `SELECT tenant_id, origin, last, head FROM audit_chains `

@@ -18,6 +18,10 @@ func (tx *Tx) InsertEvent(_ context.Context, e doorward.Event) error {
 	return nil
 }
 
+// InsertPastEvent is InsertEvent for what has happened earlier, at the event's own
+// instant. Its place in the trail is that of this transaction.
+func (tx *Tx) InsertPastEvent(e doorward.Event) { tx.events = append(tx.events, e) }
+
 const columnsOfEvent = `id, at, action, outcome, actor_type, actor_id, actor_email,
   target_type, target_id, tenant_id, ip, request_id, changes`
 

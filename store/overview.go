@@ -86,7 +86,7 @@ type ActionCount struct {
 	Times  int64
 }
 
-const sqlCountRefusals = `SELECT action, count(*) FROM events
+const sqlCountRefusals = `SELECT action, CAST(sum(times) AS BIGINT) FROM events
 WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 GROUP BY action`
 
 // CountRefusals counts what was refused in the tenant since the instant, in no

@@ -39,6 +39,7 @@ type DB struct {
 	read   *sql.DB
 	now    doorward.Clock
 	wake   chan struct{}
+	filed  chan struct{}
 	close  func() error
 	pools  func() []Pool
 }
@@ -94,7 +95,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.now, db.wake = now, make(chan struct{}, 1)
+	db.now, db.wake, db.filed = now, make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
 
@@ -152,6 +153,10 @@ func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext
 // processes' mail is found by polling.
 func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 
+// InboxFiled receives after a commit that put something into the inbox in this
+// process. What other processes put there is found by polling.
+func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
+
 // Read returns the queries, each run on its own.
 func (db *DB) Read() Reader { return Reader{q: db.read} }
 
@@ -178,6 +183,7 @@ type Tx struct {
 	Now     time.Time
 	affirm  bool
 	queued  bool
+	filed   bool
 	changes []Change
 	events  []doorward.Event
 }
@@ -238,7 +244,10 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 		return nil, err
 	}
 	if tx.queued {
-		db.wakeMail()
+		signal(db.wake)
+	}
+	if tx.filed {
+		signal(db.filed)
 	}
 	return tx.changes, nil
 }
@@ -321,9 +330,9 @@ func (db *DB) commit(ctx context.Context, t writing) error {
 	return nil
 }
 
-func (db *DB) wakeMail() {
+func signal(wake chan<- struct{}) {
 	select {
-	case db.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

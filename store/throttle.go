@@ -16,20 +16,29 @@ func throttleColumns(t *Throttle) []any {
 	return []any{&t.Hits, (*instant)(&t.Since), (*instant)(&t.Until)}
 }
 
-const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until) VALUES ($1, 1, $2, 0)
+const sqlThrottle = `SELECT hits, since, until FROM throttles WHERE bucket = $1`
+
+// Throttle returns the counter as it is, without counting, or ErrNone.
+func (r Reader) Throttle(ctx context.Context, bucket string) (Throttle, error) {
+	return one(ctx, r, throttleColumns, sqlThrottle, bucket)
+}
+
+const sqlHitThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 1, $2, 0, $4)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 1  ELSE throttles.hits + 1 END,
-  since = CASE WHEN throttles.since <= $3 THEN $2 ELSE throttles.since END
+  since = CASE WHEN throttles.since <= $3 THEN $2 ELSE throttles.since END,
+  expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END
 RETURNING hits, since, until`
 
 // HitThrottle counts one more in the bucket, from one again when the counting
 // began a window ago or earlier, and returns the new count. The bucket is held
-// against other transactions until this one ends.
+// against other transactions until this one ends. A window after the last hit the
+// counter may be deleted.
 func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
-	return one(ctx, tx.Reader, throttleColumns, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)))
+	return one(ctx, tx.Reader, throttleColumns, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
-const sqlDelayThrottle = `UPDATE throttles SET until = $1 WHERE bucket = $2`
+const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`
 
 // DelayThrottle closes the bucket until an instant.
 func (tx *Tx) DelayThrottle(ctx context.Context, bucket string, until time.Time) error {
@@ -50,9 +59,26 @@ func (tx *Tx) RefundThrottle(ctx context.Context, bucket string) error {
 	return tx.must(ctx, sqlRefundThrottle, bucket)
 }
 
-const sqlDeleteOldThrottles = `DELETE FROM throttles WHERE since <= $1 AND until <= $1`
+// The conditions stand outside too: a counter that is hit while it is deleted stays.
+const (
+	sqlDeleteExpiredThrottles = `DELETE FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 AND bucket IN
+  (SELECT bucket FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 ORDER BY expires_at LIMIT $2)`
+	sqlDeleteOldThrottles = `DELETE FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 AND bucket IN
+  (SELECT bucket FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 LIMIT $2)`
+)
 
-// DeleteOldThrottles removes buckets that have counted nothing since before.
-func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time) error {
-	return tx.must(ctx, sqlDeleteOldThrottles, micros(before))
+// ThrottleBatch is how many counters a deletion takes at once, so that it keeps
+// others from writing for a short time only.
+const ThrottleBatch = 1000
+
+// DeleteOldThrottles removes up to ThrottleBatch buckets that decide nothing any
+// more, and as many of those that the version before has written, if they have
+// counted nothing since before. It reports whether there may be more.
+func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time) (more bool, err error) {
+	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), ThrottleBatch)
+	if err != nil {
+		return false, err
+	}
+	old, err := tx.exec(ctx, sqlDeleteOldThrottles, micros(before), ThrottleBatch)
+	return expired == ThrottleBatch || old == ThrottleBatch, err
 }

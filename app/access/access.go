@@ -2,9 +2,13 @@
 //
 // Nothing is written without a decision and a record: Do decides whether the
 // caller may act, opens the transaction, lets the feature write its rows, adds
-// the audit event, and commits all of it together. A refusal is recorded too,
-// in a transaction of its own. What happens to the object besides (mail to be
-// sent) is a row that the feature writes in the same transaction.
+// the audit event, and commits all of it together. What happens to the object
+// besides (mail to be sent) is a row that the feature writes in the same
+// transaction.
+//
+// A refusal is recorded too, but not by the request: it goes to the Inbox, which
+// counts what is alike, and package app/inbox adds it to the trail. So whoever may
+// do nothing can't make others wait, nor fill the trail.
 //
 // An act of administration is decided a second time inside the transaction,
 // with the role read again under a lock on the tenant: an ADMIN who is demoted
@@ -33,11 +37,16 @@ import (
 type Door struct {
 	db    *store.DB
 	watch *store.Watch
+	inbox *Inbox
 }
 
 // New returns the door to db. What is written there and ends something holds
 // everywhere, by way of the watch, when a method here returns.
-func New(db *store.DB, watch *store.Watch) *Door { return &Door{db, watch} }
+func New(db *store.DB, watch *store.Watch) *Door {
+	d := &Door{db: db, watch: watch}
+	d.inbox = newInbox(d)
+	return d
+}
 
 // Tx is a transaction opened by Do.
 type Tx struct {
@@ -281,20 +290,6 @@ func (d *Door) Refused(ctx context.Context, by doorward.Caller, act doorward.Act
 		return err
 	}
 	return d.record(ctx, by, act, on, e)
-}
-
-// record writes the refusal. If that fails the caller is told so: a refusal
-// that nobody can see later hasn't happened.
-func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	ev := event(by, act, on, doorward.Refused)
-	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
-	if on.Granted != "" {
-		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
-	}
-	if _, err := d.write(ctx, by, act, func(tx *store.Tx) error { return tx.InsertEvent(ctx, ev) }); err != nil {
-		return err
-	}
-	return reason
 }
 
 // Upkeep writes without a decision or a record. Not for anybody's act.

@@ -21,10 +21,13 @@ import (
 )
 
 // Trail is the feature. Make it with New.
-type Trail struct{ db *store.DB }
+type Trail struct {
+	db     *store.DB
+	settle func(context.Context)
+}
 
-// New returns the feature.
-func New(db *store.DB) *Trail { return &Trail{db} }
+// New returns the feature. What was refused and isn't recorded yet is by settle.
+func New(db *store.DB, settle func(context.Context)) *Trail { return &Trail{db, settle} }
 
 // Filter chooses events, as typed; empty fields choose nothing.
 type Filter struct {
@@ -38,12 +41,15 @@ type Filter struct {
 	Request string // id
 }
 
-// List returns events of the caller's tenant, the newest first. Errors:
-// validation_failed.
+// List returns events of the caller's tenant, the newest first, with everything
+// that was refused before on this node. Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	chosen, faults := f.parse()
 	if len(faults) > 0 {
 		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
+	}
+	if w == (doorward.Window{Limit: w.Limit}) { // the pages after the first are of the past
+		t.settle(ctx)
 	}
 	return t.db.Read().EventPage(ctx, by.User.TenantID, chosen, w)
 }

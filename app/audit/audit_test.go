@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func enter(t *testing.T, dsn, driver, source string) *room {
 	r := &room{T: t, dsn: dsn}
 	r.db = r.open()
 	r.ok(r.db.Migrate(t.Context()))
-	r.Trail = audit.New(r.db)
+	r.Trail = audit.New(r.db, func(context.Context) {})
 	var err error
 	r.raw, err = sql.Open(driver, source)
 	r.ok(err)

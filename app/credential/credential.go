@@ -58,7 +58,7 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 		return doorward.Account{}, err
 	}
 	if !result.OK {
-		return doorward.Account{}, d.refuse(ctx, by, account, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+		return doorward.Account{}, d.refuse(ctx, by, email, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 	}
 	if err := d.settle(ctx, by, attempt); err != nil {
 		return doorward.Account{}, err

@@ -3,7 +3,6 @@ package credential
 import (
 	"context"
 	"encoding/hex"
-	"net/netip"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -184,27 +183,22 @@ func tooMany(wait time.Duration) error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }
 
-// Network is what counts as one client: an IPv4 address, or the /64 that one
-// IPv6 customer has.
-func Network(ip string) string {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil {
-		return ip
-	}
-	addr = addr.Unmap().WithZone("")
-	if addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(64)
-	return prefix.String()
-}
+// Network is what counts as one client, see doorward.Network.
+func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes counters and devices that decide nothing any more.
+// Sweep deletes counters and devices that decide nothing any more, the counters
+// in several transactions: a flood leaves many.
 func (d *Desk) Sweep(ctx context.Context) error {
-	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory)); err != nil {
+	for more := true; more; {
+		err := d.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			more, err = tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory))
+			return err
+		})
+		if err != nil {
 			return err
 		}
+	}
+	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
 		return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife))
 	})
 }

@@ -20,11 +20,13 @@ type Overviews struct {
 	door     *access.Door
 	db       *store.DB
 	sessions store.Life
+	settle   func(context.Context)
 }
 
-// New returns the feature. By the life of sessions it tells which would end.
-func New(door *access.Door, db *store.DB, sessions store.Life) *Overviews {
-	return &Overviews{door, db, sessions}
+// New returns the feature. By the life of sessions it tells which would end. What
+// was refused and isn't recorded yet is by settle.
+func New(door *access.Door, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
+	return &Overviews{door, db, sessions, settle}
 }
 
 // Tenant is how a tenant is doing. What the caller's role doesn't let it know
@@ -119,6 +121,7 @@ func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) err
 }
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
+	o.settle(ctx)
 	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // what a field of a form can say
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
 	for _, c := range counts {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"time"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward"
@@ -30,20 +30,15 @@ func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credentia
 	return &Passwords{door, db, desk, rules, sessions}
 }
 
-// A person gets three mails an hour, whoever asks for them.
-const (
-	forgotHits   = 3
-	forgotWindow = time.Hour
-)
-
 // maxReturn bounds what the link of a mail leads on to, as it stands there: in
 // bytes, escaped. A line of a mail has 998 (RFC 5322, section 2.1.1), for the base
 // URL and the token as well, and some programs make no link of what is wrapped.
 const maxReturn = 700
 
-// Forgot queues a mail with a reset link for the address. Whether it has an
-// account is looked up when the mail leaves, not here, so neither the answer
-// nor its time can tell. Errors: validation_failed, too_many_attempts.
+// Forgot asks for a mail with a reset link for the address. Whether it has an
+// account is looked up by the worker of the inbox, which has the mail sent, not
+// here, so neither the answer nor its time can tell. Errors: validation_failed,
+// too_many_attempts, unavailable.
 //
 // The link leads on to returnTo, a path or an address that the caller has found to
 // be allowed: what stands here is mailed to whomever a stranger names. Empty, or
@@ -56,16 +51,37 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if err != nil {
 		return doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
 	}
-	return p.door.Do(ctx, by, doorward.PasswordForgot, doorward.Object{Type: "user"}, func(tx *access.Tx) error {
-		t, err := tx.HitThrottle(ctx, "forgot:"+email, forgotWindow)
+	if p.door.Inbox().Full() {
+		return doorward.Unavailable(access.ErrInboxFull)
+	}
+	if err := p.desk.MayForget(ctx, by, email); err != nil {
+		return err
+	}
+	err = p.door.Upkeep(ctx, func(tx *store.Tx) error {
+		nth, err := p.desk.CountForgot(ctx, tx, by, email)
 		if err != nil {
 			return err
 		}
-		if t.Hits > forgotHits {
-			return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: t.Since.Add(forgotWindow).Sub(tx.Now)}
-		}
-		return tx.QueueReset(ctx, email, linkable(returnTo))
+		return tx.FileInbox(ctx, asked(tx, by, email, nth, linkable(returnTo)), false)
 	})
+	if err == nil {
+		p.door.Inbox().Filed()
+	}
+	return err
+}
+
+// asked is the request for a reset as it waits for the worker, the nth of the hour
+// for the address: each has a row, for each is a mail.
+func asked(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo string) store.InboxRow {
+	return store.InboxRow{
+		Source: doorward.Network(by.IP), Action: doorward.PasswordForgot, Subject: strconv.Itoa(nth) + " " + email,
+		Minute: tx.Now.Truncate(store.InboxMinute), Email: email, ReturnTo: returnTo, Hits: 1,
+		Event: doorward.Event{
+			ID: doorward.NewID(doorward.PrefixEvent), At: tx.Now, Action: doorward.PasswordForgot, Outcome: doorward.Done,
+			ActorType: by.Kind, ActorID: by.ID(), ActorEmail: by.User.Email, Target: doorward.Object{Type: "user"},
+			IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
+		},
+	}
 }
 
 // linkable returns what can stand in a link and be stored, or nothing.

@@ -118,6 +118,9 @@ func (t *Tenants) bury(ctx context.Context, id string) error {
 		if !was { // another node was faster
 			tx.Nothing()
 		}
+		if err == nil { // what was refused when the trail had gone already
+			_, err = tx.DeleteChain(ctx, id)
+		}
 		return err
 	})
 }

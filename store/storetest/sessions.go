@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -317,11 +318,48 @@ func sweepOfThrottles(w *world) {
 	}
 	hit("old")
 	hit("delayed")
-	w.write(func(tx *store.Tx) { ok(w, tx.DelayThrottle(ctx, "delayed", noon.Add(time.Minute))) })
+	hit("closed")
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.DelayThrottle(ctx, "delayed", noon.Add(day+time.Minute)))
+		ok(w, tx.DelayThrottle(ctx, "closed", time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)))
+	})
 	w.clock.move(time.Microsecond)
 	hit("new")
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldThrottles(ctx, noon)) })
-	same(w, []int{1, 2, 2})([]int{hit("old"), hit("delayed"), hit("new")}, nil)
+	w.clock.move(day - time.Microsecond)
+	sweep := func() (more bool) {
+		w.write(func(tx *store.Tx) {
+			var err error
+			more, err = tx.DeleteOldThrottles(ctx, noon)
+			ok(w, err)
+		})
+		return more
+	}
+	sweep()
+	left := func(bucket string) error { _, err := w.Read().Throttle(ctx, bucket); return err }
+	for bucket, want := range map[string]error{"old": store.ErrNone, "delayed": nil, "closed": nil, "new": nil} {
+		if err := left(bucket); !errors.Is(err, want) {
+			w.Errorf("after a day %s is %v, want %v", bucket, err, want)
+		}
+	}
+	w.clock.move(time.Minute)
+	sweep()
+	for bucket, want := range map[string]error{"delayed": store.ErrNone, "closed": nil, "new": store.ErrNone} {
+		if err := left(bucket); !errors.Is(err, want) {
+			w.Errorf("a minute later %s is %v, want %v", bucket, err, want)
+		}
+	}
+	for n := range store.ThrottleBatch + 1 {
+		hit(fmt.Sprint("many", n))
+	}
+	w.clock.move(2 * day)
+	for n, want := range []bool{true, false} {
+		if more := sweep(); more != want {
+			w.Errorf("more is %v after the sweep number %d", more, n)
+		}
+	}
+	if err := left("many0"); !errors.Is(err, store.ErrNone) {
+		w.Errorf("one of many is %v", err)
+	}
 }
 
 // sum is how many there are in all tenants.

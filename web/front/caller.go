@@ -112,7 +112,7 @@ func Allowed(action doorward.Action) Guard {
 func (s *Site) stranger(r *http.Request) doorward.Caller {
 	return doorward.Caller{
 		Kind: doorward.Anonymous, IP: s.clientIP(r), UserAgent: userAgent(r),
-		RequestID: infoOf(r).id, Device: device(r),
+		RequestID: infoOf(r).id, Device: device(r), Looking: infoOf(r).looking,
 	}
 }
 

@@ -190,6 +190,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 func (s *Site) follow(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check
+	about.looking = route.Endpoint.fail != nil && Safe(r.Method)
 	if route.check {
 		r, about.span = s.Tracer.Check(r, route.Path, about.began)
 	} else {

@@ -83,6 +83,9 @@ var cases = []struct {
 	{"leaps of the changes", leaps},
 	{"deeds", deeds},
 	{"vitals", vitals},
+	{"the inbox", inbox},
+	{"the inbox by turns", inboxByTurns},
+	{"races in the inbox", inboxRaces},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

@@ -1,0 +1,126 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// refuse has the caller refused at the subject.
+func (h *house) refuse(by doorward.Caller, id string) error {
+	on := doorward.Object{Type: "user", ID: id, TenantID: tenantID}
+	return h.Refuse(h.Context(), by, doorward.UserManage, on, doorward.Fail(doorward.CodeForbidden, ""))
+}
+
+// hits are those of the rows in the inbox, by subject.
+func (h *house) hits() map[string]int {
+	h.Helper()
+	rows, err := h.db.Read().PendingInbox(h.Context(), 1000)
+	if err != nil {
+		h.Fatal(err)
+	}
+	all := map[string]int{}
+	for _, r := range rows {
+		all[r.Subject] += r.Hits - r.Recorded
+	}
+	return all
+}
+
+// The first of a minute is written before the answer, and the rest are not until
+// they are flushed.
+func TestRepetitionsAreCountedInMemory(t *testing.T) {
+	h := build(t)
+	for range 500 {
+		is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	}
+	if got := h.hits(); len(got) != 1 || got[tenantID+" user usr_x  "] != 1 {
+		t.Fatalf("written before the flush: %v", got)
+	}
+	if err := h.Inbox().Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.hits()[tenantID+" user usr_x  "]; got != 500 {
+		t.Errorf("%d are counted, want 500", got)
+	}
+}
+
+// One source fills no table, whatever it names.
+func TestSubjectsOfASourceAreBounded(t *testing.T) {
+	h := build(t)
+	minute := func() time.Time { return h.db.Now().Truncate(store.InboxMinute) }
+	before := minute()
+	for n := range 10 * inboxSubjects {
+		is(t, h.refuse(h.owner, fmt.Sprint("usr_", n)), doorward.CodeForbidden)
+	}
+	if err := h.Inbox().Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, sum := h.hits(), 0
+	for _, n := range got {
+		sum += n
+	}
+	most := inboxSubjects + 1
+	if !minute().Equal(before) {
+		most *= 2
+	}
+	if len(got) > most || sum != 10*inboxSubjects || got[inboxOthers] == 0 {
+		t.Errorf("%d rows with %d hits", len(got), sum)
+	}
+}
+
+// What can't be written down is no refusal: the caller is told that it is a fault.
+// What was only counted is kept for the next flush.
+func TestRefusalsWithoutDatabase(t *testing.T) {
+	h := build(t)
+	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	broken := errors.New("the disk is gone")
+	write := h.inbox.write
+	h.inbox.write = func(context.Context, func(*store.Tx) error) error { return doorward.Unavailable(broken) }
+	is(t, h.refuse(h.owner, "usr_y"), doorward.CodeUnavailable)
+	is(t, h.refuse(h.owner, "usr_y"), doorward.CodeUnavailable)
+	if err := h.Inbox().Flush(t.Context()); !errors.Is(err, broken) {
+		t.Fatalf("the flush ends with %v", err)
+	}
+	h.inbox.write = write
+	if err := h.Inbox().Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.hits(); got[tenantID+" user usr_x  "] != 2 || len(got) != 1 {
+		t.Errorf("counted are %v", got)
+	}
+}
+
+// A full inbox takes nothing more, says so, and answers no caller otherwise.
+func TestFullInbox(t *testing.T) {
+	h := build(t)
+	h.inbox.rows.Store(inboxRows)
+	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	if h.Inbox().Dropped() != 2 || !h.Inbox().Full() || len(h.hits()) != 0 {
+		t.Errorf("%d dropped, full %v, written %v", h.Inbox().Dropped(), h.Inbox().Full(), h.hits())
+	}
+	if err := h.Inbox().Count(t.Context()); err != nil || h.Inbox().Full() {
+		t.Errorf("counted anew it is full: %v, %v", h.Inbox().Full(), err)
+	}
+	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
+	if len(h.hits()) != 1 {
+		t.Errorf("written are %v", h.hits())
+	}
+}
+
+// Looking at a page is no try to do anything.
+func TestLookingIsNotRecorded(t *testing.T) {
+	h := build(t)
+	by := h.join("viewer", doorward.RoleViewer)
+	by.Looking = true
+	is(t, h.Require(t.Context(), by, doorward.AuditRead, home), doorward.CodeForbidden)
+	if got := h.hits(); len(got) != 0 {
+		t.Errorf("recorded are %v", got)
+	}
+}

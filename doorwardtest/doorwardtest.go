@@ -211,6 +211,7 @@ func (s *Server) Client() *http.Client {
 // test when there is no such mail.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
+	s.Node.App.Inbox.Settle(context.Background())
 	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {
 		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
 	}

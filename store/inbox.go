@@ -106,7 +106,7 @@ func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, erro
 	return tx.hit(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
 }
 
-const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS one FROM inbox LIMIT $1) AS some`
+const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`
 
 // CountInbox counts the rows, up to a number.
 func (r Reader) CountInbox(ctx context.Context, most int) (int, error) {

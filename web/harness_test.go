@@ -359,6 +359,7 @@ func (d *door) operatorKey(t *testing.T) string {
 // deliver returns when every queued mail has been sent.
 func (d *door) deliver(t *testing.T) {
 	t.Helper()
+	d.Node.App.Inbox.Settle(t.Context())
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)

@@ -38,6 +38,7 @@ type historian struct {
 // news are the events since the last time, in short, and by trail.
 func (h *historian) news() (all []string) {
 	h.t.Helper()
+	h.Node.App.Inbox.Settle(h.t.Context())
 	ids, err := h.Node.DB.Read().ChainIDs(h.t.Context())
 	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(h.name(a), h.name(b)) })
 	for _, id := range ids {

@@ -31,7 +31,7 @@ const inboxOthers = "others"
 // memory and written by Flush: a process that is killed loses their number.
 type Inbox struct {
 	db    *store.DB
-	write func(context.Context, func(*store.Tx) error) error
+	write func(context.Context, doorward.Action, func(*store.Tx) error) error
 
 	mu       sync.Mutex
 	minute   time.Time
@@ -54,7 +54,11 @@ type inboxKey struct {
 func keyOf(r store.InboxRow) inboxKey { return inboxKey{r.Source, r.Action, r.Reason, r.Subject} }
 
 func newInbox(d *Door) *Inbox {
-	return &Inbox{db: d.db, write: d.Upkeep, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
+	write := func(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) error {
+		_, err := d.write(ctx, doorward.Caller{}, act, fn)
+		return err
+	}
+	return &Inbox{db: d.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
 }
 
 // Full reports whether nothing more should be put in.
@@ -89,7 +93,7 @@ func (i *Inbox) add(ctx context.Context, row store.InboxRow) error {
 		i.forget(row)
 		return nil
 	}
-	err := i.write(ctx, func(tx *store.Tx) error { return tx.FileInbox(ctx, row, false) })
+	err := i.write(ctx, row.Action, func(tx *store.Tx) error { return tx.FileInbox(ctx, row, false) })
 	if err != nil {
 		i.forget(row)
 		return err
@@ -205,7 +209,7 @@ func SortInbox(rows []store.InboxRow) {
 }
 
 func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
-	err := i.write(ctx, func(tx *store.Tx) error {
+	err := i.write(ctx, "upkeep", func(tx *store.Tx) error {
 		for _, r := range rows {
 			if err := tx.FileInbox(ctx, r, true); err != nil {
 				return err

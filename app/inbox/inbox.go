@@ -172,6 +172,7 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 				return err
 			}
 		}
+		l.write()
 		return l.fileStrangers(ctx)
 	})
 }

@@ -17,6 +17,7 @@ import (
 type ledger struct {
 	tx        *store.Tx
 	tenants   map[string]bool // whether they have a trail
+	events    []doorward.Event
 	strangers map[strangers]store.InboxRow
 }
 
@@ -90,7 +91,7 @@ func ofNobody(row store.InboxRow) bool {
 	return row.Subject != nobody && e.ActorType == doorward.Anonymous && e.Target.Type == "user" && e.Target.ID == "" && e.Target.TenantID == ""
 }
 
-// append adds the row's event to its trail, if there still is one.
+// append keeps the row's event for its trail, if there still is one.
 func (l *ledger) append(ctx context.Context, row store.InboxRow) error {
 	there, err := l.hasTrail(ctx, row.Event.Target.TenantID)
 	if err != nil || !there {
@@ -99,8 +100,17 @@ func (l *ledger) append(ctx context.Context, row store.InboxRow) error {
 	if n := row.Hits - row.Recorded; n > 1 {
 		row.Event.Changes = append(slices.Clip(row.Event.Changes), doorward.Change{Field: doorward.FieldCount, To: strconv.Itoa(n)})
 	}
-	l.tx.InsertPastEvent(row.Event)
+	l.events = append(l.events, row.Event)
 	return nil
+}
+
+// write adds the events in the order in which they happened: rows are claimed in
+// another one.
+func (l *ledger) write() {
+	slices.SortStableFunc(l.events, func(a, b doorward.Event) int { return a.At.Compare(b.At) })
+	for _, e := range l.events {
+		l.tx.InsertPastEvent(e)
+	}
 }
 
 // hasTrail reports whether the tenant is there, or is the installation. One that

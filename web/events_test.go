@@ -134,6 +134,10 @@ func (h *historian) withMuchToEnd() {
 	for range 11 { // one more than there may be
 		h.door.token(h.t, "demoted@much.example", with("User-Agent", "another browser"))
 	}
+	viewer := as(h.door.token(h.t, "demoted@much.example"))
+	for range 5 { // one event tells of several
+		h.ask("GET /api/v2/audit-events", nil, viewer).fails(http.StatusForbidden, "forbidden")
+	}
 	h.ask(changePath, m{"currentPassword": password, "password": canary("more"), "confirmPassword": canary("more")}, as(h.door.token(h.t, "demoted@much.example"))).ok(http.StatusNoContent)
 	h.closeTenant(h.t, much.Owner, much.ID, "Much")
 	h.news() // its trail goes with it

@@ -43,13 +43,6 @@ func (tx *Tx) ClearThrottle(ctx context.Context, bucket string) error {
 	return tx.must(ctx, sqlClearThrottle, bucket)
 }
 
-const sqlRefundThrottle = `UPDATE throttles SET hits = hits - 1 WHERE bucket = $1 AND hits > 0`
-
-// RefundThrottle takes one hit back.
-func (tx *Tx) RefundThrottle(ctx context.Context, bucket string) error {
-	return tx.must(ctx, sqlRefundThrottle, bucket)
-}
-
 const sqlDeleteOldThrottles = `DELETE FROM throttles WHERE since <= $1 AND until <= $1`
 
 // DeleteOldThrottles removes buckets that have counted nothing since before.

@@ -29,6 +29,7 @@ var siblings = map[string][]string{
 	"invite":   {"credential"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"password": {"credential"},
+	"session":  {"credential"},
 	"sso":      {"login"},
 	"tenant":   {"roster"},
 	"user":     {"roster"},

@@ -29,9 +29,10 @@ type Caller struct {
 	// line has none.
 	KeyID string
 
-	// Device is the hash of the cookie of a browser that says it has signed in
-	// before; nil without one.
-	Device []byte
+	// Devices are the hashes of the cookies of a browser that says it has signed in
+	// before, MaxDevices at most. It holds several when more than one account signs
+	// in with it, or when another host of the domain has set one.
+	Devices [][]byte
 	// Leaving are the hashes of the tokens that a browser holds and will have
 	// replaced once it has signed in. Those of sessions of the same person end with
 	// that, since nobody could use them any more.

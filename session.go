@@ -42,3 +42,7 @@ func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 // DeviceLife is how long a browser that has signed in is known: the longest
 // that browsers keep a cookie (RFC 6265bis, section 5.5).
 const DeviceLife = 400 * 24 * time.Hour
+
+// MaxDevices is how many cookies of known browsers one request may have: its own,
+// those of other accounts on a shared computer, and what neighbouring hosts set.
+const MaxDevices = 4

@@ -83,10 +83,13 @@ const (
 type Account struct {
 	ID    string
 	Email string
-	// PasswordHash is a PHC string; never sent anywhere.
+	// PasswordHash is a PHC string, empty without a password; never sent anywhere.
 	PasswordHash string
 	CreatedAt    time.Time
 	Locale       string // of mails to the person (BCP 47); empty: none was chosen
+	// Generation of the credentials: it counts up when they are replaced, and ends
+	// with that what browsers were trusted with under an earlier one.
+	Generation int64
 }
 
 // User is an account as a member of one tenant: name, role and status belong

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
@@ -256,7 +255,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 					_, _, err := w.on(0).Tenants.Close(w.Context(), owner.Caller, acme.Name)
 					return err
 				}
-				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, acme.ID, func(*access.Tx) error { return nil }))
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, acme.ID, nothingElse))
 			})
 			w.ok(errs[4])
 			w.only(errs, "", doorward.CodeTenantClosing)

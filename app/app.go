@@ -183,5 +183,5 @@ func (a *App) sweepUntil(ctx context.Context) {
 
 // Sweep deletes what is over, the data of tenants whose hold is over included.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.desk.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

@@ -26,6 +26,13 @@ type cast struct {
 	device            []byte
 }
 
+// inBrowser is the person in the browser that is known.
+func (c cast) inBrowser() doorward.Caller {
+	by := c.ann.Caller
+	by.Devices = [][]byte{c.device}
+	return by
+}
+
 type offered struct{ id, token string }
 
 // offers invites somebody new.
@@ -54,7 +61,10 @@ func (w *world) cast(elsewhere bool) cast {
 	}
 	c.sent, c.received = w.offers(c.ann, "sent"), w.offers(c.owner, "received")
 	c.reset, c.device = w.reset(c.ann), []byte(c.ann.User.Email)
-	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error { return tx.InsertDevice(w.Context(), c.device, c.ann.User.ID) })
+	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertDevice(w.Context(), c.device, c.ann.User.ID, 20)
+		return err
+	})
 	w.ok(err)
 	return c
 }
@@ -108,9 +118,9 @@ func (w *world) fateOfReset(i int, token string) string {
 
 func (w *world) fateOfDevice(c cast) string {
 	w.Helper()
-	known, err := w.db.Read().DeviceKnown(w.Context(), c.device, c.ann.User.Email, time.Time{})
+	known, err := w.db.Read().KnownDevices(w.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
 	w.ok(err)
-	return map[bool]string{true: "lives", false: "unknown"}[known]
+	return map[bool]string{true: "lives", false: isStrange}[len(known) == 1]
 }
 
 func fate(err error) string {
@@ -153,10 +163,16 @@ func promoted() user.Edit {
 	return user.Edit{Role: &to}
 }
 
-// rejoined makes the person a member anew.
+// rejoined makes the person a member again: with the password, or with a new one
+// when it went with the last membership.
 func rejoined(w *world, c cast) error {
 	_, token := w.invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
-	_, err := w.on(0).Invitations.Accept(w.Context(), stranger(0), token, first)
+	var err error
+	if w.account(c.ann).PasswordHash == "" {
+		_, err = w.on(0).Invitations.Complete(w.Context(), stranger(0), token, first, first)
+	} else {
+		_, err = w.on(0).Invitations.Accept(w.Context(), stranger(0), token, first)
+	}
 	return err
 }
 
@@ -185,7 +201,8 @@ const (
 	isRevoked  = "REVOKED"
 	isIdle     = "invitation_revoked" // its sender may not invite now
 	isExpired  = "reset_expired"
-	membership = isOut + " %s lives " + isRevoked + " lives %s lives"
+	isStrange  = "unknown"
+	membership = isOut + " %s lives " + isRevoked + " lives %s %s"
 )
 
 var killSwitch = []struct {
@@ -194,16 +211,16 @@ var killSwitch = []struct {
 	alone, elsewhere string
 	undo             func(*world, cast) error // nil: nothing to take back
 }{
-	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(byOwner, resumed)},
-	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), edited(atTerminal, resumed)},
+	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
+	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
 	{"removed", func(w *world, c cast) error {
 		_, err := w.on(0).Users.Remove(w.Context(), c.owner.Caller, c.ann.User, nil)
 		return err
-	}, fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), rejoined},
+	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 	{"left", func(w *world, c cast) error {
 		_, err := w.on(0).Users.Leave(w.Context(), c.ann.Caller, c.ann.User.TenantID)
 		return err
-	}, fmt.Sprintf(membership, "-", isExpired), fmt.Sprintf(membership, "lives", "lives"), rejoined},
+	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 
 	// Its invitations wait for the tenant.
 	{
@@ -243,13 +260,23 @@ var killSwitch = []struct {
 		return err
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
 
-	// The password: the person's sessions and links, in every tenant.
+	{"signed out elsewhere", func(w *world, c cast) error {
+		return w.on(0).Sessions.EndOthers(w.Context(), c.ann.Caller)
+	}, "lives - lives lives lives lives " + isStrange, "lives " + isOut + " lives lives lives lives " + isStrange, nil},
+	{"signed out elsewhere, in the known browser", func(w *world, c cast) error {
+		return w.on(0).Sessions.EndOthers(w.Context(), c.inBrowser())
+	}, "lives - lives lives lives lives lives", "lives " + isOut + " lives lives lives lives lives", nil},
+
+	// The password: the person's sessions, links and browsers, in every tenant.
 	{"a new password", func(w *world, c cast) error {
 		return w.on(0).Passwords.Change(w.Context(), c.ann.Caller, first, password(1), password(1))
+	}, "lives - lives lives lives " + isExpired + " " + isStrange, "lives " + isOut + " lives lives lives " + isExpired + " " + isStrange, nil},
+	{"a new password, in the known browser", func(w *world, c cast) error {
+		return w.on(0).Passwords.Change(w.Context(), c.inBrowser(), first, password(1), password(1))
 	}, "lives - lives lives lives " + isExpired + " lives", "lives " + isOut + " lives lives lives " + isExpired + " lives", nil},
 	{"a reset", func(w *world, c cast) error {
 		return w.on(0).Passwords.Reset(w.Context(), stranger(0), c.reset, password(1), password(1))
-	}, isOut + " - lives lives lives reset_used lives", isOut + " " + isOut + " lives lives lives reset_used lives", nil},
+	}, isOut + " - lives lives lives reset_used " + isStrange, isOut + " " + isOut + " lives lives lives reset_used " + isStrange, nil},
 }
 
 // afterwards is what each fate becomes when the act is taken back: what has ended

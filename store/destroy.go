@@ -55,12 +55,20 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 			return err
 		}
 	}
-	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID} {
+	if err := tx.DeleteCounters(ctx, a); err != nil {
+		return err
+	}
+	return tx.must(ctx, sqlDeleteMailsTo, a.Email)
+}
+
+// DeleteCounters deletes the counters that are named after the account.
+func (tx *Tx) DeleteCounters(ctx context.Context, a doorward.Account) error {
+	for _, bucket := range []string{"account:" + a.Email, "forgot:" + a.Email, "newcomers:" + a.ID, "devices:" + a.ID} {
 		if err := tx.ClearThrottle(ctx, bucket); err != nil {
 			return err
 		}
 	}
-	return tx.must(ctx, sqlDeleteMailsTo, a.Email)
+	return nil
 }
 
 const (

@@ -1,32 +1,108 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
-const sqlDeviceKnown = `SELECT count(*) FROM devices d JOIN users u ON u.id = d.user_id WHERE d.hash = $1 AND u.email = $2 AND d.created_at > $3`
-
-// DeviceKnown reports whether the browser behind hash has signed in as the
-// owner of the address since an instant.
-func (r Reader) DeviceKnown(ctx context.Context, hash []byte, email string, since time.Time) (bool, error) {
-	n, err := one(ctx, r, countColumn, sqlDeviceKnown, hash, email, micros(since))
-	return n > 0, err
+// KnownDevice is a browser that has signed in to an account before.
+type KnownDevice struct {
+	Hash   []byte // of its cookie
+	UserID string
 }
 
-const sqlInsertDevice = `INSERT INTO devices (hash, user_id, created_at) VALUES ($1, $2, $3)`
+func knownDeviceColumns(d *KnownDevice) []any { return []any{&d.Hash, &d.UserID} }
 
-// InsertDevice remembers a browser.
-func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string) error {
-	return tx.must(ctx, sqlInsertDevice, hash, userID, micros(tx.Now))
+// A device of another generation is none: see doorward.Account.
+const sqlKnownDevices = `SELECT d.hash, d.user_id
+FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
+WHERE u.email = $1 AND d.created_at > $2 AND d.hash IN ($3, $4, $5, $6)`
+
+// KnownDevices returns those of the browsers behind the hashes that have signed in
+// as the owner of the canonical address since an instant, and whose trust has not
+// ended, in one order for all callers. It looks at doorward.MaxDevices hashes.
+func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte, since time.Time) ([]KnownDevice, error) {
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	args := []any{email, micros(since)}
+	for i := range doorward.MaxDevices {
+		args = append(args, hashes[min(i, len(hashes)-1)])
+	}
+	known, err := list(ctx, r, knownDeviceColumns, sqlKnownDevices, args...)
+	slices.SortFunc(known, func(a, b KnownDevice) int { return bytes.Compare(a.Hash, b.Hash) })
+	return known, err
 }
 
-const sqlDeleteOldestDevices = `DELETE FROM devices WHERE user_id = $1 AND hash NOT IN (
-  SELECT hash FROM devices WHERE user_id = $1 ORDER BY created_at DESC LIMIT $2)`
+const sqlCountDevices = `SELECT count(*) FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
+WHERE u.id = $1 AND d.created_at > $2`
 
-// DeleteOldestDevices keeps the newest devices of the user.
-func (tx *Tx) DeleteOldestDevices(ctx context.Context, userID string, keep int) error {
-	return tx.must(ctx, sqlDeleteOldestDevices, userID, keep)
+// CountDevices counts the browsers that are known for the user.
+func (r Reader) CountDevices(ctx context.Context, userID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountDevices, userID, micros(since))
+}
+
+// What goes first is what was never used again, the oldest of it; what was used
+// goes for nobody.
+const (
+	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND used_at = 0 AND hash NOT IN (
+  SELECT hash FROM devices WHERE user_id = $1 AND credential_generation = (SELECT credential_generation FROM users WHERE id = $1)
+  ORDER BY used_at DESC, created_at DESC LIMIT $2)`
+
+	sqlInsertDevice = `INSERT INTO devices (hash, user_id, created_at, credential_generation)
+SELECT $1, id, $3, credential_generation FROM users WHERE id = $2
+AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_generation = users.credential_generation) < $4`
+)
+
+// InsertDevice remembers a browser and reports whether it did: an account has at
+// most so many. One too many takes the place of the oldest that was never used
+// again, and if there is none it isn't remembered. It counts right only under
+// LockAccount.
+func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, most int) (bool, error) {
+	if err := tx.must(ctx, sqlDeleteUnusedDevices, userID, most-1); err != nil {
+		return false, err
+	}
+	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), most)
+}
+
+const sqlUseDevice = `UPDATE devices SET used_at = $1 WHERE hash = $2 AND used_at <= $3`
+
+// useAgain is how exact the time of a device's last use is. That it was used is
+// what counts, so most logins write nothing.
+const useAgain = 24 * time.Hour
+
+// UseDevice notes that the browser has signed in again.
+func (tx *Tx) UseDevice(ctx context.Context, hash []byte) error {
+	return tx.must(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useAgain)))
+}
+
+const (
+	sqlRaiseGeneration  = `UPDATE users SET credential_generation = credential_generation + 1, revision = revision + 1 WHERE id = $1`
+	sqlEndOtherDevices  = `DELETE FROM devices WHERE user_id = $1 AND hash <> $2`
+	sqlCarryDevicesOver = `UPDATE devices SET credential_generation = (SELECT credential_generation FROM users WHERE id = $1) WHERE user_id = $1`
+)
+
+// RaiseGeneration ends what trusts browsers of the user, but for the device of the
+// hash, which is carried over; nil for none. The counter of all devices begins
+// again, since what filled it is gone.
+func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, but []byte) error {
+	if but == nil {
+		but = []byte{} // NULL would be unlike nothing
+	}
+	if err := tx.must(ctx, sqlRaiseGeneration, userID); err != nil {
+		return err
+	}
+	if err := tx.must(ctx, sqlEndOtherDevices, userID, but); err != nil {
+		return err
+	}
+	if err := tx.must(ctx, sqlCarryDevicesOver, userID); err != nil {
+		return err
+	}
+	return tx.ClearThrottle(ctx, "devices:"+userID)
 }
 
 const sqlDeleteOldDevices = `DELETE FROM devices WHERE created_at <= $1`

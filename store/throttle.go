@@ -52,13 +52,6 @@ func (tx *Tx) ClearThrottle(ctx context.Context, bucket string) error {
 	return tx.must(ctx, sqlClearThrottle, bucket)
 }
 
-const sqlRefundThrottle = `UPDATE throttles SET hits = hits - 1 WHERE bucket = $1 AND hits > 0`
-
-// RefundThrottle takes one hit back.
-func (tx *Tx) RefundThrottle(ctx context.Context, bucket string) error {
-	return tx.must(ctx, sqlRefundThrottle, bucket)
-}
-
 // The conditions stand outside too: a counter that is hit while it is deleted stays.
 const (
 	sqlDeleteExpiredThrottles = `DELETE FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 AND bucket IN

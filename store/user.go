@@ -10,17 +10,19 @@ import (
 )
 
 func accountColumns(a *doorward.Account) []any {
-	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt), &a.Locale}
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt), &a.Locale, &a.Generation}
 }
 
-const sqlAccountByEmail = `SELECT id, email, password_hash, created_at, locale FROM users WHERE email = $1`
+const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation FROM users `
+
+const sqlAccountByEmail = selectAccount + `WHERE email = $1`
 
 // AccountByEmail returns the account of a canonical address, or ErrNone.
 func (r Reader) AccountByEmail(ctx context.Context, email string) (doorward.Account, error) {
 	return one(ctx, r, accountColumns, sqlAccountByEmail, email)
 }
 
-const sqlAccount = `SELECT id, email, password_hash, created_at, locale FROM users WHERE id = $1`
+const sqlAccount = selectAccount + `WHERE id = $1`
 
 // Account returns the account, or ErrNone.
 func (r Reader) Account(ctx context.Context, id string) (doorward.Account, error) {
@@ -42,6 +44,14 @@ const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1 A
 // was verified: a password changed meanwhile opens no session.
 func (tx *Tx) LockAccount(ctx context.Context, id, verifiedHash string) (bool, error) {
 	return tx.hit(ctx, sqlLockAccount, id, verifiedHash)
+}
+
+const sqlHoldAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
+
+// HoldAccount is LockAccount whatever the password: for acts that decide by what
+// there is of the account besides. It reports whether there is such an account.
+func (tx *Tx) HoldAccount(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlHoldAccount, id)
 }
 
 const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`

@@ -154,19 +154,30 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 	})
 }
 
-// Whoever was removed and has forgotten the password comes back by an invitation
-// and a reset. A reset alone lets nobody in, and the invitation alone neither.
+// Whoever is removed from the only tenant has no password any more, and gets one
+// with the next invitation: with its mail, or with that of a reset before. A reset
+// alone lets nobody in.
 func TestResetOfWhoIsInNoTenant(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
-		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		remove := func() {
+			t.Helper()
+			d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		}
+		remove()
 		invitation := d.invite(t, acme.Owner, ann.Email, "VIEWER")
-		d.complete(t, invitation, password).fails(http.StatusConflict, "account_exists")
+		d.accept(t, invitation, m{"password": password}).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.complete(t, invitation, "short").invalid("/password", "too_short")
+		d.complete(t, invitation, password).ok(http.StatusOK).is("user.id", ann.ID).is("user.role", "VIEWER")
+		d.login(t, ann.Email, password).ok(http.StatusOK)
 
+		remove()
+		invitation = d.invite(t, acme.Owner, ann.Email, "VIEWER")
 		const next = "three old paper boats"
 		d.reset(t, d.forgot(t, ann.Email), next).ok(http.StatusNoContent)
 		d.login(t, ann.Email, next).fails(http.StatusUnauthorized, "invalid_credentials")
+		d.complete(t, invitation, password).fails(http.StatusConflict, "account_exists")
 		d.accept(t, invitation, m{"password": password}).fails(http.StatusUnauthorized, "invalid_credentials")
 		d.accept(t, invitation, m{"password": next}).ok(http.StatusOK).is("user.id", ann.ID).is("user.role", "VIEWER")
 		d.login(t, ann.Email, next).ok(http.StatusOK)

@@ -86,9 +86,7 @@ func TestTraces(t *testing.T) {
 					"POST /api/v2/auth/login 200",
 					"  attempt.reserve", "    transaction upkeep SYSTEM, begun",
 					"  password.wait", "  password.hash",
-					"  attempt.settle", "    transaction upkeep SYSTEM, begun",
 					"  transaction session.open SYSTEM, begun",
-					"  browser.remember", "    transaction upkeep SYSTEM, begun",
 				},
 				"DELETE /api/v2/users/{id}/sessions": {
 					"DELETE /api/v2/users/{id}/sessions 200", "  transaction user.signout SYSTEM, begun", "  revocation.wait 1",

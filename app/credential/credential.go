@@ -2,14 +2,27 @@
 //
 // Every way to try a password (login, accepting an invitation, changing the
 // password) comes through Check, so that they share one counter of attempts
-// and one order of work: count the attempt, look the account up, hash exactly
-// once, record. Whether the address has an account changes none of it, and so
-// neither the answer nor its time tells.
+// and one order of work: reserve the attempt, look the account up, hash exactly
+// once, count the failure, record. Whether the address has an account changes none
+// of it, and so neither the answer nor its time tells.
+//
+// A right password is no success yet. What Check returns is a Proof, which is
+// settled in the transaction of what it allows; without that it was a failure, or
+// the counter would tell who has guessed a password that opens nothing:
+//
+//	proof, err := desk.Check(ctx, by, address, password)
+//	…
+//	err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
+//		… // lock the account, see that the password is still the one
+//		return proof.Settle(ctx, tx.Tx)
+//	})
+//	return proof.End(ctx, err)
 //
 // Every password that is set comes through Rules and Hash.
 package credential
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -39,31 +52,97 @@ func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Desk
 	return &Desk{door, db, pool, limits}
 }
 
+// Proof is a right password whose attempt is in flight. Each is given to End. The
+// zero Proof is for what was proved otherwise: it settles nothing.
+type Proof struct {
+	Account doorward.Account
+	desk    *Desk
+	by      doorward.Caller
+	attempt attempt
+	newHash string // to replace one of other parameters; empty: nothing to replace
+}
+
 // Check returns the account of the address if the password is its own. Errors
 // are invalid_credentials for every cause that lies with the caller,
-// too_many_attempts, and unavailable. The address is as typed. A hash that was
-// made elsewhere or with other parameters is replaced on success.
-func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password string) (doorward.Account, error) {
+// too_many_attempts, and unavailable. The address is as typed.
+func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
 	attempt, err := d.reserve(ctx, by, email)
 	if err != nil {
-		return doorward.Account{}, d.limited(ctx, by, email, attempt, err)
+		if attempt.crowded { // nothing has happened that anybody should see
+			return Proof{}, err
+		}
+		return Proof{}, d.limited(ctx, by, email, attempt, err)
 	}
-	account, err := d.db.Read().AccountByEmail(ctx, email)
-	if err != nil && !errors.Is(err, store.ErrNone) {
-		return doorward.Account{}, err
-	}
-	result, err := d.verify(ctx, account.PasswordHash, password)
+	proof, right, err := d.judge(ctx, email, password)
 	if err != nil {
-		return doorward.Account{}, err
+		d.giveBack(ctx, attempt)
+		return Proof{}, err
 	}
-	if !result.OK {
-		return doorward.Account{}, d.refuse(ctx, by, email, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+	if !right {
+		if err := d.fail(ctx, attempt); err != nil {
+			return Proof{}, err
+		}
+		return Proof{}, d.refuse(ctx, by, email, doorward.Fail(doorward.CodeInvalidCredentials, ""))
 	}
-	if err := d.settle(ctx, by, attempt); err != nil {
-		return doorward.Account{}, err
+	proof.desk, proof.by, proof.attempt = d, by, attempt
+	return proof, nil
+}
+
+// judge looks the account up and compares the password. A right one is hashed anew
+// if its hash was made elsewhere or with other parameters.
+func (d *Desk) judge(ctx context.Context, email, password string) (p Proof, right bool, err error) {
+	p.Account, err = d.db.Read().AccountByEmail(ctx, email)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return p, false, err
 	}
-	return d.modernise(ctx, account, password, result)
+	result, err := d.verify(ctx, p.Account.PasswordHash, password)
+	if err == nil && result.OK && result.Outdated {
+		p.newHash, err = d.Hash(ctx, password)
+	}
+	return p, result.OK, err
+}
+
+// Device is the hash of the known browser that the password came from, or nil.
+func (p Proof) Device() []byte { return p.attempt.device }
+
+// Settle makes the attempt a success, in the transaction of what it has allowed
+// and under LockAccount. A hash of other parameters is replaced. Losing the race
+// against a change of the password is no failure here: whoever relies on the hash
+// checks it in the transaction.
+func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
+	if p.newHash != "" {
+		if _, err := tx.SetPassword(ctx, p.Account.ID, p.Account.PasswordHash, p.newHash); err != nil {
+			return err
+		}
+	}
+	return p.attempt.settle(ctx, tx)
+}
+
+// End ends the attempt by how the act has ended, which the password was for, and
+// returns that, or the fault that kept it from being counted: without an error it
+// is settled, an unavailable one gives the attempt back, any other one leaves a
+// failure.
+func (p Proof) End(ctx context.Context, err error) error {
+	var reason *doorward.Error
+	switch {
+	case p.desk == nil:
+		return err
+	case err == nil:
+		p.untouched()
+		return nil
+	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
+		return cmp.Or(p.desk.fail(ctx, p.attempt), err)
+	}
+	p.desk.giveBack(ctx, p.attempt)
+	return err
+}
+
+// untouched tells a known browser that nothing of its own allowance is used.
+func (p Proof) untouched() {
+	if p.attempt.allowance != nil {
+		tell(p.by, &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow})
+	}
 }
 
 // canonical is the address to look up: one that can't be an address becomes
@@ -88,28 +167,6 @@ func (d *Desk) verify(ctx context.Context, hash, password string) (argon.Result,
 		return argon.Result{}, doorward.Unavailable(err)
 	}
 	return result, nil
-}
-
-// modernise replaces a hash of other parameters now that the password is
-// known. Losing the race against a change of the password is no failure here:
-// whoever relies on the hash checks it again in the transaction.
-func (d *Desk) modernise(ctx context.Context, account doorward.Account, password string, result argon.Result) (doorward.Account, error) {
-	if !result.Outdated {
-		return account, nil
-	}
-	hash, err := d.Hash(ctx, password)
-	if err != nil {
-		return account, err
-	}
-	replaced := false
-	err = d.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		replaced, err = tx.SetPassword(ctx, account.ID, account.PasswordHash, hash)
-		return err
-	})
-	if replaced {
-		account.PasswordHash = hash
-	}
-	return account, err
 }
 
 // Hash returns the PHC string of a new password, which Rules have let pass.

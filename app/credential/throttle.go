@@ -27,47 +27,75 @@ const (
 	accountMemory = 30 * 24 * time.Hour // fewer failures are forgotten that long after the first
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
-	deviceHits    = 10
+	deviceHits    = 10 // of one browser
+	devicesHits   = 30 // of all browsers of an account
+	// flightLife is longer than a request takes: what is in flight for longer is of
+	// a node that was killed.
+	flightLife = time.Minute
+	// finishWithin bounds the writing of an outcome when the request is over.
+	finishWithin = 5 * time.Second
 )
 
 // forever is longer than any wait: a bucket closed until then is opened by
 // nothing but a reset.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// attempt names the buckets in which an attempt was counted, and for one of a
-// known device what is left of its allowance. Such a one has no bucket of its
-// client.
+// attempt names the buckets in which an attempt will count. That of a known device
+// has no bucket of its client.
 type attempt struct {
-	own, ip   string
-	allowance *doorward.Allowance
+	id         string // while it is in flight; empty when nothing limits it
+	own        string // of the account or the device
+	ip         string // of the client, for a stranger
+	all        string // of all devices of the account, for one of them
+	device     []byte // the known one
+	allowance  *doorward.Allowance
+	afterwards int // what is left of the allowance after a success
+	// crowded says that it was refused for attempts in flight alone.
+	crowded bool
 }
 
-// reserve counts the attempt before anything is hashed, in the database, so
-// that parallel guesses, over several nodes too, can't pass the limits between
-// the check and the count. An attempt that is refused here is not counted.
+func (a attempt) wider() string { return a.ip + a.all }
+
+// reserve notes the attempt before anything is hashed, in the database, so that
+// parallel guesses, over several nodes too, can't pass the limits between the
+// check and the count. It counts as a failure once it is one. Until then those
+// beside it that would pass the limits if it failed have to wait for a second, and
+// nothing else comes of it. An attempt that is refused here leaves nothing.
 func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
-	var a attempt
+	id, a := doorward.NewID("att_"), attempt{}
 	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
-		known, err := d.knownDevice(ctx, tx, by, email)
-		if err != nil {
+		a = attempt{id: id}
+		if err := d.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
 			return err
 		}
-		if known {
-			a = attempt{own: "device:" + hex.EncodeToString(by.Device)}
-			a.allowance, err = d.countDevice(ctx, tx, a.own)
-			return err
-		}
-		a = attempt{ip: "ip:" + Network(by.IP)}
-		if err := d.countIP(ctx, tx, a.ip); err != nil {
-			return err
-		}
-		a.own = accountBucket(email, by)
-		return d.countAccount(ctx, tx, a.own)
+		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(flightLife))
 	})
-	tell(by, a.allowance)
+	switch {
+	case err == nil || doorward.HasCode(err, doorward.CodeTooManyAttempts):
+		tell(by, a.allowance)
+	default: // it may have been committed
+		d.giveBack(ctx, a)
+	}
+	if a.own+a.wider() == "" {
+		a.id = ""
+	}
 	return a, err
+}
+
+func (d *Desk) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
+	known, err := d.knownDevices(ctx, tx, by, email)
+	switch {
+	case err != nil:
+		return err
+	case len(known) > 0:
+		return d.admitDevice(ctx, tx, a, known)
+	}
+	if err := d.admitClient(ctx, tx, a, by); err != nil {
+		return err
+	}
+	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
 // tell says what is left of an allowance to the only one who can use it up. What
@@ -87,64 +115,132 @@ func accountBucket(email string, by doorward.Caller) string {
 	return "account:" + email
 }
 
-// knownDevice reports whether the attempt is counted in the allowance of its
-// browser and nowhere else. The counter of its client would be a neighbour's to
-// use up, and isn't needed: the allowance is less. Nor do its failures count
+// knownDevices returns the devices of the caller whose allowance the attempt is
+// counted in, and nowhere else. The counter of the client would be a neighbour's
+// to use up, and isn't needed: the allowance is less. Nor do its failures count
 // there, for the allowance bounds them and strangers would pay. Without an
 // allowance nothing would bound them, so then it is a client like any other.
-func (d *Desk) knownDevice(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (bool, error) {
-	if by.Device == nil || d.limits.PerAccount == 0 {
-		return false, nil
+func (d *Desk) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
+	if d.limits.PerAccount == 0 {
+		return nil, nil
 	}
-	return tx.DeviceKnown(ctx, by.Device, email, tx.Now.Add(-doorward.DeviceLife))
+	return KnownDevices(ctx, tx.Reader, by, email, tx.Now)
 }
 
-func (d *Desk) countIP(ctx context.Context, tx *store.Tx, bucket string) error {
+// KnownDevices returns the browsers that the caller may be, of those that have
+// signed in to the account of the canonical address before and are trusted still.
+func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, email string, now time.Time) ([]store.KnownDevice, error) {
+	return read.KnownDevices(ctx, email, by.Devices, now.Add(-doorward.DeviceLife))
+}
+
+// CurrentDevice is the known browser that the caller is, or nil. Of two it can't be
+// told which is the browser's own and which one somebody has planted: then it is
+// none, since what is taken for it outlives the others.
+func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
+	known, err := KnownDevices(ctx, read, by, by.User.Email, now)
+	if err != nil || len(known) != 1 {
+		return nil, err
+	}
+	return known[0].Hash, nil
+}
+
+// counter is a bucket that is held, and how many attempts there are whose outcome
+// it will count.
+type counter struct {
+	store.Throttle
+	inFlight int
+}
+
+func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration) (c counter, err error) {
+	if c.Throttle, err = tx.LockThrottle(ctx, bucket, window); err != nil {
+		return c, err
+	}
+	c.inFlight, err = tx.AttemptsInFlight(ctx, bucket)
+	return c, err
+}
+
+// left is how many more attempts may begin if all in flight fail.
+func (c counter) left(most int) int { return max(0, most-c.Hits-c.inFlight) }
+
+// refusal is why an attempt beyond the most failures within the window may not
+// begin: it has to wait until the window is over, or for those in flight.
+func (a *attempt) refusal(c counter, most int, window time.Duration, now time.Time) error {
+	if c.Hits >= most {
+		return tooMany(c.Since.Add(window).Sub(now))
+	}
+	return a.crowd()
+}
+
+func (a *attempt) crowd() error {
+	a.crowded = true
+	return tooMany(time.Second)
+}
+
+func (d *Desk) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
 	if d.limits.PerIP == 0 {
 		return nil
 	}
-	t, err := tx.HitThrottle(ctx, bucket, ipWindow)
-	if err == nil && t.Hits > d.limits.PerIP {
-		return tooMany(t.Since.Add(ipWindow).Sub(tx.Now))
+	a.ip = "ip:" + Network(by.IP)
+	c, err := lock(ctx, tx, a.ip, ipWindow)
+	if err == nil && c.left(d.limits.PerIP) == 0 {
+		err = a.refusal(c, d.limits.PerIP, ipWindow, tx.Now)
 	}
 	return err
 }
 
-// countDevice counts in the allowance of a known device, which nobody else can
-// use up.
-func (d *Desk) countDevice(ctx context.Context, tx *store.Tx, bucket string) (*doorward.Allowance, error) {
-	t, err := tx.HitThrottle(ctx, bucket, deviceWindow)
-	if err != nil {
-		return nil, err
-	}
-	left := &doorward.Allowance{
-		Name: "device", Quota: deviceHits, Window: deviceWindow,
-		Remaining: max(0, deviceHits-t.Hits), Reset: t.Since.Add(deviceWindow).Sub(tx.Now),
-	}
-	if t.Hits > deviceHits {
-		return left, tooMany(left.Reset)
-	}
-	return left, nil
-}
-
-func (d *Desk) countAccount(ctx context.Context, tx *store.Tx, bucket string) error {
-	if d.limits.PerAccount == 0 {
-		return nil
-	}
-	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+// admitDevice lets the attempt count in the allowance of a known device, which
+// nobody else can use up, and in that of all devices of the account: a cookie is
+// made for each login with the right password, also for a thief's. Of several
+// devices it is one that has something left.
+func (d *Desk) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
+	a.all = "devices:" + known[0].UserID
+	all, err := lock(ctx, tx, a.all, deviceWindow)
 	if err != nil {
 		return err
 	}
-	if wait := t.Until.Sub(tx.Now); wait > 0 {
+	var one counter
+	for _, device := range known {
+		a.device, a.own = device.Hash, "device:"+hex.EncodeToString(device.Hash)
+		if one, err = lock(ctx, tx, a.own, deviceWindow); err != nil {
+			return err
+		}
+		if one.left(deviceHits) > 0 {
+			break
+		}
+	}
+	a.allowance = &doorward.Allowance{
+		Name: "device", Quota: deviceHits, Window: deviceWindow,
+		Remaining: max(0, min(one.left(deviceHits), all.left(devicesHits))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
+	}
+	a.afterwards = min(deviceHits, all.left(devicesHits))
+	switch {
+	case all.left(devicesHits) == 0:
+		a.allowance.Reset = all.Since.Add(deviceWindow).Sub(tx.Now)
+		return a.refusal(all, devicesHits, deviceWindow, tx.Now)
+	case one.left(deviceHits) == 0:
+		return a.refusal(one, deviceHits, deviceWindow, tx.Now)
+	}
+	return nil
+}
+
+// admitAccount lets as many attempts begin as failures are free, and after those
+// one at a time.
+func (d *Desk) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
+	if d.limits.PerAccount == 0 {
+		return nil
+	}
+	a.own = bucket
+	c, err := lock(ctx, tx, bucket, accountMemory)
+	if err != nil {
+		return err
+	}
+	if wait := c.Until.Sub(tx.Now); wait > 0 {
 		return tooMany(min(wait, longestDelay))
 	}
-	switch {
-	case t.Hits < d.limits.PerAccount:
-		return nil
-	case t.Hits >= closedAfter:
-		return tx.DelayThrottle(ctx, bucket, forever)
+	if c.inFlight >= max(1, d.limits.PerAccount-c.Hits) {
+		return a.crowd()
 	}
-	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
+	return nil
 }
 
 // delay is 1 s after the last free failure and doubles with each further one.
@@ -155,23 +251,92 @@ func delay(further int) time.Duration {
 	return min(firstDelay<<further, longestDelay)
 }
 
-// settle takes a successful attempt back: it clears the counter it was counted
-// in and is no failure of its client address. It locks the two in the order of
-// reserve: the other way round two logins of one person would deadlock.
-func (d *Desk) settle(ctx context.Context, by doorward.Caller, a attempt) error {
-	if a.allowance != nil {
-		tell(by, &doorward.Allowance{Name: a.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: deviceHits, Reset: deviceWindow})
-	}
-	ctx, span := trace.Start(ctx, "attempt.settle")
+// fail counts the attempt as a failure. The counters are held in the order of
+// reserve: the other way round two attempts would deadlock.
+func (d *Desk) fail(ctx context.Context, a attempt) error {
+	ctx, span := trace.Start(ctx, "attempt.fail")
 	defer span.End()
-	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
+	return d.finish(ctx, a, func(ctx context.Context, tx *store.Tx) error {
 		if a.ip != "" {
-			if err := tx.RefundThrottle(ctx, a.ip); err != nil {
+			if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
 				return err
 			}
 		}
-		return tx.ClearThrottle(ctx, a.own)
+		if a.all != "" {
+			if _, err := tx.HitThrottle(ctx, a.all, deviceWindow); err != nil {
+				return err
+			}
+		}
+		switch {
+		case a.own == "":
+			return nil
+		case a.device != nil:
+			_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
+			return err
+		}
+		return d.failAccount(ctx, tx, a.own)
 	})
+}
+
+func (d *Desk) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
+	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
+	switch {
+	case err != nil || t.Hits < d.limits.PerAccount:
+		return err
+	case t.Hits >= closedAfter:
+		return tx.DelayThrottle(ctx, bucket, forever)
+	}
+	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
+}
+
+// giveBack ends an attempt that couldn't be judged: it counts nowhere. If that
+// can't be written it runs out by itself.
+func (d *Desk) giveBack(ctx context.Context, a attempt) {
+	_ = d.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
+}
+
+// finish ends an attempt with what its outcome writes. When the request is over
+// before that is written, it is written behind its back: nobody gets rid of a
+// failure by hanging up, or of the place that an attempt takes.
+func (d *Desk) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
+	if a.id == "" {
+		return nil
+	}
+	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if _, err := tx.DeleteAttempt(ctx, a.id); err != nil {
+			return err
+		}
+		return outcome(ctx, tx)
+	})
+	if err != nil && ctx.Err() != nil {
+		go d.finishLate(context.WithoutCancel(ctx), a, outcome)
+	}
+	return err
+}
+
+// finishLate writes an outcome unless it is written: the first try may have been
+// committed without anybody hearing of it.
+func (d *Desk) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
+	ctx, stop := context.WithTimeout(ctx, finishWithin)
+	defer stop()
+	_ = d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if was, err := tx.DeleteAttempt(ctx, a.id); err != nil || !was {
+			return err
+		}
+		return outcome(ctx, tx)
+	})
+}
+
+// settle takes a successful attempt back in the transaction of what it has allowed:
+// it is no failure of anybody, and clears the counter of its own.
+func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
+	if a.id == "" {
+		return nil
+	}
+	if _, err := tx.DeleteAttempt(ctx, a.id); err != nil || a.own == "" {
+		return err
+	}
+	return tx.ClearThrottle(ctx, a.own)
 }
 
 // Forgive clears the delays of an address, after a reset by its mail.
@@ -199,6 +364,9 @@ func (d *Desk) Sweep(ctx context.Context) error {
 		}
 	}
 	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteEndedAttempts(ctx); err != nil {
+			return err
+		}
 		return tx.DeleteOldDevices(ctx, tx.Now.Add(-doorward.DeviceLife))
 	})
 }

@@ -7,12 +7,15 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
 // Complete makes the account of an invited person who has none, with its first
-// password, and the membership. Errors, in this order: invitation_not_found,
+// password, and the membership. An account without a password, of somebody who was
+// in a tenant before or was imported, gets one: like a reset that takes the mail to
+// the address. Errors, in this order: invitation_not_found,
 // invitation_expired, invitation_revoked, invitation_used, tenant_frozen,
 // account_exists, validation_failed (the token stays usable).
 func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
@@ -24,7 +27,8 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
-	if err := i.noAccount(ctx, inv.Email); err != nil {
+	known, err := i.noPassword(ctx, inv.Email)
+	if err != nil {
 		return doorward.User{}, i.stillOpen(ctx, token, err)
 	}
 	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
@@ -34,21 +38,26 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, err
 	}
+	if known.ID != "" {
+		return i.join(ctx, by, token, inv, known, func(tx *access.Tx) error { return revive(ctx, tx, known, hash) })
+	}
 	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash, Locale: inv.Locale}
 	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
 }
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
 
-func (i *Invitations) noAccount(ctx context.Context, email string) error {
-	_, err := i.db.Read().AccountByEmail(ctx, email)
+// noPassword returns the account of the address, which has no password, or the
+// zero one when there is none. An account with a password is account_exists.
+func (i *Invitations) noPassword(ctx context.Context, email string) (doorward.Account, error) {
+	account, err := i.db.Read().AccountByEmail(ctx, email)
 	switch {
-	case err == nil:
-		return doorward.Fail(doorward.CodeAccountExists, "")
 	case errors.Is(err, store.ErrNone):
-		return nil
+		return doorward.Account{}, nil
+	case err == nil && account.PasswordHash != "":
+		return doorward.Account{}, doorward.Fail(doorward.CodeAccountExists, "")
 	}
-	return err
+	return account, err
 }
 
 // stillOpen returns the reason only if the invitation can be accepted still: the
@@ -70,6 +79,18 @@ func create(ctx context.Context, tx *access.Tx, account doorward.Account) error 
 	return err
 }
 
+// revive gives the account its password, unless it has one by now or is gone.
+func revive(ctx context.Context, tx *access.Tx, account doorward.Account, hash string) error {
+	set, err := tx.SetPassword(ctx, account.ID, "", hash)
+	if err == nil && !set {
+		err = doorward.Fail(doorward.CodeAccountExists, "")
+	}
+	if err != nil {
+		return err
+	}
+	return tx.RaiseGeneration(ctx, account.ID, nil)
+}
+
 // Accept makes the membership of an invited person who has an account, proved
 // by a session (by) of that address or by the account's password. Errors:
 // unauthenticated with neither, invitation_not_found and its like,
@@ -85,11 +106,17 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	if err != nil {
 		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
-	account, err := i.prove(ctx, by, inv, password)
+	proof, err := i.prove(ctx, by, inv, password)
 	if err != nil {
 		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
-	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return unchanged(ctx, tx, account) })
+	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
+		if err := unchanged(ctx, tx, proof.Account); err != nil {
+			return err
+		}
+		return proof.Settle(ctx, tx.Tx)
+	})
+	return user, proof.End(ctx, err)
 }
 
 // refused records what stands against the acceptance of a real invitation.
@@ -99,12 +126,13 @@ func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorw
 
 // prove returns the invited account when the session or the password is its
 // own.
-func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (doorward.Account, error) {
+func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
 	if by.Kind == doorward.ByUser && by.User.Email == inv.Email {
-		return i.db.Read().Account(ctx, by.User.ID)
+		account, err := i.db.Read().Account(ctx, by.User.ID)
+		return credential.Proof{Account: account}, err
 	}
 	if password == "" {
-		return doorward.Account{}, doorward.Fail(doorward.CodeWrongAccount, "")
+		return credential.Proof{}, doorward.Fail(doorward.CodeWrongAccount, "")
 	}
 	return i.desk.Check(ctx, by, inv.Email, password)
 }

@@ -14,7 +14,7 @@ type Shown struct {
 	TenantName string
 	Brand      doorward.Brand // of the tenant
 	Inviter    string         // name or address; empty for the operator
-	HasAccount bool           // of the invited address, anywhere
+	HasAccount bool           // with a password, of the invited address, anywhere
 }
 
 // Show returns what a token invites to, if it can be accepted now. It uses
@@ -29,7 +29,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
 		return Shown{}, err
 	}
-	err = i.noAccount(ctx, inv.Email)
+	_, err = i.noPassword(ctx, inv.Email)
 	if s.HasAccount = doorward.HasCode(err, doorward.CodeAccountExists); s.HasAccount {
 		err = nil
 	}

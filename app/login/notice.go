@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -42,8 +43,9 @@ func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 }
 
 // newcomer names the bucket of what looks like one client of the account, so
-// that the name tells nothing of either.
+// that the name tells nothing of either. When trust in browsers has ended, a client
+// that was told of on the same day is news again.
 func newcomer(account doorward.Account, by doorward.Caller) string {
-	client := sha256.Sum256([]byte(account.ID + " " + credential.Network(by.IP) + " " + by.UserAgent))
+	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + credential.Network(by.IP) + " " + by.UserAgent))
 	return "newcomer:" + hex.EncodeToString(client[:16])
 }

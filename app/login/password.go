@@ -6,10 +6,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
-	"github.com/doorward/doorward/internal/trace"
-	"github.com/doorward/doorward/store"
 )
 
 // WithPassword opens a session for an address and its password, in the tenant
@@ -18,32 +17,37 @@ import (
 // and only after a correct password membership_suspended, tenant_frozen,
 // tenant_closing.
 func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Result, error) {
-	account, err := l.desk.Check(ctx, by, email, password)
+	proof, err := l.desk.Check(ctx, by, email, password)
 	if err != nil {
 		return Result{}, err
 	}
-	tenantID, err = l.chooseTenant(ctx, by, account, tenantID)
+	result, err := l.open(ctx, by, proof, tenantID)
+	return result, proof.End(ctx, err)
+}
+
+// open opens the session, settles the attempt and remembers the browser, as one: a
+// password that opens nothing is a failed attempt, and nobody is remembered who
+// hasn't signed in.
+func (l *Login) open(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID string) (Result, error) {
+	tenantID, err := l.chooseTenant(ctx, by, proof.Account, tenantID)
 	if err != nil {
 		return Result{}, err
 	}
-	known, err := l.known(ctx, by, account)
-	if err != nil {
-		return Result{}, err
-	}
-	opened, err := l.sessions.Open(ctx, by, account, tenantID, func(tx *access.Tx) error {
-		if known {
-			return nil
+	token, remembered := secret.New(), false
+	opened, err := l.sessions.Open(ctx, by, proof.Account, tenantID, func(tx *access.Tx) (err error) {
+		if err := proof.Settle(ctx, tx.Tx); err != nil {
+			return err
 		}
-		return tell(ctx, tx, account)
+		remembered, err = welcome(ctx, tx, by, proof.Account, token.Hash())
+		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return Result{}, err
+	case remembered:
+		return Result{opened, &token}, nil
 	}
-	if known {
-		return Result{Opened: opened}, nil
-	}
-	device, err := l.remember(ctx, account)
-	return Result{opened, device}, err
+	return Result{Opened: opened}, nil
 }
 
 // chooseTenant records a refusal as one: the password was right.
@@ -102,24 +106,18 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds what one account can fill the table with.
 const devicesPerUser = 20
 
-// remember makes the browser a known device.
-func (l *Login) remember(ctx context.Context, account doorward.Account) (*secret.Token, error) {
-	ctx, span := trace.Start(ctx, "browser.remember")
-	defer span.End()
-	token := secret.New()
-	hash := token.Hash()
-	err := l.door.Upkeep(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertDevice(ctx, hash[:], account.ID); err != nil {
-			return err
-		}
-		return tx.DeleteOldestDevices(ctx, account.ID, devicesPerUser)
-	})
-	return &token, err
-}
-
-func (l *Login) known(ctx context.Context, by doorward.Caller, account doorward.Account) (bool, error) {
-	if by.Device == nil {
-		return false, nil
+// welcome notes the use of a browser that is known, and reports whether one that
+// isn't is known from now on, by the hash. Its owner hears of that one.
+func welcome(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (bool, error) {
+	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
+	if err != nil {
+		return false, err
 	}
-	return l.db.Read().DeviceKnown(ctx, by.Device, account.Email, l.db.Now().Add(-doorward.DeviceLife))
+	if len(known) > 0 {
+		return false, tx.UseDevice(ctx, known[0].Hash)
+	}
+	if err := tell(ctx, tx, account); err != nil {
+		return false, err
+	}
+	return tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser)
 }

@@ -92,8 +92,8 @@ func linkable(returnTo string) string {
 	return returnTo
 }
 
-// Change replaces the caller's password and ends all other sessions, in every
-// tenant. Errors: validation_failed, too_many_attempts.
+// Change replaces the caller's password, ends all other sessions, in every tenant,
+// and the trust in all other browsers. Errors: validation_failed, too_many_attempts.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) error {
 	words, err := p.words(ctx, by.User.ID)
 	if err != nil {
@@ -106,18 +106,18 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
-	account, err := p.desk.Check(ctx, by, by.User.Email, current)
+	proof, err := p.desk.Check(ctx, by, by.User.Email, current)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		return wrongCurrent()
 	}
 	if err != nil {
 		return err
 	}
-	err = p.set(ctx, by, doorward.PasswordChange, account, password, func(*access.Tx) error { return nil })
+	err = p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
 	if errors.Is(err, errRaced) {
-		return wrongCurrent()
+		err = wrongCurrent()
 	}
-	return err
+	return proof.End(ctx, err)
 }
 
 func wrongCurrent() error {
@@ -138,8 +138,9 @@ func (p *Passwords) words(ctx context.Context, userID string) ([]string, error) 
 var errRaced = errors.New("password: changed meanwhile")
 
 // set replaces the password that account has, ends every session but the
-// caller's own and tells the person by mail, with what guard adds, as one act.
-func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error) error {
+// caller's own and the trust in every other browser, and tells the person by mail,
+// with what guard adds and the attempt that proved it, as one act.
+func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) error {
 	hash, err := p.desk.Hash(ctx, password)
 	if err != nil {
 		return err
@@ -156,7 +157,13 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		if !replaced {
 			return errRaced
 		}
+		if err := proof.Settle(ctx, tx.Tx); err != nil {
+			return err
+		}
 		if err := p.endOthers(ctx, tx, account, by.Session.ID); err != nil {
+			return err
+		}
+		if err := endTrust(ctx, tx, account, by); err != nil {
 			return err
 		}
 		tx.ByBrowser()
@@ -176,4 +183,20 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 		return err
 	}
 	return credential.Forgive(ctx, tx.Tx, account.Email)
+}
+
+// endTrust ends the trust in browsers that signed in with the old password, but for
+// the one in which a signed-in person has just typed it. Who signs in from now on
+// is news again.
+func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
+	var current []byte
+	if by.Session.ID != "" {
+		if current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now); err != nil {
+			return err
+		}
+	}
+	if err := tx.RaiseGeneration(ctx, account.ID, current); err != nil {
+		return err
+	}
+	return tx.ClearThrottle(ctx, "newcomers:"+account.ID)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Reset sets a new password with the token of a reset mail and ends all
-// sessions of the person. Errors, in this order: reset_not_found, reset_used,
+// sessions of the person and the trust in all their browsers. Errors, in this order: reset_not_found, reset_used,
 // reset_expired, validation_failed (the token stays usable).
 func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) error {
 	if token == "" {
@@ -32,7 +32,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		return doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) })
+	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
 	if errors.Is(err, errRaced) {
 		return doorward.Fail(doorward.CodeResetExpired, "The password was changed while this was on its way.")
 	}

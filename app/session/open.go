@@ -15,17 +15,20 @@ import (
 // changed since (password, membership, tenant) is checked again under locks,
 // so that no session outlives what allowed it. Errors are those of a login.
 //
-// Before anything is written, also runs in the same transaction; it sees the
-// account as it was before this login.
+// Before anything else is written, also runs in the same transaction, under the
+// lock on the account; it sees the account as it was before this login.
 func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
+			return err
+		}
 		if err := also(tx); err != nil {
 			return err
 		}
-		if err := opened.admit(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
+		if err := opened.admit(ctx, tx); err != nil {
 			return err
 		}
 		if err := endLeft(ctx, tx, account.ID, by.Leaving); err != nil {
@@ -80,7 +83,10 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err != nil {
 			return err
 		}
-		if err := opened.admit(ctx, tx, account, ended()); err != nil {
+		if err := unchanged(ctx, tx, account, ended()); err != nil {
+			return notMember(err)
+		}
+		if err := opened.admit(ctx, tx); err != nil {
 			return notMember(err)
 		}
 		if err := s.replace(ctx, tx, &opened.Session, by.Session.ID); err != nil {
@@ -141,18 +147,20 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 	}}, token.Hash()
 }
 
-// admit makes the user of the session the member of its tenant, if the account
-// still has the password (otherwise the error is changed) and the membership
-// and the tenant are active. The order of locks, account then membership, is
-// that of every act that ends sessions.
-func (o *Opened) admit(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
+// unchanged holds the account, if it still has the password; otherwise the error is
+// changed. The order of locks, account then membership, is that of every act that
+// ends sessions.
+func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
 	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
-	if err != nil {
-		return err
+	if err == nil && !same {
+		err = changed
 	}
-	if !same {
-		return changed
-	}
+	return err
+}
+
+// admit makes the user of the session the member of its tenant, if the membership
+// and the tenant are active. The account is held.
+func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
 	if o.User, err = membership(ctx, tx, o.Session); err != nil {
 		return err

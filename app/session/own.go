@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -65,14 +66,37 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 	})
 }
 
-// EndOthers ends all of the caller's sessions but the one in use.
+// EndOthers ends all of the caller's sessions but the one in use, and the trust in
+// all browsers but the caller's.
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
 	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: by.User.TenantID}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
+		current, err := credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
+		if err != nil {
+			return err
+		}
+		if err := tx.RaiseGeneration(ctx, by.User.ID, current); err != nil {
+			return err
+		}
 		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.User.ID, by.Session.ID)
 		if err != nil {
 			return err
 		}
 		return tx.EndedIn(ctx, by.User.ID, n)
 	})
+}
+
+// OtherBrowsers counts the browsers that are known for the caller, besides the one
+// in use.
+func (s *Sessions) OtherBrowsers(ctx context.Context, by doorward.Caller) (int, error) {
+	now := s.db.Now()
+	n, err := s.db.Read().CountDevices(ctx, by.User.ID, now.Add(-doorward.DeviceLife))
+	if err != nil {
+		return 0, err
+	}
+	current, err := credential.CurrentDevice(ctx, s.db.Read(), by, now)
+	if current != nil {
+		n--
+	}
+	return n, err
 }

@@ -79,7 +79,7 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	if err != nil {
 		return err
 	}
-	if _, err = tx.LockAccount(ctx, account.ID, account.PasswordHash); err != nil {
+	if _, err = tx.HoldAccount(ctx, account.ID); err != nil {
 		return err
 	}
 	if _, err = tx.DeleteMembership(ctx, user.TenantID, user.ID); err != nil {

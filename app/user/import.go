@@ -17,7 +17,7 @@ import (
 type Imported struct {
 	Members     int // who are in the tenant now
 	Accounts    int // those of them who are new to the installation
-	Unset       int // new accounts without a password
+	Unset       int // accounts without a password, new or of people who were in no tenant
 	Kept        []roster.Person
 	Invitations int64 // pending ones to these people, which are revoked
 }
@@ -25,7 +25,7 @@ type Imported struct {
 // Import makes everybody on the list a member of the tenant, as one act: all of
 // them or nobody. Who has an account in the installation keeps it, and its
 // password, whatever the list says: those who would have got another one are
-// Imported.Kept. Each person has a record of the act, and so has the tenant.
+// Imported.Kept. An account that is in no tenant has no password to keep. Each person has a record of the act, and so has the tenant.
 //
 // A dry run does all of it and takes it back.
 //
@@ -152,16 +152,39 @@ func (r *importing) account(p roster.Person) (doorward.Account, error) {
 	case err != nil:
 		return account, err
 	case !added:
-		if p.PasswordHash != "" {
-			r.done.Kept = append(r.done.Kept, p)
-		}
-		return r.tx.AccountByEmail(r.ctx, p.Email)
+		return r.existing(p)
 	}
 	r.done.Accounts++
 	if p.PasswordHash == "" {
 		r.done.Unset++
 	}
 	return account, nil
+}
+
+// existing returns the account that the address has. It is held, so that nobody
+// takes its password because of a last membership that has just ended.
+func (r *importing) existing(p roster.Person) (doorward.Account, error) {
+	account, err := r.tx.AccountByEmail(r.ctx, p.Email)
+	if err == nil {
+		_, err = r.tx.HoldAccount(r.ctx, account.ID)
+	}
+	if err == nil { // as it is now that it is held
+		account, err = r.tx.Account(r.ctx, account.ID)
+	}
+	if err != nil {
+		return account, err
+	}
+	memberships, err := r.tx.CountMemberships(r.ctx, account.ID)
+	switch {
+	case err != nil:
+	case account.PasswordHash == "" && memberships == 0 && p.PasswordHash != "":
+		_, err = r.tx.SetPassword(r.ctx, account.ID, "", p.PasswordHash)
+	case account.PasswordHash == "" && memberships == 0:
+		r.done.Unset++
+	case p.PasswordHash != "":
+		r.done.Kept = append(r.done.Kept, p)
+	}
+	return account, err
 }
 
 // finish revokes invitations that nobody needs any more, and says how many

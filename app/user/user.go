@@ -45,7 +45,8 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 }
 
 // Remove ends the membership of another member, with sessions in the tenant,
-// invitations sent there, and reset links when no active membership is left. The
+// invitations sent there, and reset links when no active membership is left. With
+// the last membership go the password and the trust in browsers. The
 // versions, when there are any, are those that it was decided on; see
 // doorward.User.Version. Errors: not_found, last_owner, forbidden,
 // precondition_failed.
@@ -64,7 +65,12 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 	return onSuccess(ended, err)
 }
 
+// remove holds the account before the membership, in the order of a login, so that
+// of an invitation that is being accepted it is known whether it came first.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
+	if _, err := tx.HoldAccount(ctx, on.ID); err != nil {
+		return doorward.Ended{}, err
+	}
 	was, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
 	if err == nil && !was {
 		err = doorward.Fail(doorward.CodeNotFound, "")
@@ -75,7 +81,21 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	return u.endAll(ctx, tx, on)
+	ended, err := u.endAll(ctx, tx, on)
+	if err != nil {
+		return ended, err
+	}
+	return ended, strip(ctx, tx, on.ID)
+}
+
+// strip takes from an account that is in no tenant any more what nobody needs: it
+// opens nothing until the person is invited again, and gets a new password then.
+func strip(ctx context.Context, tx *access.Tx, id string) error {
+	left, err := tx.CountMemberships(ctx, id)
+	if err != nil || left > 0 {
+		return err
+	}
+	return tx.StripAccount(ctx, id)
 }
 
 // Suspend keeps the user out of the tenant until Resume, and ends what Remove

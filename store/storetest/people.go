@@ -288,36 +288,149 @@ func sharedSecrets(w *world) {
 	none(w)(w.Read().SharedSecret(ctx, "Cursors"))
 }
 
+// known are those of the hashes that are devices of the address.
+func (w *world) known(email string, since time.Time, hashes ...string) (known []string) {
+	w.Helper()
+	var all [][]byte
+	for _, h := range hashes {
+		all = append(all, []byte(h))
+	}
+	found, err := w.Read().KnownDevices(w.Context(), email, all, since)
+	ok(w, err)
+	for _, d := range found {
+		known = append(known, string(d.Hash))
+	}
+	return known
+}
+
+// remember adds a device, a minute after the one before, and reports whether it
+// found room among two.
+func (w *world) remember(hash, userID string) (remembered bool) {
+	w.Helper()
+	w.clock.move(time.Minute)
+	w.write(func(tx *store.Tx) {
+		var err error
+		remembered, err = tx.InsertDevice(w.Context(), []byte(hash), userID, 2)
+		ok(w, err)
+	})
+	return remembered
+}
+
 func devices(w *world) {
 	ctx := w.Context()
 	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.InsertDevice(ctx, []byte("ann 1"), ann.ID))
-		ok(w, tx.InsertDevice(ctx, []byte("bob 1"), bob.ID))
-	})
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) { ok(w, tx.InsertDevice(ctx, []byte("ann 2"), ann.ID)) })
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) { ok(w, tx.InsertDevice(ctx, []byte("ann 3"), ann.ID)) })
-	known := func(hash, email string, since time.Time) (bool, error) {
-		return w.Read().DeviceKnown(ctx, []byte(hash), email, since)
+	yes(w)(w.remember("bob 1", bob.ID), nil)
+	first := w.clock.read()
+	yes(w)(w.remember("ann 1", ann.ID), nil)
+	since := w.clock.read()
+
+	same(w, []string{"ann 1"})(w.known(ann.Email, since.Add(-time.Microsecond), "ann 1"), nil)
+	same(w, []string(nil))(w.known(ann.Email, since, "ann 1"), nil)
+	same(w, []string(nil))(w.known(bob.Email, time.Time{}, "ann 1"), nil)
+	same(w, []string(nil))(w.known(ann.Email, time.Time{}, "ann"), nil)
+	same(w, []string(nil))(w.known(ann.Email, time.Time{}), nil)
+	same(w, []string{"ann 1"})(w.known(ann.Email, time.Time{}, "a", "b", "c", "ann 1", "d"), nil)
+	same(w, []string(nil))(w.known(ann.Email, time.Time{}, "a", "b", "c", "d", "ann 1"), nil) // four are looked at
+	found, err := w.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte("bob 1"), []byte("ann 1"), []byte("ann 1")}, time.Time{})
+	same(w, []store.KnownDevice{{Hash: []byte("ann 1"), UserID: ann.ID}})(found, err)
+	same(w, 1)(w.Read().CountDevices(ctx, ann.ID, since.Add(-1)))
+	same(w, 0)(w.Read().CountDevices(ctx, ann.ID, since))
+
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldDevices(ctx, first)) })
+	same(w, []string(nil))(w.known(bob.Email, time.Time{}, "bob 1"), nil)
+	same(w, []string{"ann 1"})(w.known(ann.Email, time.Time{}, "ann 1"), nil)
+}
+
+// roomForDevices: a new one takes the place of the oldest that was never used
+// again; what was used stays.
+func roomForDevices(w *world) {
+	ctx := w.Context()
+	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")
+	yes(w)(w.remember("bob 1", bob.ID), nil)
+	known := func() []string { return w.known(ann.Email, time.Time{}, "1", "2", "3", "4") }
+	use := func(hash string) {
+		w.write(func(tx *store.Tx) { ok(w, tx.UseDevice(ctx, []byte(hash))) })
 	}
+	for _, hash := range []string{"1", "2", "3"} {
+		yes(w)(w.remember(hash, ann.ID), nil)
+	}
+	same(w, []string{"2", "3"})(known(), nil)
+	use("2")
+	yes(w)(w.remember("4", ann.ID), nil)
+	same(w, []string{"2", "4"})(known(), nil)
+	use("4")
+	use("4")
+	no(w)(w.remember("1", ann.ID), nil)
+	same(w, []string{"2", "4"})(known(), nil)
+	same(w, []string{"bob 1"})(w.known(bob.Email, time.Time{}, "bob 1"), nil)
+	no(w)(w.remember("1", "usr_none"), nil)
+}
 
-	yes(w)(known("ann 1", ann.Email, noon.Add(-time.Microsecond)))
-	no(w)(known("ann 1", ann.Email, noon))
-	no(w)(known("ann 1", bob.Email, time.Time{}))
-	no(w)(known("ann", ann.Email, time.Time{}))
+// generations: what was made under an earlier one is worth nothing and takes no
+// place, also when a node that knows nothing of generations has made it.
+func generations(w *world) {
+	ctx := w.Context()
+	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")
+	known := func() []string { return w.known(ann.Email, time.Time{}, "1", "2", "3") }
+	yes(w)(w.remember("bob 1", bob.ID), nil)
+	yes(w)(w.remember("1", ann.ID), nil)
+	yes(w)(w.remember("2", ann.ID), nil)
+	hit := func() (n int) {
+		w.write(func(tx *store.Tx) {
+			t, err := tx.HitThrottle(ctx, "devices:"+ann.ID, day)
+			ok(w, err)
+			n = t.Hits
+		})
+		return n
+	}
+	hit()
 
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldestDevices(ctx, ann.ID, 2)) })
-	no(w)(known("ann 1", ann.Email, time.Time{}))
-	yes(w)(known("ann 2", ann.Email, time.Time{}))
-	yes(w)(known("ann 3", ann.Email, time.Time{}))
-	yes(w)(known("bob 1", bob.Email, time.Time{}))
+	w.write(func(tx *store.Tx) { ok(w, tx.RaiseGeneration(ctx, ann.ID, []byte("2"))) })
+	same(w, []string{"2"})(known(), nil)
+	same(w, 1)(hit(), nil)
+	now, err := w.Read().Account(ctx, ann.ID)
+	ok(w, err)
+	same(w, ann.Generation+1)(now.Generation, nil)
 
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldDevices(ctx, noon.Add(time.Minute))) })
-	no(w)(known("bob 1", bob.Email, time.Time{}))
-	no(w)(known("ann 2", ann.Email, time.Time{}))
-	yes(w)(known("ann 3", ann.Email, time.Time{}))
+	w.write(func(tx *store.Tx) { ok(w, tx.RaiseGeneration(ctx, ann.ID, []byte("bob 1"))) })
+	same(w, []string(nil))(known(), nil)
+	yes(w)(w.remember("3", ann.ID), nil)
+	w.write(func(tx *store.Tx) { ok(w, tx.RaiseGeneration(ctx, ann.ID, nil)) })
+	same(w, []string(nil))(known(), nil)
+	same(w, 0)(w.Read().CountDevices(ctx, ann.ID, time.Time{}))
+	same(w, []string{"bob 1"})(w.known(bob.Email, time.Time{}, "bob 1"), nil)
+}
+
+// strippedAccounts keep their address and id only.
+func strippedAccounts(w *world) {
+	ctx := w.Context()
+	ann := w.account("ann@acme.example")
+	yes(w)(w.remember("1", ann.ID), nil)
+	same(w, []store.LeftAccount(nil))(w.Read().LeftAccounts(ctx, w.clock.read(), 9))
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.HoldAccount(ctx, ann.ID))
+		no(w)(tx.HoldAccount(ctx, "usr_none"))
+		ok(w, tx.StripAccount(ctx, ann.ID))
+	})
+	now, err := w.Read().Account(ctx, ann.ID)
+	want := ann
+	want.PasswordHash, want.Generation = "", ann.Generation+1
+	same(w, want)(now, err)
+	same(w, []string(nil))(w.known(ann.Email, time.Time{}, "1"), nil)
+
+	left := w.clock.read()
+	same(w, []store.LeftAccount(nil))(w.Read().LeftAccounts(ctx, left.Add(-1), 9))
+	same(w, []store.LeftAccount{{Account: want, LeftAt: left}})(w.Read().LeftAccounts(ctx, left, 9))
+	w.write(func(tx *store.Tx) {
+		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
+		ok(w, err)
+		ok(w, tx.DeleteCounters(ctx, ann))
+		t, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
+		ok(w, err)
+		same(w, 1)(t.Hits, nil)
+		ok(w, tx.ForgetLeft(ctx, ann.ID))
+	})
+	same(w, []store.LeftAccount(nil))(w.Read().LeftAccounts(ctx, left, 9))
 }
 
 func whoHasSignedIn(w *world) {
@@ -331,7 +444,7 @@ func whoHasSignedIn(w *world) {
 	no(w)(before(ann.ID))
 	w.write(func(tx *store.Tx) {
 		yes(w)(tx.RecordLogin(ctx, zeta.ID, ann.ID))
-		ok(w, tx.InsertDevice(ctx, []byte("bob 1"), bob.ID))
+		yes(w)(tx.InsertDevice(ctx, []byte("bob 1"), bob.ID, 20))
 	})
 	yes(w)(before(ann.ID))
 	yes(w)(before(bob.ID))

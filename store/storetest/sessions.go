@@ -293,17 +293,66 @@ func throttles(w *world) {
 	same(w, store.Throttle{Hits: 2, Since: again, Until: noon.Add(time.Hour)})(hit("ann"))
 
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.RefundThrottle(ctx, "ann"))
-		ok(w, tx.RefundThrottle(ctx, "ann"))
-		ok(w, tx.RefundThrottle(ctx, "ann")) // there is nothing left to give
-		ok(w, tx.RefundThrottle(ctx, "none"))
 		ok(w, tx.DelayThrottle(ctx, "none", again))
 		ok(w, tx.ClearThrottle(ctx, "none"))
 	})
-	same(w, store.Throttle{Hits: 1, Since: again, Until: noon.Add(time.Hour)})(hit("ann"))
+	same(w, store.Throttle{Hits: 3, Since: again, Until: noon.Add(time.Hour)})(hit("ann"))
 	w.write(func(tx *store.Tx) { ok(w, tx.ClearThrottle(ctx, "ann")) })
 	same(w, store.Throttle{Hits: 1, Since: again, Until: never})(hit("ann"))
 	same(w, store.Throttle{Hits: 2, Since: again.Add(-time.Microsecond), Until: never})(hit("Ann"))
+}
+
+// attemptsInFlight are counted for both of their buckets until they end, or run
+// out; that a bucket is locked counts nothing in it.
+func attemptsInFlight(w *world) {
+	ctx := w.Context()
+	never := time.Unix(0, 0).UTC()
+	look := func(bucket string) (t store.Throttle, n int) {
+		w.write(func(tx *store.Tx) {
+			var err error
+			t, err = tx.LockThrottle(ctx, bucket, time.Minute)
+			ok(w, err)
+			n, err = tx.AttemptsInFlight(ctx, bucket)
+			ok(w, err)
+		})
+		return t, n
+	}
+	flying := func(bucket string) int { _, n := look(bucket); return n }
+	same(w, 0)(flying("ann"), nil)
+	ends := w.clock.read().Add(time.Minute)
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.InsertAttempt(ctx, store.Attempt{ID: "1", Own: "ann", Wider: "office"}, ends))
+		ok(w, tx.InsertAttempt(ctx, store.Attempt{ID: "2", Own: "bob", Wider: "office"}, ends.Add(time.Microsecond)))
+		ok(w, tx.InsertAttempt(ctx, store.Attempt{ID: "3", Own: "ann"}, ends))
+	})
+	same(w, []int{2, 1, 2, 0})([]int{flying("ann"), flying("bob"), flying("office"), flying("home")}, nil)
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.DeleteAttempt(ctx, "3"))
+		no(w)(tx.DeleteAttempt(ctx, "3"))
+	})
+	same(w, 1)(flying("ann"), nil)
+	w.clock.move(time.Minute)
+	same(w, []int{0, 1, 1})([]int{flying("ann"), flying("bob"), flying("office")}, nil)
+	w.write(func(tx *store.Tx) { ok(w, tx.DeleteEndedAttempts(ctx)) })
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.DeleteAttempt(ctx, "1"))
+		yes(w)(tx.DeleteAttempt(ctx, "2"))
+	})
+
+	// The window begins with the first hit, not with the first look.
+	began := w.clock.move(time.Second)
+	w.write(func(tx *store.Tx) {
+		_, err := tx.LockThrottle(ctx, "ann", time.Minute)
+		ok(w, err)
+		_, err = tx.HitThrottle(ctx, "ann", time.Minute)
+		ok(w, err)
+	})
+	w.clock.move(time.Minute - time.Microsecond)
+	t, _ := look("ann")
+	same(w, store.Throttle{Hits: 1, Since: began, Until: never})(t, nil)
+	again := w.clock.move(time.Microsecond)
+	t, _ = look("ann")
+	same(w, store.Throttle{Hits: 0, Since: again, Until: never})(t, nil)
 }
 
 func sweepOfThrottles(w *world) {

@@ -112,7 +112,7 @@ func Allowed(action doorward.Action) Guard {
 func (s *Site) stranger(r *http.Request) doorward.Caller {
 	return doorward.Caller{
 		Kind: doorward.Anonymous, IP: s.clientIP(r), UserAgent: userAgent(r),
-		RequestID: infoOf(r).id, Device: device(r), Looking: infoOf(r).looking,
+		RequestID: infoOf(r).id, Devices: devices(r), Looking: infoOf(r).looking,
 	}
 }
 
@@ -222,17 +222,25 @@ func OneCredential(r *http.Request) (secret.Token, bool) {
 	return token, !more
 }
 
-func device(r *http.Request) []byte {
-	c, err := r.Cookie(DeviceCookie)
-	if err != nil {
-		return nil
+// devices returns the hashes of the different device cookies of a request, in
+// their order, as many as are looked at. Values of another form are passed over. A
+// neighbouring host may set a cookie of the name on a parent domain, and browsers
+// may send that one first.
+func devices(r *http.Request) [][]byte {
+	var all [][]byte
+	seen := map[string]bool{}
+	for _, c := range r.CookiesNamed(DeviceCookie) {
+		token, err := secret.Parse(c.Value)
+		if err != nil || seen[c.Value] {
+			continue
+		}
+		seen[c.Value] = true
+		hash := token.Hash()
+		if all = append(all, hash[:]); len(all) == doorward.MaxDevices {
+			break
+		}
 	}
-	token, err := secret.Parse(c.Value)
-	if err != nil {
-		return nil
-	}
-	hash := token.Hash()
-	return hash[:]
+	return all
 }
 
 // maxUserAgent is how much of it is kept, in bytes.

@@ -1,0 +1,55 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// countersStay is how long the counters with the name of an account outlive its
+	// last membership: guessing doesn't begin again because somebody was removed.
+	countersStay = 24 * time.Hour
+	leftBatch    = 100
+)
+
+// SweepLeft deletes the counters of accounts that have been in no tenant for a day.
+// What can be signed in with has gone with the last membership; of accounts that
+// were left before that was so, it goes here.
+func (d *Desk) SweepLeft(ctx context.Context) error {
+	for {
+		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersStay), leftBatch)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, account := range left {
+			err = errors.Join(err, d.door.Upkeep(ctx, func(tx *store.Tx) error { return forgetLeft(ctx, tx, account) }))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// forgetLeft judges under the lock on the account, which who makes it a member
+// holds as well.
+func forgetLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) error {
+	if held, err := tx.HoldAccount(ctx, account.ID); err != nil || !held {
+		return err
+	}
+	memberships, err := tx.CountMemberships(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	if memberships == 0 {
+		if account.LeftAt.Unix() == 0 {
+			err = tx.StripAccount(ctx, account.ID)
+		}
+		if err = errors.Join(err, tx.DeleteCounters(ctx, account.Account)); err != nil {
+			return err
+		}
+	}
+	return tx.ForgetLeft(ctx, account.ID)
+}

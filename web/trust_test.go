@@ -1,0 +1,290 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// deviceOf is the cookie of a known browser that a login gave, or nothing.
+func deviceOf(a answer) string {
+	pair, _, _ := strings.Cut(cookieNamed(a, "doorward_device"), ";")
+	return pair
+}
+
+// evaluated counts the guesses that were looked at, of those with each cookie from
+// one address.
+func (d *door) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
+	t.Helper()
+	for _, c := range cookies {
+		for range each {
+			if d.login(t, email, "wrong password", cookie(c), from("198.51.100.9")).status == http.StatusUnauthorized {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// steal signs in with a stolen password until there are so many device cookies.
+func (d *door) steal(t *testing.T, email string, many int) (cookies []string) {
+	t.Helper()
+	for n := range many {
+		a := d.login(t, email, password, from(fmt.Sprintf("203.0.113.%d", n))).ok(http.StatusOK)
+		if c := deviceOf(a); c != "" {
+			cookies = append(cookies, c)
+		}
+	}
+	return cookies
+}
+
+// The cookies that a stolen password has made are worth nothing after a reset, not
+// as allowances for guesses, and not to sign in unheard of.
+func TestTrustEndsWithAReset(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
+		stolen := d.steal(t, ann.Email, 20)
+		const next = "three old paper boats"
+		reset := d.forgot(t, ann.Email)
+		// The browser of the reset may be anybody's.
+		d.send(t, resetPath, m{"token": reset, "password": next, "confirmPassword": next}, cookie(home)).ok(http.StatusNoContent)
+		if n := d.evaluated(t, ann.Email, stolen, 10); n > 5 {
+			t.Errorf("%d guesses were looked at, want the 5 of a stranger", n)
+		}
+		d.Advance(time.Hour)
+
+		news := d.news(t, ann.Email)
+		for _, c := range []string{home, stolen[len(stolen)-1]} {
+			a := d.login(t, ann.Email, next, cookie(c), from("203.0.113.19"), agent(c)).ok(http.StatusOK)
+			if again := deviceOf(a); again == "" || again == c {
+				t.Errorf("an old cookie is answered with %q", again)
+			}
+			isOne(t, news(), signInNews)
+		}
+	}, limited...)
+}
+
+// Who was told of on the day of a new password is told of again after it.
+func TestNewsAfterANewPassword(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
+		for n := range 11 { // all mails of the day
+			d.login(t, ann.Email, password, from("203.0.113.9"), agent(fmt.Sprint(n))).ok(http.StatusOK)
+		}
+		const next = "three old paper boats"
+		d.reset(t, d.forgot(t, ann.Email), next).ok(http.StatusNoContent)
+		news := d.news(t, ann.Email)
+		d.login(t, ann.Email, next, from("203.0.113.9"), agent("10")).ok(http.StatusOK)
+		isOne(t, news(), signInNews)
+	}, limited...)
+}
+
+// A changed password and "end the others" leave the browser in use, and no other.
+func TestTrustInOtherBrowsersEnds(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		const next = "three old paper boats"
+		for name, end := range map[string]func(own ...opt) string{
+			"change-password": func(own ...opt) string {
+				d.send(t, changePath, m{"currentPassword": password, "password": next, "confirmPassword": next}, own...).ok(http.StatusNoContent)
+				return next
+			},
+			"end the others": func(own ...opt) string {
+				d.send(t, "DELETE /api/v2/sessions", nil, own...).ok(http.StatusNoContent)
+				return password
+			},
+		} {
+			ann := d.Tenant(name).Join(strings.ReplaceAll(name, " ", "-")+"@acme.example", "USER")
+			login := d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
+			home, stolen := deviceOf(login), d.steal(t, ann.Email, 3)
+			now := end(as(login.text("token")), cookie(home))
+			if a := d.login(t, ann.Email, now, cookie(home), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) != "" {
+				t.Errorf("%s: the browser in use is a stranger", name)
+			}
+			for _, c := range stolen {
+				if a := d.login(t, ann.Email, now, cookie(c), from("203.0.113.9")).ok(http.StatusOK); deviceOf(a) == "" {
+					t.Errorf("%s: another browser is known still", name)
+				}
+			}
+
+			// One of two that are known may have been planted: then neither stays.
+			a := d.login(t, ann.Email, now, from("192.0.2.7")).ok(http.StatusOK)
+			other := deviceOf(a)
+			d.send(t, "DELETE /api/v2/sessions", nil, as(a.text("token")), cookie(other), cookie(home)).ok(http.StatusNoContent)
+			for _, c := range []string{home, other} {
+				if a := d.login(t, ann.Email, now, cookie(c), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) == "" {
+					t.Errorf("%s: one of two planted cookies is known still", name)
+				}
+			}
+		}
+	}, limited...)
+}
+
+// All browsers of an account together have thirty tries an hour.
+func TestAllowanceOfAllDevices(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		stolen := d.steal(t, ann.Email, 6)
+		his := deviceOf(d.login(t, bob.Email, password, from("192.0.2.1")))
+		d.login(t, ann.Email, password, cookie(stolen[5]), from("192.0.2.1")).ok(http.StatusOK)
+		if n := d.evaluated(t, ann.Email, stolen, 10); n != 30 {
+			t.Errorf("%d guesses were looked at, want 30", n)
+		}
+		a := d.login(t, ann.Email, password, cookie(stolen[5])).fails(http.StatusTooManyRequests, "too_many_attempts")
+		if a.wait() > time.Hour || a.wait() < time.Hour-time.Minute || !strings.Contains(a.header.Get("RateLimit"), "r=0") {
+			t.Errorf("a device whose account has nothing left has to wait %v, with %q", a.wait(), a.header.Get("RateLimit"))
+		}
+		d.login(t, bob.Email, password, cookie(his)).ok(http.StatusOK)
+		d.login(t, ann.Email, password, from("192.0.2.9")).ok(http.StatusOK) // any other browser
+		d.Advance(a.wait())
+		d.login(t, ann.Email, password, cookie(stolen[5])).ok(http.StatusOK)
+	}, limited...)
+}
+
+// However often somebody else signs in, a browser that was used since it was made
+// stays known. Where all twenty were, a new one isn't remembered.
+func TestUsedDevicesStay(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
+		once := deviceOf(d.login(t, ann.Email, password, from("192.0.2.2")))
+		d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK)
+		stolen := d.steal(t, ann.Email, 25)
+		if a := d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK); deviceOf(a) != "" {
+			t.Error("a browser that was used is pushed out")
+		}
+		again := deviceOf(d.login(t, ann.Email, password, cookie(once)).ok(http.StatusOK))
+		if again == "" {
+			t.Error("the oldest browser that was never used again is known still")
+		}
+		for _, c := range append(stolen[7:], again) { // with the first one, twenty
+			if a := d.login(t, ann.Email, password, cookie(c)).ok(http.StatusOK); deviceOf(a) != "" {
+				t.Error("one of the newest twenty is a stranger")
+			}
+		}
+		if a := d.login(t, ann.Email, password, from("192.0.2.3")).ok(http.StatusOK); deviceOf(a) != "" {
+			t.Error("a browser is remembered, and there was no room")
+		}
+		d.Advance(400 * 24 * time.Hour)
+		if a := d.login(t, ann.Email, password).ok(http.StatusOK); deviceOf(a) == "" {
+			t.Error("no browser is remembered when the others are forgotten")
+		}
+	}, limited...)
+}
+
+// A cookie that a neighbouring host has set takes no protection away, wherever it
+// stands, and neither does that of another account on a shared computer.
+func TestSeveralDeviceCookies(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme := d.Tenant("Acme")
+		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
+		hers, his := deviceOf(d.login(t, ann.Email, password)), deviceOf(d.login(t, bob.Email, password))
+		strange := func(n int) string { return fmt.Sprintf("doorward_device=%042dA", n) }
+		for _, email := range []string{ann.Email, bob.Email} {
+			for range 5 {
+				d.login(t, email, "wrong password", from("198.51.100.1")).fails(http.StatusUnauthorized, "invalid_credentials")
+			}
+		}
+		for _, c := range []struct {
+			cookies []string
+			status  int
+		}{
+			{[]string{strange(1), hers}, http.StatusOK},
+			{[]string{hers, strange(1)}, http.StatusOK},
+			{[]string{his, hers}, http.StatusOK},
+			{[]string{hers, his}, http.StatusOK},
+			{[]string{strange(1), strange(2), strange(3), hers}, http.StatusOK},
+			{[]string{strange(1), strange(2), strange(3), strange(4), hers}, http.StatusTooManyRequests},
+			{[]string{strange(1), strange(1), strange(1), strange(1), strange(1), hers}, http.StatusOK},
+			{[]string{"doorward_device=", "doorward_device=x", "doorward_device=y", "doorward_device=z", "doorward_device=\"\"", hers}, http.StatusOK},
+			{[]string{his, strange(1)}, http.StatusTooManyRequests},
+		} {
+			a := d.login(t, ann.Email, password, cookie(strings.Join(c.cookies, "; ")), from("198.51.100.1"))
+			if a.status != c.status || deviceOf(a) != "" {
+				t.Errorf("with %v the login is %d, with %q: want %d", c.cookies, a.status, deviceOf(a), c.status)
+			}
+		}
+		d.login(t, bob.Email, password, cookie(his), cookie(hers), from("198.51.100.1")).ok(http.StatusOK)
+
+		// Of two that are known the attempt counts in one that has something left.
+		second := deviceOf(d.login(t, bob.Email, password, cookie(hers), from("192.0.2.5"), from("192.0.2.6")))
+		if second != "" {
+			t.Fatal("bob's account is closed to strangers, and let one in")
+		}
+		d.Advance(time.Second)
+		second = deviceOf(d.login(t, bob.Email, password, from("192.0.2.5")))
+		for range 10 {
+			d.login(t, bob.Email, "wrong password", cookie(his)).fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, bob.Email, password, cookie(his)).fails(http.StatusTooManyRequests, "too_many_attempts")
+		d.login(t, bob.Email, password, cookie(his), cookie(second)).ok(http.StatusOK)
+		d.login(t, bob.Email, password, cookie(second), cookie(his)).ok(http.StatusOK)
+	}, limited...)
+}
+
+// A right password that opens nothing is a failure like a wrong one, or the counter
+// would tell that it is right.
+func TestRightPasswordThatOpensNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		gone, suspended, elsewhere := acme.Join("gone@acme.example", "USER"), acme.Join("suspended@acme.example", "USER"), acme.Join("elsewhere@acme.example", "USER")
+		d.send(t, "DELETE /api/v2/users/"+gone.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		d.reset(t, d.forgot(t, gone.Email), password).ok(http.StatusNoContent) // a password without a membership
+		d.suspend(t, acme.ID, suspended.ID)
+		code := d.invite(t, globex.Owner, elsewhere.Email, "USER")
+		d.accept(t, code, m{"password": password}).ok(http.StatusOK)
+		for n, c := range []struct {
+			name string
+			try  func(...opt) answer
+			want string
+		}{
+			{"no membership", func(o ...opt) answer { return d.login(t, gone.Email, password, o...) }, "invalid_credentials"},
+			{"suspended", func(o ...opt) answer { return d.login(t, suspended.Email, password, o...) }, "membership_suspended"},
+			{"another tenant", func(o ...opt) answer {
+				return d.send(t, loginPath, m{"email": acme.Owner.Email, "password": password, "tenantId": globex.ID}, o...)
+			}, "invalid_credentials"},
+		} {
+			home := from(fmt.Sprintf("192.0.2.%d", n))
+			var got []string
+			for range 7 {
+				got = append(got, c.try(home).text("code"))
+			}
+			want := []string{c.want, c.want, c.want, c.want, c.want, "too_many_attempts", "too_many_attempts"}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: a right password is answered\n%v, want\n%v", c.name, got, want)
+			}
+		}
+	}, limited...)
+}
+
+// What a password is tried for besides a login settles the attempt when it
+// succeeds.
+func TestRightPasswordsForOtherThings(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		ann := acme.Join("ann@acme.example", "USER")
+		own := as(ann.Token())
+		passwords := []string{password, "three old paper boats"}
+		for n := range 12 {
+			now, next := passwords[n%2], passwords[(n+1)%2]
+			d.send(t, changePath, m{"currentPassword": now, "password": next, "confirmPassword": next}, own).ok(http.StatusNoContent)
+		}
+		for range 4 {
+			d.login(t, ann.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.accept(t, d.invite(t, globex.Owner, ann.Email, "USER"), m{"password": password}).ok(http.StatusOK)
+		for range 4 {
+			d.login(t, ann.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
+		}
+		d.login(t, ann.Email, password).ok(http.StatusOK)
+	}, doorwardtest.LoginLimits(5, 30))
+}

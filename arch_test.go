@@ -27,6 +27,7 @@ const module = "github.com/doorward/doorward"
 var siblings = map[string][]string{
 	"invite":   {"credential"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
+	"mail":     {"outbox"},
 	"password": {"credential"},
 	"sso":      {"login"},
 	"tenant":   {"roster"},

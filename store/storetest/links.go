@@ -260,7 +260,7 @@ func resets(w *world) {
 // due returns the mails to send now.
 func (w *world) due() []store.Mail {
 	w.Helper()
-	all, err := w.Read().DueMails(w.Context(), w.clock.read(), 100)
+	all, err := w.Read().DueMails(w.Context(), store.Mail{}, w.clock.read(), 100)
 	ok(w, err)
 	return all
 }
@@ -284,9 +284,9 @@ func mails(w *world) {
 		ReturnTo: "https://app.example.com/inbox?a=b",
 	}
 	same(w, []store.Mail{first, second})(all, nil)
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, w.clock.read(), 1))
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, noon, 100))
-	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, noon.Add(-time.Microsecond), 100))
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1))
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, noon, 100))
+	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, store.Mail{}, noon.Add(-time.Microsecond), 100))
 
 	w.write(func(tx *store.Tx) { // nor what only a newer version can send
 		for _, kind := range []store.MailKind{"voucher", "invit", "_nvitation", ""} {
@@ -304,12 +304,12 @@ func mails(w *world) {
 	same(w, 5)(w.Read().CountMails(ctx, doorward.DeliveryQueued))
 
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOldMails(ctx, w.clock.read())) // not while it waits
+		same(w, int64(0))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) // not while it waits
 		ok(w, tx.MailSent(ctx, second.ID))
-		ok(w, tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond)))
+		same(w, int64(0))(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10))
 	})
 	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, second.CreatedAt)) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldMails(ctx, second.CreatedAt, 10)) })
 	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliverySent))
 
 	// Of finished mails those of invitations stay: they show whether they came.
@@ -321,7 +321,7 @@ func mails(w *world) {
 	for _, m := range w.due() {
 		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
 	}
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, w.clock.read())) })
+	w.write(func(tx *store.Tx) { same(w, int64(2))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) })
 	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
 	same(w, w.clock.read())(w.Read().LastMail(ctx, string(store.MailInvitation)))
 }

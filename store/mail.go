@@ -144,7 +144,7 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 }
 
 const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (
-  SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND created_at <= $1 LIMIT $2)`
+  SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
 // DeleteOldMails removes finished mails that nothing shows the state of: all but
 // those of invitations. It returns how many, at most the limit.
@@ -153,7 +153,7 @@ func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (
 }
 
 const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
-  SELECT id FROM mails WHERE recipient <> '' AND state <> 'queued' AND created_at <= $1 LIMIT $2)`
+  SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
 // BlankOldMails takes the addresses out of finished mails that stay for their state.
 // It returns how many, at most the limit.

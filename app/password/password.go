@@ -64,6 +64,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		if t.Hits > forgotHits {
 			return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: t.Since.Add(forgotWindow).Sub(tx.Now)}
 		}
+		tx.MailShare = credential.Network(by.IP)
 		return tx.QueueReset(ctx, email, linkable(returnTo))
 	})
 }

@@ -8,5 +8,6 @@ ALTER TABLE mails ADD COLUMN share TEXT NOT NULL DEFAULT '';
 DROP INDEX mails_due;
 CREATE INDEX mails_due ON mails (next_at, id) WHERE state = 'queued';
 
--- What is finished is forgotten a day later, without a look at every mail there is.
-CREATE INDEX mails_finished ON mails (created_at) WHERE state <> 'queued';
+-- What is finished is forgotten a day later, or the address in it, without a look at
+-- every mail there is.
+CREATE INDEX mails_finished ON mails (created_at) WHERE state <> 'queued' AND recipient <> '';

@@ -28,6 +28,7 @@ var siblings = map[string][]string{
 	"inbox":    {"credential"},
 	"invite":   {"credential"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
+	"mail":     {"outbox"},
 	"password": {"credential"},
 	"session":  {"credential"},
 	"sso":      {"login"},

@@ -68,3 +68,37 @@ func BenchmarkTouchSessions(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDueMails is a look at a queue of 100,000 mails: at the first of them, and
+// at what has been queued in the last five seconds, 1,000 in each.
+func BenchmarkDueMails(b *testing.B) {
+	for _, name := range []string{"sqlite", "postgres"} {
+		b.Run(name, func(b *testing.B) {
+			start := time.Now()
+			var passed time.Duration
+			db := migrated(b, engines[name](b), func() time.Time { return start.Add(passed) })
+			for range 100 {
+				passed += time.Second
+				_, err := db.Write(b.Context(), func(tx *store.Tx) error { return queueThousand(b, tx) })
+				ok(b, err)
+			}
+			for look, after := range map[string]store.Mail{"first": {}, "new": {NextAt: start.Add(passed - 5*time.Second)}} {
+				b.Run(look, func(b *testing.B) {
+					for b.Loop() {
+						_, err := db.Read().DueMails(b.Context(), after, db.Now(), 4000)
+						ok(b, err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// queueThousand queues mails of 20 shares to 1,000 domains.
+func queueThousand(b *testing.B, tx *store.Tx) error {
+	for i := range 1000 {
+		tx.MailShare = fmt.Sprint("tnt_", i%20)
+		ok(b, tx.QueueMail(b.Context(), store.MailInvitation, fmt.Sprintf("ann@dead%d.example", i), "inv_1"))
+	}
+	return nil
+}

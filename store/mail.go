@@ -37,6 +37,12 @@ var kindsToSend = func() string {
 	return text
 }()
 
+// Urgent reports whether somebody waits for a mail of the kind, or ought to hear of
+// an attack at once.
+func (k MailKind) Urgent() bool {
+	return k == MailReset || k == MailPasswordChanged || k == MailSignedIn
+}
+
 // Mail is a mail to be sent. It holds no text and no token: both are made when
 // it leaves.
 type Mail struct {
@@ -50,19 +56,21 @@ type Mail struct {
 	CreatedAt time.Time
 	LastError string
 	ReturnTo  string // where the link leads on to in the end; empty for nowhere
+	Share     string // whose it is: a tenant or a client network; empty where nobody said
 }
 
 func mailColumns(m *Mail) []any {
 	return []any{
 		&m.ID, &m.Kind, &m.Recipient, &m.SubjectID, &m.State, &m.Tries,
-		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError, &m.ReturnTo,
+		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError, &m.ReturnTo, &m.Share,
 	}
 }
 
-const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to)
-VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6)`
+const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share)
+VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6, $7)`
 
-// QueueMail adds a mail that leaves after the commit.
+// QueueMail adds a mail that leaves after the commit, in the share that
+// tx.MailShare names.
 func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
 	return tx.queueMail(ctx, kind, recipient, subjectID, "")
 }
@@ -75,19 +83,20 @@ func (tx *Tx) QueueReset(ctx context.Context, recipient, returnTo string) error 
 
 func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID, returnTo string) error {
 	tx.queued = true
-	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo)
+	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo, tx.MailShare)
 }
 
 // Neither LIKE nor an array is the same in both databases: a kind is in a text if
 // taking it out leaves less.
-const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to
-FROM mails WHERE state = 'queued' AND next_at <= $1 AND replace($3, ' ' || kind || ' ', '') <> $3 ORDER BY next_at, id LIMIT $2`
+const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5
+ORDER BY next_at, id LIMIT $4`
 
-// DueMails returns mails to send now, the longest waiting first. Those of a kind
-// that this version doesn't know wait for a node of the newer one that has queued
-// them.
-func (r Reader) DueMails(ctx context.Context, now time.Time, limit int) ([]Mail, error) {
-	return list(ctx, r, mailColumns, sqlDueMails, micros(now), limit, kindsToSend)
+// DueMails returns mails to send at an instant, the longest waiting first: those
+// that come behind a NextAt and an ID, zero for all. Those of a kind that this
+// version doesn't know wait for a node of the newer one that has queued them.
+func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
@@ -134,12 +143,22 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 	return tx.must(ctx, sqlDeleteMail, id)
 }
 
-const sqlDeleteOldMails = `DELETE FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND created_at <= $1`
+const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (
+  SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
 // DeleteOldMails removes finished mails that nothing shows the state of: all but
-// those of invitations.
-func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time) error {
-	return tx.must(ctx, sqlDeleteOldMails, micros(before))
+// those of invitations. It returns how many, at most the limit.
+func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldMails, micros(before), limit)
+}
+
+const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
+  SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
+
+// BlankOldMails takes the addresses out of finished mails that stay for their state.
+// It returns how many, at most the limit.
+func (tx *Tx) BlankOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlBlankOldMails, micros(before), limit)
 }
 
 const sqlCountMails = `SELECT count(*) FROM mails WHERE state = $1`

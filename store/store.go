@@ -180,12 +180,16 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 // Tx is a write transaction. Now is its one instant.
 type Tx struct {
 	Reader
-	Now     time.Time
-	affirm  bool
-	queued  bool
-	filed   bool
-	changes []Change
-	events  []doorward.Event
+	Now time.Time
+	// MailShare is whose the mails are that are queued next: a tenant's id, or the
+	// client network of whoever asks for them. Mails of one share don't wait for
+	// those of others, and only so many of a share are under way at once.
+	MailShare string
+	affirm    bool
+	queued    bool
+	filed     bool
+	changes   []Change
+	events    []doorward.Event
 }
 
 // maxRuns bounds how often a transaction is run that the database aborted for

@@ -345,7 +345,7 @@ func (d *door) emptyQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := d.Node.DB.Now()
-		queued, err := d.Node.DB.Read().DueMails(t.Context(), now.Add(time.Hour), 100)
+		queued, err := d.Node.DB.Read().DueMails(t.Context(), store.Mail{}, now.Add(time.Hour), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +365,7 @@ func (d *door) emptyQueue(t *testing.T) {
 func (d *door) tried(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		all, err := d.Node.DB.Read().DueMails(context.Background(), d.Node.DB.Now().Add(time.Hour), 1)
+		all, err := d.Node.DB.Read().DueMails(context.Background(), store.Mail{}, d.Node.DB.Now().Add(time.Hour), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,24 @@ func (tx *Tx) EndedIn(ctx context.Context, userID string, sessions map[string]in
 var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
 
 // Within puts the event into the trail of a tenant that only the rows tell.
-func (tx *Tx) Within(tenantID string) { tx.event.Target.TenantID = tenantID }
+func (tx *Tx) Within(tenantID string) {
+	tx.event.Target.TenantID = tenantID
+	tx.MailShare = share(tx.event)
+}
+
+// share is whose the mails of an act are: the tenant's, or the caller's where there
+// is none.
+func share(e doorward.Event) string {
+	switch {
+	case e.Target.TenantID != "":
+		return e.Target.TenantID
+	case e.Target.Type == "tenant" && e.Target.ID != "":
+		return e.Target.ID
+	case e.ActorID != "":
+		return e.ActorID
+	}
+	return e.IP
+}
 
 // Nothing says that the act changes nothing, so that there is nothing to record.
 func (tx *Tx) Nothing() { tx.idle = true }
@@ -223,6 +240,7 @@ func (d *Door) Gone(ctx context.Context, by doorward.Caller, absent func(*store.
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (idle bool, err error) {
 	act := &Tx{Tx: tx, By: by, event: event(by, d.Action, d.On, doorward.Done)}
+	tx.MailShare = share(act.event)
 	if err := d.Write(act); err != nil || act.idle {
 		return act.idle, err
 	}

@@ -322,7 +322,7 @@ func TestNotify(t *testing.T) {
 		})
 	}
 	notices := func() (about []string) {
-		all, err := h.db.Read().DueMails(t.Context(), h.db.Now(), 100)
+		all, err := h.db.Read().DueMails(t.Context(), store.Mail{}, h.db.Now(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}

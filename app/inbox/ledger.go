@@ -81,6 +81,7 @@ func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
 	if err != nil || row.Action != doorward.PasswordForgot || l.tx.Now.Sub(row.Event.At) > forgotWithin {
 		return err
 	}
+	l.tx.MailShare = row.Source // the network that asked
 	return l.tx.QueueReset(ctx, row.Email, row.ReturnTo)
 }
 

@@ -14,10 +14,10 @@
 //	catalogue.go  what mails say, by language, of text/*.yaml
 //	browser.go    what people call their browser
 //
-// Several workers, in several processes, may serve one queue. Each try is
-// claimed first by a conditional statement. A worker that dies between the mail
-// server's receipt and its own note sends the mail a second time, under the
-// same Message-ID.
+// Package outbox says when a mail is tried and beside which others. Several workers,
+// in several processes, may serve one queue. Each try is claimed first by a
+// conditional statement. A worker that dies between the mail server's receipt and
+// its own note sends the mail a second time, under the same Message-ID.
 package mail
 
 import (
@@ -26,12 +26,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/outbox"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -47,6 +48,8 @@ type Mail struct {
 	brand     doorward.Brand
 	log       *slog.Logger
 	counts    counts
+	queue     *outbox.Queue[store.Mail]
+	writers   chan struct{}
 }
 
 // counts are of tries since the start, for metrics.
@@ -61,73 +64,56 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 // New returns a worker that sends by transport and puts links below baseURL. The
 // brand is that of mails that are no tenant's.
 func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
-	return &Mail{door: door, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log}
+	m := &Mail{
+		door: door, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log,
+		writers: make(chan struct{}, writersAtOnce),
+	}
+	m.queue = &outbox.Queue[store.Mail]{
+		Look: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
+		Now: db.Now, Wake: db.MailQueued(),
+		Warn: func(err error) { log.Warn("mail queue", "err", err) },
+	}
+	return m
 }
 
-const (
-	pollEvery   = time.Second // finds mail that other processes queued
-	batch       = 8           // mails sent side by side
-	sendTimeout = 30 * time.Second
-	// claimFor is longer than a try can take, so that no mail is tried twice
-	// at once.
-	claimFor = 2 * time.Minute
-)
+// writersAtOnce bounds the transactions of the queue that run side by side: requests
+// need the database as well.
+const writersAtOnce = 8
 
-// pauses between tries; after the last the mail has failed. Together they are
-// a little over two days, the span that RFC 5321, section 4.5.4.1, has mail
-// servers keep trying.
-var pauses = func() []time.Duration {
-	p := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
-	for range 48 {
-		p = append(p, time.Hour)
+// upkeep is access.Door.Upkeep for the queue.
+func (m *Mail) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
+	select {
+	case m.writers <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return p
-}()
+	defer func() { <-m.writers }()
+	return m.door.Upkeep(ctx, fn)
+}
 
 // Run delivers mail until ctx ends: at once what this process queues, within a
 // second what another one does.
-func (m *Mail) Run(ctx context.Context) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		if err := m.Deliver(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("mail queue", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.db.MailQueued():
-		case <-tick.C:
-		}
-	}
+func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
+
+// Deliver tries every mail that is due, once. The error is one of the database or of
+// ctx; a mail that could not be sent is noted in its row.
+func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
+
+// Sending is how many mails this process is sending, and to how many domains only
+// slowly.
+func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }
+
+func (m *Mail) due(ctx context.Context, after outbox.Job, limit int) ([]store.Mail, error) {
+	return m.db.Read().DueMails(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
-// Deliver tries every mail that is due, once. The error is one of the
-// database; a mail that could not be sent is noted in its row.
-func (m *Mail) Deliver(ctx context.Context) error {
-	for {
-		due, err := m.db.Read().DueMails(ctx, m.db.Now(), batch)
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		if err := m.tryAll(ctx, due); err != nil {
-			return err
-		}
-	}
+// job: a mail goes to the mail server for the domain of its recipient.
+func job(row store.Mail) outbox.Job {
+	_, domain, _ := strings.Cut(row.Recipient, "@")
+	return outbox.Job{ID: row.ID, Due: row.NextAt, Urgent: row.Kind.Urgent(), Share: row.Share, Host: domain}
 }
 
-// tryAll sends side by side, so that one slow recipient delays no other.
-func (m *Mail) tryAll(ctx context.Context, due []store.Mail) error {
-	errs := make([]error, len(due))
-	var wg sync.WaitGroup
-	for i, row := range due {
-		wg.Go(func() { errs[i] = m.try(ctx, row) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-func (m *Mail) try(ctx context.Context, row store.Mail) error {
+func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error {
 	ctx, span := trace.Root(ctx, "mail")
 	defer span.End()
 	span.Set("doorward.mail.kind", string(row.Kind))
@@ -136,14 +122,14 @@ func (m *Mail) try(ctx context.Context, row store.Mail) error {
 	if err != nil || letter == nil {
 		return err
 	}
-	return m.send(ctx, row, letter)
+	return m.send(ctx, row, letter, send)
 }
 
 // claim makes the letter, unless another worker has the mail or its time is over.
 func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err error) {
-	err = m.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err = m.upkeep(ctx, func(tx *store.Tx) error {
 		letter = nil
-		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(claimFor))
+		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
 		if err != nil || !taken {
 			return err
 		}
@@ -155,15 +141,13 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err e
 
 // send hands the letter over. The server was told before the row is: the
 // other order would lose the mail of a worker that dies in between.
-func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter) error {
-	sending, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	err := m.handOver(sending, letter.message(row))
+func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send outbox.Send) error {
+	err := send(ctx, func(ctx context.Context) error { return m.handOver(ctx, letter.message(row)) })
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
 	m.count(row, err)
-	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+	return m.upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
 }
 
 // handOver shows in its trace whether trying again makes sense, and no word of
@@ -194,10 +178,12 @@ func (m *Mail) count(row store.Mail, sendErr error) {
 
 // hopeless reports whether a failed try is the last one.
 func hopeless(row store.Mail, sendErr error) bool {
-	return smtp.Permanent(sendErr) || row.Tries >= len(pauses)
+	_, again := outbox.Pause(row.Tries)
+	return smtp.Permanent(sendErr) || !again
 }
 
 func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr error) error {
+	pause, _ := outbox.Pause(row.Tries)
 	switch {
 	case sendErr == nil:
 		return tx.MailSent(ctx, row.ID)
@@ -206,15 +192,32 @@ func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr e
 		return tx.MailFailed(ctx, row.ID, sendErr.Error())
 	}
 	m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
-	return tx.MailRetry(ctx, row.ID, tx.Now.Add(pauses[row.Tries]), sendErr.Error())
+	return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), sendErr.Error())
 }
 
-// keepFor is how long finished mails are kept that show no state to anybody.
+// keepFor is how long finished mails are kept that show no state to anybody, and the
+// addresses in those that do: the state of an invitation's mail needs none.
 const keepFor = 24 * time.Hour
 
-// Sweep deletes rows that are of no use any more.
+// sweepAtOnce bounds what one transaction forgets.
+const sweepAtOnce = 500
+
+// Sweep deletes what is of no use any more.
 func (m *Mail) Sweep(ctx context.Context) error {
-	return m.door.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteOldMails(ctx, tx.Now.Add(-keepFor)) })
+	return errors.Join(m.sweep(ctx, (*store.Tx).DeleteOldMails), m.sweep(ctx, (*store.Tx).BlankOldMails))
+}
+
+func (m *Mail) sweep(ctx context.Context, some func(tx *store.Tx, ctx context.Context, before time.Time, limit int) (int64, error)) error {
+	for n := int64(sweepAtOnce); n == sweepAtOnce; {
+		err := m.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			n, err = some(tx, ctx, tx.Now.Add(-keepFor), sweepAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resetLife is how long a password reset can be used, from the moment its mail

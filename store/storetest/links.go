@@ -260,7 +260,7 @@ func resets(w *world) {
 // due returns the mails to send now.
 func (w *world) due() []store.Mail {
 	w.Helper()
-	all, err := w.Read().DueMails(w.Context(), w.clock.read(), 100)
+	all, err := w.Read().DueMails(w.Context(), store.Mail{}, w.clock.read(), 100)
 	ok(w, err)
 	return all
 }
@@ -269,7 +269,10 @@ func mails(w *world) {
 	ctx := w.Context()
 	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
 	w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueReset(ctx, "bob@acme.example", "https://app.example.com/inbox?a=b")) })
+	w.write(func(tx *store.Tx) {
+		tx.MailShare = "192.0.2.7"
+		ok(w, tx.QueueReset(ctx, "bob@acme.example", "https://app.example.com/inbox?a=b"))
+	})
 	all := w.due()
 	if len(all) != 2 || all[0].ID == all[1].ID {
 		w.Fatalf("due are %+v: want two mails", all)
@@ -281,12 +284,15 @@ func mails(w *world) {
 	second := store.Mail{
 		ID: all[1].ID, Kind: store.MailReset, Recipient: "bob@acme.example",
 		State: doorward.DeliveryQueued, NextAt: noon.Add(time.Second), CreatedAt: noon.Add(time.Second),
-		ReturnTo: "https://app.example.com/inbox?a=b",
+		ReturnTo: "https://app.example.com/inbox?a=b", Share: "192.0.2.7",
 	}
 	same(w, []store.Mail{first, second})(all, nil)
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, w.clock.read(), 1))
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, noon, 100))
-	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, noon.Add(-time.Microsecond), 100))
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1))
+	same(w, []store.Mail{second})(w.Read().DueMails(ctx, first, w.clock.read(), 1))
+	same(w, []store.Mail{second})(w.Read().DueMails(ctx, store.Mail{NextAt: noon.Add(time.Microsecond)}, w.clock.read(), 100))
+	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, second, w.clock.read(), 100))
+	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, noon, 100))
+	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, store.Mail{}, noon.Add(-time.Microsecond), 100))
 
 	w.write(func(tx *store.Tx) { // nor what only a newer version can send
 		for _, kind := range []store.MailKind{"voucher", "invit", "_nvitation", ""} {
@@ -304,12 +310,12 @@ func mails(w *world) {
 	same(w, 5)(w.Read().CountMails(ctx, doorward.DeliveryQueued))
 
 	w.write(func(tx *store.Tx) {
-		ok(w, tx.DeleteOldMails(ctx, w.clock.read())) // not while it waits
+		same(w, int64(0))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) // not while it waits
 		ok(w, tx.MailSent(ctx, second.ID))
-		ok(w, tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond)))
+		same(w, int64(0))(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10))
 	})
 	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, second.CreatedAt)) })
+	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldMails(ctx, second.CreatedAt, 10)) })
 	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliverySent))
 
 	// Of finished mails those of invitations stay: they show whether they came.
@@ -321,9 +327,36 @@ func mails(w *world) {
 	for _, m := range w.due() {
 		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
 	}
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldMails(ctx, w.clock.read())) })
+	w.write(func(tx *store.Tx) { same(w, int64(2))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) })
 	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
 	same(w, w.clock.read())(w.Read().LastMail(ctx, string(store.MailInvitation)))
+}
+
+// blankedMails: a finished mail that stays for its state keeps no address.
+func blankedMails(w *world) {
+	ctx := w.Context()
+	inv := w.invitation(w.tenant("Acme"), "ann@acme.example")
+	w.write(func(tx *store.Tx) {
+		ok(w, tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID))
+		ok(w, tx.QueueMail(ctx, store.MailInvitation, "bob@acme.example", "inv_2"))
+	})
+	for _, m := range w.due() {
+		if m.SubjectID == inv.ID {
+			w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
+		}
+	}
+	w.write(func(tx *store.Tx) {
+		same(w, int64(0))(tx.BlankOldMails(ctx, noon.Add(-time.Microsecond), 10))
+		same(w, int64(0))(tx.BlankOldMails(ctx, noon, 0))
+		same(w, int64(1))(tx.BlankOldMails(ctx, noon, 10))
+		same(w, int64(0))(tx.BlankOldMails(ctx, noon, 10))
+	})
+	if kept, err := w.Read().Invitation(ctx, inv.ID); err != nil || kept.Delivery != doorward.DeliveryFailed || kept.Email != inv.Email {
+		w.Errorf("the invitation is %+v, %v", kept, err)
+	}
+	if left := w.due(); len(left) != 1 || left[0].Recipient != "bob@acme.example" {
+		w.Errorf("what waits is %+v", left)
+	}
 }
 
 func triesOfAMail(w *world) {

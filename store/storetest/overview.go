@@ -56,7 +56,7 @@ func waitingOf(w *world, acme, zeta doorward.Tenant, ann doorward.User) {
 	})
 	same(w, store.Waiting{Pending: 4})(w.Read().WaitingInvitations(ctx, acme.ID, w.clock.read()))
 	same(w, int64(2))(w.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, w.clock.read()))
-	queued, err := w.Read().DueMails(ctx, w.clock.read(), 9)
+	queued, err := w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 9)
 	ok(w, err)
 	w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, queued[0].ID, "550 nobody here")) })
 	now := w.clock.move(time.Minute)
@@ -76,7 +76,7 @@ func invitationsByDelivery(w *world) {
 		w.clock.move(time.Second)
 		w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, to.Email, to.ID)) })
 	}
-	queued, err := w.Read().DueMails(ctx, w.clock.read(), 9)
+	queued, err := w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 9)
 	ok(w, err)
 	w.write(func(tx *store.Tx) {
 		for n := range 4 {

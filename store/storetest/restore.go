@@ -88,7 +88,7 @@ func vitals(w *world) {
 		tx.AskFlush([]byte{1})
 	})
 	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none})(w.Read().Vitals(ctx))
-	due, err := w.Read().DueMails(ctx, w.clock.read(), 1)
+	due, err := w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1)
 	ok(w, err)
 	w.write(func(tx *store.Tx) { ok(w, tx.MailSent(ctx, due[0].ID)) })
 	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute), InboxDue: none})(w.Read().Vitals(ctx))

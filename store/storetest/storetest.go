@@ -79,6 +79,7 @@ var cases = []struct {
 	{"the sweep of throttles", sweepOfThrottles},
 	{"mails", mails},
 	{"tries of a mail", triesOfAMail},
+	{"blanked mails", blankedMails},
 	{"events", events},
 	{"counts of a tenant", countsOfATenant},
 	{"invitations by delivery", invitationsByDelivery},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 
@@ -25,12 +26,28 @@ func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
 // Stall makes the server fall silent at a stage, until it is stopped.
 func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
 
+// StallTo makes the server fall silent when it hears of a recipient that is dead, as
+// one does that asks the recipient's host first.
+func (s *Server) StallTo(dead func(recipient string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = dead
+}
+
+// Stalled returns how many clients are waiting for an answer now.
+func (s *Server) Stalled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stalled
+}
+
 // Behave makes the server take everything again, on connections that are not
 // stalled already.
 func (s *Server) Behave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.reactions)
+	s.dead = nil
 }
 
 func (s *Server) misbehave(at Stage, r reaction) {
@@ -51,10 +68,38 @@ func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	case wanted.code != 0:
 		return &smtp.SMTPError{Code: wanted.code, Message: "refused on request of the test"}
 	case wanted.stall:
-		<-r.stopped
+		s.stall(r, conn)
 	}
 	conn.Close()
 	return errors.New("connection cut on request of the test")
+}
+
+// stall returns when the server is stopped or the client has left.
+func (s *Server) stall(r *run, conn net.Conn) {
+	s.count(1)
+	defer s.count(-1)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	select {
+	case <-r.stopped:
+	case <-left:
+	}
+}
+
+func (s *Server) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled += n
+}
+
+func (s *Server) isDead(recipient string) bool {
+	s.mu.Lock()
+	dead := s.dead
+	s.mu.Unlock()
+	return dead != nil && dead(recipient)
 }
 
 // A listener hands out wires, and remembers them: go-smtp's Close forgets the

@@ -2,6 +2,7 @@ package smtptest
 
 import (
 	"crypto/subtle"
+	"errors"
 	"io"
 	"strings"
 
@@ -91,6 +92,11 @@ func (s *session) Mail(from string, o *smtp.MailOptions) error {
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if err := s.react(AtRecipient); err != nil {
 		return err
+	}
+	if s.server.isDead(to) {
+		s.server.stall(s.run, s.conn.Conn())
+		s.conn.Conn().Close()
+		return errors.New("connection cut on request of the test")
 	}
 	s.mail.To = append(s.mail.To, to)
 	return nil

@@ -11,6 +11,7 @@
 //	sink.Refuse(smtptest.AtRecipient, 550)
 //	sink.HangUp(smtptest.AtContent)
 //	sink.Stall(smtptest.AtConnect)
+//	sink.StallTo(func(recipient string) bool { return strings.HasSuffix(recipient, "@dead.example") })
 //
 // Stop makes it unreachable, Restart brings it back on the same port. All
 // methods may be called at any time from any goroutine.
@@ -79,6 +80,8 @@ type Server struct {
 	mails      []Mail
 	arrived    chan struct{} // closed, and replaced, at every mail
 	reactions  map[Stage]reaction
+	dead       func(recipient string) bool // nil: nobody
+	stalled    int                         // connections that wait for an answer
 	transcript strings.Builder
 	run        *run // nil while stopped
 }

@@ -97,3 +97,45 @@ func TestRefuseUntilBehave(t *testing.T) {
 		t.Errorf("the transcript misses the recipient:\n%s", s.Transcript())
 	}
 }
+
+// Who stalls for some recipients takes mail for the others, and notices that a client
+// has left.
+func TestStallToSome(t *testing.T) {
+	s := Start(t, Options{})
+	s.StallTo(func(to string) bool { return strings.HasSuffix(to, "@dead.example") })
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := smtp.NewClient(conn, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- errors.Join(client.Mail("me@example.com"), client.Rcpt("eve@dead.example")) }()
+	waitFor(t, s, 1)
+	if err := send(s, "ada@example.com"); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-answered:
+		t.Errorf("answered for a dead host: %v", err)
+	default:
+	}
+	conn.Close()
+	waitFor(t, s, 0)
+	if err := <-answered; err == nil {
+		t.Error("the dead host got its mail")
+	}
+}
+
+// waitFor returns when so many clients wait for an answer.
+func waitFor(t *testing.T, s *Server, clients int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); s.Stalled() != clients; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d clients wait, want %d", s.Stalled(), clients)
+		}
+		<-time.After(time.Millisecond)
+	}
+}

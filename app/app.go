@@ -88,7 +88,7 @@ func New(db *store.DB, s Settings) *App {
 		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
 		Passwords:   password.New(door, db, desk, rules, life),
 		Users:       user.New(door, db, life),
-		Tenants:     tenant.New(door, db, life, s.TenantHold),
+		Tenants:     tenant.New(door, db, life, s.TenantHold, s.Log),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
 		Audit:       audit.New(db),

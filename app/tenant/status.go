@@ -45,7 +45,8 @@ const afterThaw = 24 * time.Hour
 
 // Thaw lets people in again, of a tenant that is closed its OWNERs. Sessions that
 // slipped in while the tenant was being frozen end now; they never were of use.
-// Errors: not_found.
+// Errors: not_found, tenant_closing when it is closed and not frozen: there is
+// nothing to thaw, and it isn't the operator who restores it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
 	return t.setFrozen(ctx, by, doorward.TenantThaw, id, func(tx *access.Tx) (bool, error) {
 		was, err := existing(ctx, tx.Reader, id)
@@ -57,10 +58,13 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error
 			grace = min(afterThaw, t.DestroyedAt(was).Sub(*was.ClosedAt))
 		}
 		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
-		if err != nil || !thawed {
-			return false, err
+		switch {
+		case err == nil && thawed:
+			err = tx.DeleteOtherSessions(ctx, id, "")
+		case err == nil && was.ClosedAt != nil:
+			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is not frozen. An OWNER has closed it, and an OWNER can restore it.")
 		}
-		return true, tx.DeleteOtherSessions(ctx, id, "")
+		return thawed, err
 	})
 }
 

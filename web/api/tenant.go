@@ -202,8 +202,8 @@ type tenantStatusInput struct {
 
 var docTenantStatus = front.Doc{
 	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant",
-	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again.",
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`.",
+	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
 }
 
 func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatusInput) (tenantView, error) {

@@ -9,7 +9,7 @@ type TenantStatus string
 const (
 	TenantActive  TenantStatus = "active"
 	TenantFrozen  TenantStatus = "frozen"  // by the operator
-	TenantClosing TenantStatus = "closing" // by its OWNER, in the hold before destruction
+	TenantClosing TenantStatus = "closing" // by its OWNER, in the hold before destruction, and not frozen
 )
 
 // Tenant is a customer organisation of the platform.
@@ -20,7 +20,11 @@ type Tenant struct {
 	CreatedAt time.Time
 	Settings  TenantSettings
 	Brand     Brand
-	ClosedAt  *time.Time // set while it is closing
+	// ClosedAt is set from the closing by an OWNER until it is restored; a frozen
+	// tenant may be closed, too. DestroyAt is when its data is destroyed then; nil
+	// while it is not closed, or was by the version before.
+	ClosedAt  *time.Time
+	DestroyAt *time.Time
 }
 
 // Version changes with everything that can be edited.

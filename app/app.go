@@ -40,6 +40,7 @@ type Settings struct {
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
+	ChangeShared      bool          // start beside nodes whose Shared settings differ
 	PasswordMinLength int
 	Common            *commonpw.List
 	Hash              argon.Params
@@ -77,6 +78,8 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
+	watch.Publish(s.Shared(), s.ChangeShared)
+	watch.Polled((&observer{log: s.Log, clock: db.Clock(), watch: watch}).look)
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
@@ -91,7 +94,7 @@ func New(db *store.DB, s Settings) *App {
 		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
 		Passwords:   password.New(door, db, desk, rules, life),
 		Users:       user.New(door, db, life),
-		Tenants:     tenant.New(door, db, life, s.TenantHold),
+		Tenants:     tenant.New(door, db, life, s.TenantHold, s.Log),
 		Keys:        key.New(door, db),
 		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
 		Inbox:       waiting,
@@ -110,8 +113,8 @@ func follow(ctx context.Context, phase string) (over func()) {
 }
 
 // Ready returns nil when requests can be served: the database answers, has the
-// schema that this binary needs, and takes the node's lease, which one that only
-// reads does not. Else the error is unavailable and says which of them it is.
+// schema that this binary needs, takes the node's lease, which one that only reads
+// does not, and has about the same time as this machine. Else the error is unavailable and says which of them it is.
 //
 // A lease that is late is no reason: a node under load would be taken away, its
 // load would go to the others, and one after the other would follow.
@@ -125,7 +128,7 @@ func (a *App) Ready(ctx context.Context) error {
 	case a.Watch.Gone():
 		return unready(errGone, "This node has not renewed its lease for so long that others take it for dead.")
 	}
-	return nil
+	return a.db.Clock().Err()
 }
 
 var errGone = errors.New("app: no lease for three leases")
@@ -182,6 +185,10 @@ func (a *App) sweepUntil(ctx context.Context) {
 }
 
 // Sweep deletes what is over, the data of tenants whose hold is over included.
+// Nothing is, while the clock is wrong.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.desk.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
+	if a.db.Clock().Wrong() {
+		return nil
+	}
+	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.desk.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

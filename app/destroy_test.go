@@ -44,6 +44,20 @@ func (w *world) rows() (all []string) {
 	return all
 }
 
+// exec runs a statement past the store, as another version might.
+func (w *world) exec(query string, args ...any) {
+	w.Helper()
+	driver, dsn := "pgx", w.dsn
+	if path, ok := strings.CutPrefix(w.dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	w.ok(err)
+	defer db.Close()
+	_, err = db.ExecContext(w.Context(), query, args...)
+	w.ok(err)
+}
+
 // read returns each row as text, bytes as what they would be read as.
 func (w *world) read(db *sql.DB, query string) (all []string) {
 	w.Helper()

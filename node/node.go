@@ -57,6 +57,7 @@ type Config struct {
 
 	InviteResendWait time.Duration // between two mails of one invitation
 	TenantHold       time.Duration // between the closing of a tenant and its destruction
+	ChangeShared     bool          // start beside nodes with other settings, see app.Settings.Shared
 
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List
@@ -70,7 +71,12 @@ type Config struct {
 	// answer asking the client to reconnect, and /readyz saying no.
 	Announce time.Duration
 
-	Clock   doorward.Clock
+	// Clock is for tests that move it: all that ends by time goes by it. nil: by the
+	// database's. ClockOffset moves this machine's clock then, and with it the
+	// installation's where no other node runs.
+	Clock       doorward.Clock
+	ClockOffset time.Duration
+
 	Log     *slog.Logger
 	Version string
 	// Extra routes, for development; may be nil.
@@ -123,7 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(ctx, db, cfg.Migrate); err != nil {
+	if err := prepare(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	n := &Node{DB: db, cfg: cfg}
@@ -146,18 +152,22 @@ func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	return store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 }
 
-func prepare(ctx context.Context, db *store.DB, migrate bool) error {
-	if migrate {
-		return db.Migrate(ctx)
+func prepare(ctx context.Context, db *store.DB, cfg Config) error {
+	look := db.CheckSchema
+	if cfg.Migrate {
+		look = db.Migrate
 	}
-	return db.CheckSchema(ctx)
+	if err := look(ctx); err != nil {
+		return err
+	}
+	return db.StartClock(ctx, cfg.ClockOffset)
 }
 
 func (n *Node) settings() app.Settings {
 	return app.Settings{
 		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
 		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
-		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold,
+		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold, ChangeShared: n.cfg.ChangeShared,
 		Brand: n.cfg.Brand.Brand, Transport: n.cfg.Transport, Log: n.cfg.Log,
 	}
 }
@@ -165,15 +175,17 @@ func (n *Node) settings() app.Settings {
 // flushWithin is how long a collector is waited for at the end.
 const flushWithin = 2 * time.Second
 
-// Close hands the last spans over and gives the database back. After Run it has
-// been done.
+// Close hands the last spans over and gives the lease and the database back. After
+// Run it has been done.
 func (n *Node) Close() error {
+	n.App.Watch.Leave(context.Background())
 	n.tracer.Close(flushWithin)
 	return n.DB.Close()
 }
 
 // Start opens the database, listens on the configured addresses and accepts
-// connections; it answers them once Run is called.
+// connections; it answers them once Run is called. Beside nodes with other settings
+// the error may be a *store.DiffersError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {
@@ -186,6 +198,12 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.main = n.counted(main)
 	if err := n.build(); err != nil {
+		return nil, errors.Join(err, main.Close(), n.Close())
+	}
+	if err := n.App.Join(ctx); err != nil {
+		if n.admin != nil {
+			err = errors.Join(err, n.admin.Close())
+		}
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
 	n.follow()

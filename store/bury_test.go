@@ -24,7 +24,7 @@ func TestRowMadeAnewIsNotTakenForTheOldOne(t *testing.T) {
 	}
 	back, other := db.Watch(MinLease), db.Watch(MinLease)
 	for range 2 { // the second time as after a burial by a third node
-		if err := back.enter(ctx, time.Now()); err != nil {
+		if err := back.enter(ctx, time.Now(), func(*Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		other.looked = time.Now()

@@ -171,13 +171,13 @@ func (r Reader) peers(ctx context.Context) ([]peer, error) {
 	return list(ctx, r, peerColumns, sqlPeers)
 }
 
-const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat) VALUES ($1, $2, $3, $4)`
+const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
 
 // insertPeer begins to count beats at a number of chance. At 0 the row of a node
 // that was buried and is back could have the beat that others have seen it not
 // go on from, and they would bury it at once.
-func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, applied int64) error {
-	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62))
+func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, applied int64, settings string) error {
+	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62), settings)
 }
 
 const sqlBeat = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`

@@ -7,20 +7,48 @@ import (
 	"github.com/doorward/doorward"
 )
 
-const sqlTenantsClosed = selectTenant + `WHERE t.status = 'closing' AND t.closed_at <= $1 ORDER BY t.closed_at, t.id`
+// A destruction that has begun (closed_at is 0) goes on whatever happens to the
+// tenant. A frozen one is not destroyed: the operator may need what is in it.
+const due = `(t.closed_at = 0 OR t.status = 'closing' AND t.destroy_at <= $1)`
 
-// TenantsClosed returns the tenants that were closed at the instant or before.
-func (r Reader) TenantsClosed(ctx context.Context, by time.Time) ([]doorward.Tenant, error) {
-	return list(ctx, r, tenantColumns, sqlTenantsClosed, micros(by))
+const sqlTenantsDue = selectTenant + `WHERE t.closed_at IS NOT NULL AND ` + due + ` ORDER BY t.destroy_at, t.id`
+
+// TenantsDue returns the tenants whose data is to be destroyed by now.
+func (r Reader) TenantsDue(ctx context.Context, now time.Time) ([]doorward.Tenant, error) {
+	return list(ctx, r, tenantColumns, sqlTenantsDue, micros(now))
 }
 
-const sqlForsakeTenant = `UPDATE tenants SET closed_at = 0 WHERE id = $1 AND status = 'closing' AND closed_at <= $2`
+const sqlTenantsClosed = selectTenant + `WHERE t.closed_at IS NOT NULL ORDER BY t.destroy_at, t.id LIMIT $1`
+
+// TenantsClosed returns so many of the tenants that are closed, frozen ones too,
+// the one that is destroyed first at the front.
+func (r Reader) TenantsClosed(ctx context.Context, limit int) ([]doorward.Tenant, error) {
+	return list(ctx, r, tenantColumns, sqlTenantsClosed, limit)
+}
+
+// What nodes of the version before leave behind: a closing without an end, and the
+// end of a closing that was taken back.
+const (
+	sqlPromise  = `UPDATE tenants SET destroy_at = closed_at + $1 WHERE closed_at > 0 AND destroy_at IS NULL`
+	sqlReleased = `UPDATE tenants SET destroy_at = NULL WHERE destroy_at IS NOT NULL AND closed_at IS NULL`
+)
+
+// PromiseHold fixes the end of closings that have none, a hold after they began.
+func (tx *Tx) PromiseHold(ctx context.Context, hold time.Duration) error {
+	if err := tx.must(ctx, sqlPromise, hold.Microseconds()); err != nil {
+		return err
+	}
+	return tx.must(ctx, sqlReleased)
+}
+
+const sqlForsakeTenant = `UPDATE tenants SET closed_at = 0, destroy_at = 0
+WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + due + `)`
 
 // ForsakeTenant makes the closing of a tenant one that can't be taken back, as
-// if it had been closed in 1970, and reports whether it was closed at the
-// instant or before.
-func (tx *Tx) ForsakeTenant(ctx context.Context, id string, by time.Time) (bool, error) {
-	return tx.hit(ctx, sqlForsakeTenant, id, micros(by))
+// if it had been closed in 1970, and reports whether its data is to be destroyed
+// by now. To be called under LockTenant.
+func (tx *Tx) ForsakeTenant(ctx context.Context, id string) (bool, error) {
+	return tx.hit(ctx, sqlForsakeTenant, micros(tx.Now), id)
 }
 
 const sqlCountMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1`

@@ -37,7 +37,7 @@ type DB struct {
 	engine engine
 	write  *sql.DB // SQLite: a single connection
 	read   *sql.DB
-	now    doorward.Clock
+	clock  *Clock
 	wake   chan struct{}
 	filed  chan struct{}
 	close  func() error
@@ -60,7 +60,9 @@ type engine struct {
 	path      string   // of a SQLite file; else empty
 	cluster   *cluster // of the servers of PostgreSQL, where the DSN names several
 	versioned string   // query: whether there is a table of migrations, 1 or 0
-	clock     string   // query for the engine's own clock, in microseconds
+	// clock is a query for the engine's own clock in microseconds, and how far the
+	// installation's is moved. That of SQLite is this machine's, and not asked for.
+	clock string
 	// snapshot is how a transaction begins whose queries all see one state, and
 	// unhurried a statement that lets it take the time it needs; empty for none.
 	snapshot  sql.TxOptions
@@ -79,7 +81,8 @@ type engine struct {
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
 // without touching its schema (see Migrate and CheckSchema). The clock is the
-// source of every time that is stored.
+// source of every time that is stored: nil for the database's own, see StartClock;
+// tests hand in one that they can move.
 func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	path, isSQLite := strings.CutPrefix(dsn, "sqlite:")
 	var db *DB
@@ -95,7 +98,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.now, db.wake, db.filed = now, make(chan struct{}, 1), make(chan struct{}, 1)
+	db.clock, db.wake, db.filed = newClock(now), make(chan struct{}, 1), make(chan struct{}, 1)
 	return db, nil
 }
 
@@ -107,15 +110,6 @@ func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, err
 		}
 	}
 	return Open(ctx, dsn, now)
-}
-
-// ClockDrift is how far this process's clock is ahead of the database's.
-func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
-	var theirs instant
-	if err := db.read.QueryRowContext(ctx, db.engine.clock).Scan(&theirs); err != nil {
-		return 0, fault(err)
-	}
-	return db.Now().Sub(time.Time(theirs)), nil
 }
 
 // Synchronous reports whether commits wait until another server has them, so that no
@@ -142,9 +136,6 @@ func (db *DB) Close() error { return db.close() }
 
 // Engine is "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.engine.name }
-
-// Now is the instant by the database's clock, the one handed to Open.
-func (db *DB) Now() time.Time { return doorward.Instant(db.now()) }
 
 // Ping asks the database for an answer.
 func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext(ctx)) }

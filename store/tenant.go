@@ -10,7 +10,7 @@ import (
 )
 
 func tenantColumns(t *doorward.Tenant) []any {
-	head := []any{&t.ID, &t.Name, &t.Status, (*instant)(&t.CreatedAt), maybe{&t.ClosedAt}}
+	head := []any{&t.ID, &t.Name, &t.Status, (*instant)(&t.CreatedAt), maybe{&t.ClosedAt}, maybe{&t.DestroyAt}}
 	return append(append(head, settingsColumns(&t.Settings)...), brandColumns(&t.Brand)...)
 }
 
@@ -21,7 +21,7 @@ func settingsColumns(s *doorward.TenantSettings) []any {
 
 const (
 	columnsOfSettings = `t.session_idle, t.session_absolute, t.invitation_days, t.allowed_domains`
-	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `
+	selectTenant      = `SELECT t.id, t.name, t.status, t.created_at, t.closed_at, t.destroy_at, ` + columnsOfSettings + `, ` + columnsOfBrand + `
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
@@ -99,17 +99,50 @@ func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 	return tx.must(ctx, sqlLockTenant, id)
 }
 
-const sqlSetTenantStatus = `UPDATE tenants SET status = $1, closed_at = $3 WHERE id = $2 AND status <> $1`
+// Freezing and closing are independent: closed_at says that a tenant is closed,
+// and the status "frozen" that it is frozen, closed or not. Each statement leaves
+// to the other what is the other's. A node of the version before goes by the status
+// alone: to it a tenant that is both is a frozen one, which it lets nobody into and
+// does not destroy; if it thaws the tenant, that restores it.
+const (
+	sqlFreezeTenant = `UPDATE tenants SET status = 'frozen' WHERE id = $1 AND status <> 'frozen'`
 
-// SetTenantStatus reports whether the status was another one before. A tenant
-// that is closing from now on notes when that began.
-func (tx *Tx) SetTenantStatus(ctx context.Context, id string, to doorward.TenantStatus) (bool, error) {
+	sqlThawTenant = `UPDATE tenants SET status = CASE WHEN closed_at IS NULL THEN 'active' ELSE 'closing' END,
+  destroy_at = CASE WHEN closed_at > 0 AND destroy_at < $2 THEN $2 ELSE destroy_at END
+WHERE id = $1 AND status = 'frozen'`
+
+	sqlCloseTenant = `UPDATE tenants SET status = CASE WHEN status = 'active' THEN 'closing' ELSE status END, closed_at = $2, destroy_at = $3
+WHERE id = $1 AND closed_at IS NULL`
+
+	sqlRestoreTenant = `UPDATE tenants SET status = CASE WHEN status = 'closing' THEN 'active' ELSE status END, closed_at = NULL, destroy_at = NULL
+WHERE id = $1 AND closed_at > 0 AND (destroy_at IS NULL OR destroy_at > $2)`
+)
+
+// FreezeTenant reports whether the tenant was not frozen before.
+func (tx *Tx) FreezeTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	var closed any
-	if to == doorward.TenantClosing {
-		closed = micros(tx.Now)
-	}
-	return tx.hit(ctx, sqlSetTenantStatus, to, id, closed)
+	return tx.hit(ctx, sqlFreezeTenant, id)
+}
+
+// ThawTenant reports whether the tenant was frozen. If it is closed, its data is
+// destroyed no earlier than the instant given.
+func (tx *Tx) ThawTenant(ctx context.Context, id string, notBefore time.Time) (bool, error) {
+	tx.announce(ChangeTenant, id)
+	return tx.hit(ctx, sqlThawTenant, id, micros(notBefore))
+}
+
+// CloseTenant fixes when the data of the tenant is destroyed, and reports whether
+// it was not closed before.
+func (tx *Tx) CloseTenant(ctx context.Context, id string, destroyAt time.Time) (bool, error) {
+	tx.announce(ChangeTenant, id)
+	return tx.hit(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))
+}
+
+// RestoreTenant reports whether the tenant was closed, and not for so long that its
+// data is being destroyed.
+func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
+	tx.announce(ChangeTenant, id)
+	return tx.hit(ctx, sqlRestoreTenant, id, micros(tx.Now))
 }
 
 const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,

@@ -49,6 +49,12 @@ type Watch struct {
 	beaten   time.Time
 	looked   time.Time // at the beats of the other nodes
 	seen     map[string]sighting
+	measured time.Time // the database's clock
+
+	settings    []Setting
+	force       bool
+	differences atomic.Pointer[[]Difference]
+	polled      func()
 }
 
 // sighting is when the beat of another node was last seen to change.
@@ -62,7 +68,7 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, polled: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
 	}
 }
 
@@ -147,6 +153,17 @@ func (w *Watch) poke() {
 	}
 }
 
+// Leave gives the lease back of a process that joined and never ran. After Run it
+// does nothing.
+func (w *Watch) Leave(ctx context.Context) {
+	w.mu.Lock()
+	joined := w.running
+	w.mu.Unlock()
+	if joined {
+		w.leave(renews(ctx))
+	}
+}
+
 // leave ends the lease before its row goes, so that nobody waits for it and
 // nothing is answered from memory without it.
 func (w *Watch) leave(ctx context.Context) {
@@ -189,7 +206,16 @@ func (w *Watch) poll(ctx context.Context) {
 	if w.position.Seq != w.told {
 		_ = w.acknowledge(asking) // else the revoker waits for the lease
 	}
+	if sent.Sub(w.measured) >= w.lease/8 { // not with each poll of a flood that was woken
+		w.measured = sent
+		w.db.measureClock(asking)
+	}
+	w.polled()
 }
+
+// Polled names what is called after each successful poll, once the clock is
+// measured and the neighbours are looked at. To be called before Run.
+func (w *Watch) Polled(fn func()) { w.polled = fn }
 
 // renew begins the lease at the instant before the poll was sent, or of a cluster
 // before the last one that has committed a beat.
@@ -222,7 +248,7 @@ func (w *Watch) register(ctx context.Context, now time.Time) error {
 	if there, err := w.beat(ctx); err != nil {
 		return err
 	} else if !there {
-		return w.enter(ctx, now)
+		return w.enter(ctx, now, func(tx *Tx) error { return w.claimClock(ctx, tx) })
 	}
 	w.beaten = now
 	if w.db.engine.cluster != nil && now.Sub(w.looked) < w.lease {
@@ -246,18 +272,21 @@ func (w *Watch) beat(ctx context.Context) (there bool, err error) {
 
 // enter starts from the newest change. Memory is reset after the position was
 // read: what was loaded before may rest on changes that this node will never
-// hear of.
-func (w *Watch) enter(ctx context.Context, now time.Time) error {
+// hear of. admit comes first in the transaction.
+func (w *Watch) enter(ctx context.Context, now time.Time, admit func(*Tx) error) error {
 	w.freshUntil.Store(0) // the row says applied before the memory is reset
 	position := int64(0)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
+		if err := admit(tx); err != nil {
+			return err
+		}
 		if position, err = tx.position(ctx); err != nil {
 			return err
 		}
 		if err := tx.deletePeer(ctx, w.id); err != nil {
 			return err
 		}
-		return tx.insertPeer(ctx, w.id, w.lease, position)
+		return tx.insertPeer(ctx, w.id, w.lease, position, published(w.settings))
 	})
 	if err == nil {
 		w.startAt(position)
@@ -329,7 +358,7 @@ const dead = 3
 // while in which this node couldn't look, all others get their time anew: it may
 // be the database that was away, for all of them.
 func (w *Watch) buryTheDead(ctx context.Context) error {
-	peers, err := w.db.Read().peers(ctx)
+	peers, err := w.db.Read().neighbours(ctx)
 	if err != nil {
 		return err
 	}
@@ -338,6 +367,7 @@ func (w *Watch) buryTheDead(ctx context.Context) error {
 		clear(w.seen)
 	}
 	w.looked = now
+	w.compare(peers)
 	for _, p := range peers {
 		s, known := w.seen[p.id]
 		if !known || s.beat != p.beat {

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -339,8 +340,16 @@ func (d *door) freeze(t *testing.T, tenantID string) {
 func (d *door) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
 	t.Helper()
 	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.SetTenantStatus(t.Context(), tenant.ID, to)
-		return err
+		_, frozen := tx.ThawTenant(t.Context(), tenant.ID, tx.Now)
+		_, closed := tx.RestoreTenant(t.Context(), tenant.ID)
+		var err error
+		switch to {
+		case doorward.TenantFrozen:
+			_, err = tx.FreezeTenant(t.Context(), tenant.ID)
+		case doorward.TenantClosing:
+			_, err = tx.CloseTenant(t.Context(), tenant.ID, tx.Now.Add(time.Hour))
+		}
+		return errors.Join(frozen, closed, err)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -320,7 +320,7 @@ func TestCloseTenant(t *testing.T) {
 		d.send(t, switchPath, m{"tenantId": acme.ID}, as(there)).fails(http.StatusForbidden, "tenant_closing")
 		d.complete(t, pending, password).fails(http.StatusForbidden, "tenant_closing")
 		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
-		d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "frozen"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
+		d.whileFrozenToo(t, acme, second, key)
 
 		token := second.Login()
 		d.whileClosing(t, token, key)
@@ -337,6 +337,26 @@ func TestCloseTenant(t *testing.T) {
 		admin.Login()
 		d.complete(t, pending, password).ok(http.StatusOK)
 	})
+}
+
+// whileFrozenToo: the operator freezes the closing tenant, which nobody gets out of,
+// and thaws it again, which restores nothing.
+func (d *door) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
+	t.Helper()
+	status := func(to string) answer {
+		t.Helper()
+		return d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": to}, bearer(key)).ok(http.StatusOK)
+	}
+	token := owner.Login()
+	destroyed := d.send(t, "GET /api/v2/tenant", nil, as(token)).ok(http.StatusOK).instant("destroyedAt")
+	frozen := status("frozen").is("status", "frozen").is("ended.sessions", 1.0)
+	if at := frozen.instant("destroyedAt"); !at.Equal(destroyed) {
+		t.Errorf("the freeze has moved the destruction to %v from %v", at, destroyed)
+	}
+	d.send(t, "POST /api/v2/tenant/restore", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+	d.send(t, loginPath, m{"email": owner.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusForbidden, "tenant_frozen")
+	status("active").is("status", "closing").instant("destroyedAt")
+	d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
 }
 
 // whileClosing tries all that an OWNER may do there, and all that is refused.

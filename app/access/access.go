@@ -172,7 +172,12 @@ func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, 
 // DoAll is Do for several deeds as one: all of them, each with its own decision
 // and record, or none. They are judged before any is done, so that one who gives
 // up a role may do something else with it in the same breath.
+//
+// While the clock is wrong nothing is done: the error is unavailable.
 func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
+	if err := d.db.Clock().Err(); err != nil {
+		return err
+	}
 	at, err := decideAll(by, deeds)
 	idle, settled := false, false
 	if err == nil {

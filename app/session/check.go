@@ -45,7 +45,7 @@ func (s *Sessions) Remembered(token secret.Token) (Identity, bool) {
 // round a node that wakes from a pause could find an ended session, hear of its
 // end, renew the lease, and let it pass.
 func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
-	if !s.watch.Fresh() {
+	if !s.watch.Fresh() || s.db.Clock().Wrong() {
 		return Identity{}, false
 	}
 	e := s.registry.get(hash)
@@ -109,8 +109,11 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error)
 // read loads the session by rule 5 of the lease, the last use being the later
 // of what the database and this node's memory know.
 func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential, error) {
-	mark := s.registry.mark()
 	var cred store.Credential
+	if err := s.db.Clock().Err(); err != nil {
+		return cred, err // what is over can't be told, and a valid session is never told 401
+	}
+	mark := s.registry.mark()
 	err := s.asking.ask(func() (err error) {
 		cred, err = s.db.Read().SessionByToken(ctx, hash[:])
 		return err

@@ -199,6 +199,13 @@ func (s *Sessions) Sweep(ctx context.Context) error {
 	})
 }
 
+// CutFuture shortens what a clock that was ahead has left, and returns how many
+// sessions.
+func (s *Sessions) CutFuture(ctx context.Context) (n int, err error) {
+	err = s.door.Upkeep(ctx, func(tx *store.Tx) (err error) { n, err = tx.CutFuture(ctx); return err })
+	return n, err
+}
+
 // Life is what tells whether a session in the database is certainly over, under
 // the limits of the installation.
 func Life(l doorward.SessionLimits) store.Life {

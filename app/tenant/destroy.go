@@ -3,22 +3,45 @@ package tenant
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/store"
 )
 
-// Sweep destroys the data of tenants that were closed longer ago than the hold.
+// Sweep destroys the data of tenants whose hold is over, as was promised at their
+// closing.
 // Of each there remains one event in the trail of the installation, without
 // personal data. It can be broken off at any point and goes on the next time,
 // here or on another node.
 func (t *Tenants) Sweep(ctx context.Context) error {
-	over, err := t.db.Read().TenantsClosed(ctx, t.db.Now().Add(-t.hold))
+	promise := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, longHold)) }
+	if err := t.door.Upkeep(ctx, promise); err != nil {
+		return err
+	}
+	over, err := t.db.Read().TenantsDue(ctx, t.db.Now())
 	for _, tenant := range over {
-		if failed := t.destroy(ctx, tenant.ID); !errors.Is(failed, errNotOver) {
+		if failed := t.destroyLogged(ctx, tenant); !errors.Is(failed, errNotOver) {
 			err = errors.Join(err, failed)
 		}
+	}
+	return err
+}
+
+// longHold is for tenants that the version before has closed: it kept no deadline.
+// It is what --tenant-hold is without a setting, and a longer setting counts.
+const longHold = 14 * 24 * time.Hour
+
+// destroyLogged says before and after what becomes of a tenant, since there is no
+// way back.
+func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error {
+	if over.ClosedAt.Unix() != 0 { // else it has begun
+		t.log.Warn("tenant data is being destroyed", "tenant", over.ID, "closedAt", *over.ClosedAt, "destroyAt", t.DestroyedAt(over))
+	}
+	err := t.destroy(ctx, over.ID)
+	if err == nil {
+		t.log.Warn("tenant data is destroyed", "tenant", over.ID)
 	}
 	return err
 }
@@ -43,7 +66,7 @@ func (t *Tenants) forsake(ctx context.Context, tx *store.Tx, id string) error {
 	if err := tx.LockTenant(ctx, id); err != nil {
 		return err
 	}
-	over, err := tx.ForsakeTenant(ctx, id, tx.Now.Add(-t.hold))
+	over, err := tx.ForsakeTenant(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -20,14 +20,17 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 	return t.db.Read().TenantPage(ctx, w)
 }
 
-// Freeze keeps everybody out of the tenant and ends its sessions, and the reset
-// links of people who can sign in nowhere else. Errors: not_found,
-// tenant_closing.
+// Freeze keeps everybody out of the tenant, an OWNER who is closing it included,
+// and ends its sessions, and the reset links of people who can sign in nowhere
+// else. Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := t.setStatus(ctx, by, doorward.TenantFreeze, id, doorward.TenantFrozen, func(tx *access.Tx) (err error) {
-		ended, err = t.endAll(ctx, tx, id)
-		return err
+	err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, func(tx *access.Tx) (bool, error) {
+		changed, err := tx.FreezeTenant(ctx, id)
+		if err == nil && changed {
+			ended, err = t.endAll(ctx, tx, id)
+		}
+		return changed, err
 	})
 	if err != nil {
 		return doorward.Ended{}, err
@@ -35,32 +38,51 @@ func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (do
 	return ended, nil
 }
 
-// Thaw lets people in again. Sessions that slipped in while the tenant was
-// being frozen end now; they never were of use. Errors: not_found,
-// tenant_closing.
+// afterThaw is how long an OWNER can restore a closed tenant at least once it is
+// thawed, unless its hold was shorter. The data is not destroyed while it is frozen,
+// and must not be gone in the minute of the thaw.
+const afterThaw = 24 * time.Hour
+
+// Thaw lets people in again, of a tenant that is closed its OWNERs. Sessions that
+// slipped in while the tenant was being frozen end now; they never were of use.
+// Errors: not_found, tenant_closing when it is closed and not frozen: there is
+// nothing to thaw, and it isn't the operator who restores it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
-	return t.setStatus(ctx, by, doorward.TenantThaw, id, doorward.TenantActive, func(tx *access.Tx) error {
-		return tx.DeleteOtherSessions(ctx, id, "")
+	return t.setFrozen(ctx, by, doorward.TenantThaw, id, func(tx *access.Tx) (bool, error) {
+		was, err := existing(ctx, tx.Reader, id)
+		if err != nil {
+			return false, err
+		}
+		grace := time.Duration(0)
+		if was.ClosedAt != nil {
+			grace = min(afterThaw, t.DestroyedAt(was).Sub(*was.ClosedAt))
+		}
+		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
+		switch {
+		case err == nil && thawed:
+			err = tx.DeleteOtherSessions(ctx, id, "")
+		case err == nil && was.ClosedAt != nil:
+			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is not frozen. An OWNER has closed it, and an OWNER can restore it.")
+		}
+		return thawed, err
 	})
 }
 
-// setStatus does nothing when the tenant has the status already.
-func (t *Tenants) setStatus(ctx context.Context, by doorward.Caller, act doorward.Action, id string, to doorward.TenantStatus, also func(*access.Tx) error) error {
+// setFrozen records the status before and after, unless set finds nothing to do.
+func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string, set func(*access.Tx) (bool, error)) error {
 	return t.door.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
 		}
-		if was.Status == doorward.TenantClosing {
-			return doorward.Fail(doorward.CodeTenantClosing, "An OWNER has closed this tenant, so it can't be frozen or thawed; an OWNER can restore it.")
-		}
-		changed, err := tx.SetTenantStatus(ctx, id, to)
+		changed, err := set(tx)
 		if err != nil || !changed {
 			tx.Nothing()
 			return err
 		}
-		tx.Changed("status", string(was.Status), string(to))
-		return also(tx)
+		is, err := tx.Tenant(ctx, id)
+		tx.Changed("status", string(was.Status), string(is.Status))
+		return err
 	})
 }
 
@@ -80,7 +102,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 			return err
 		}
 		tx.Changed("status", string(was.Status), string(doorward.TenantClosing))
-		if _, err = tx.SetTenantStatus(ctx, id, doorward.TenantClosing); err != nil {
+		if _, err = tx.CloseTenant(ctx, id, tx.Now.Add(t.hold)); err != nil {
 			return err
 		}
 		if ended, err = t.endAll(ctx, tx, id); err != nil {
@@ -117,9 +139,10 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 
-// Restore takes the closing of the caller's tenant back. Sessions that slipped in
-// while it was being closed end now, as all but the caller's do. Errors:
-// forbidden, tenant_not_closing when it isn't closing or the hold is over.
+// Restore takes the closing of the caller's tenant back, and thaws nothing.
+// Sessions that slipped in while it was being closed end now, as all but the
+// caller's do. Errors: forbidden, tenant_frozen, tenant_not_closing when it isn't
+// closing or the hold is over.
 func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Tenant, error) {
 	var restored doorward.Tenant
 	id := by.User.TenantID
@@ -128,13 +151,17 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Ten
 		if err != nil {
 			return err
 		}
-		if was.Status != doorward.TenantClosing || !tx.Now.Before(was.ClosedAt.Add(t.hold)) {
+		if was.Status == doorward.TenantFrozen {
+			return doorward.Fail(doorward.CodeTenantFrozen, "")
+		}
+		closing, err := tx.RestoreTenant(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !closing {
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
 		tx.Changed("status", string(was.Status), string(doorward.TenantActive))
-		if _, err := tx.SetTenantStatus(ctx, id, doorward.TenantActive); err != nil {
-			return err
-		}
 		if err := tx.DeleteOtherSessions(ctx, id, by.Session.ID); err != nil {
 			return err
 		}
@@ -144,8 +171,15 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Ten
 	return restored, err
 }
 
-// DestroyedAt is when the data of a tenant that is closing is destroyed.
-func (t *Tenants) DestroyedAt(closing doorward.Tenant) time.Time { return closing.ClosedAt.Add(t.hold) }
+// DestroyedAt is when the data of a closed tenant is destroyed: as was fixed at
+// its closing, and of one that is closed now, or was by the version before, after
+// the hold. While the tenant is frozen it is not destroyed.
+func (t *Tenants) DestroyedAt(closed doorward.Tenant) time.Time {
+	if closed.DestroyAt != nil {
+		return *closed.DestroyAt
+	}
+	return closed.ClosedAt.Add(t.hold)
+}
 
 func object(id string) doorward.Object {
 	return doorward.Object{Type: "tenant", ID: id, TenantID: id}

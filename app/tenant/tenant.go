@@ -6,6 +6,7 @@ package tenant
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -21,13 +22,14 @@ type Tenants struct {
 	db       *store.DB
 	sessions store.Life
 	hold     time.Duration
+	log      *slog.Logger
 	easel    chan struct{} // holds the one image that is being drawn
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
-// was closed is destroyed after the hold.
-func New(door *access.Door, db *store.DB, sessions store.Life, hold time.Duration) *Tenants {
-	return &Tenants{door, db, sessions, hold, make(chan struct{}, 1)}
+// is closed from now on is destroyed after the hold.
+func New(door *access.Door, db *store.DB, sessions store.Life, hold time.Duration, log *slog.Logger) *Tenants {
+	return &Tenants{door, db, sessions, hold, log, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token opens

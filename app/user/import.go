@@ -86,7 +86,7 @@ func takesPeople(ctx context.Context, read store.Reader, tenantID string) error 
 	switch {
 	case errors.Is(err, store.ErrNone):
 		return noTenant(tenantID)
-	case err == nil && t.Status == doorward.TenantClosing:
+	case err == nil && t.ClosedAt != nil:
 		return doorward.Fail(doorward.CodeTenantClosing, "The tenant is being closed, and its people with it. Nobody can be added.")
 	}
 	return err

@@ -50,9 +50,12 @@ func badConfig(format string, args ...any) error {
 
 func exitCode(err error) int {
 	var f *failure
+	var differs *store.DiffersError
 	switch {
 	case errors.As(err, &f):
 		return f.code
+	case errors.As(err, &differs):
+		return exitConfig
 	case errors.Is(err, context.Canceled):
 		return exitFailed
 	case errors.Is(err, store.ErrSchema), doorward.HasCode(err, doorward.CodeUnavailable):
@@ -66,7 +69,10 @@ func exitCode(err error) int {
 // describe is the error as the person at the terminal is to read it.
 func describe(err error) string {
 	var ours *doorward.Error
+	var differs *store.DiffersError
 	switch {
+	case errors.As(err, &differs):
+		return describeDiffering(differs)
 	case errors.Is(err, context.Canceled):
 		return "stopped before it was done."
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -81,6 +87,18 @@ func describe(err error) string {
 		return ours.Detail
 	}
 	return ours.Code.Problem().Help
+}
+
+// describeDiffering has a line for each setting, and what to do.
+func describeDiffering(e *store.DiffersError) string {
+	lines := []string{"other nodes run on this database with other settings:"}
+	for _, d := range e.Differences {
+		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
+	}
+	lines = append(lines, "A node that differs in these would end sessions that others hold valid, or destroy",
+		"what they have promised to keep. Set them alike; to change them while nodes run, start",
+		"one node after the other with the new value and --change-shared.")
+	return strings.Join(lines, "\n  ")
 }
 
 func describeTaken(err error) string {

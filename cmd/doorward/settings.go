@@ -63,6 +63,7 @@ type settings struct {
 	limitAccount, limitIP        int
 	limitConnections             int
 	clockOffset                  time.Duration
+	changeShared                 bool
 }
 
 // The groups of settings; a command takes those that mean something to it.
@@ -122,6 +123,7 @@ func (s *settings) policy(f *pflag.FlagSet) {
 	f.IntVar(&s.limitIP, "limit-login-ip", 30, "failed logins per client address in ten minutes (0: no limit)")
 	f.DurationVar(&s.resendWait, "invite-resend-wait", time.Minute, "time between two mails of one invitation (0s: none)")
 	f.DurationVar(&s.tenantHold, "tenant-hold", 14*24*time.Hour, "time between the closing of a tenant and the destruction of its data")
+	f.BoolVar(&s.changeShared, "change-shared", false, "start beside nodes with other session limits or another tenant hold, to change them node by node")
 	for name, d := range map[string]time.Duration{"session-idle": s.sessionIdle, "invite-resend-wait": s.resendWait, "tenant-hold": s.tenantHold, "session-absolute": s.sessionAbsolute} {
 		f.Lookup(name).DefValue = short(d) // for --help
 	}
@@ -177,10 +179,10 @@ func (s *settings) nodeConfig() (node.Config, error) {
 		Sessions:         doorward.SessionLimits{Idle: s.sessionIdle, Absolute: s.sessionAbsolute, PerUser: s.sessionLimit},
 		SessionsInMemory: s.inMemory, Lease: s.lease,
 		Attempts:          credential.Limits{PerAccount: s.limitAccount, PerIP: s.limitIP},
-		PasswordMinLength: s.minLength, InviteResendWait: s.resendWait, TenantHold: s.tenantHold,
-		Hash:     argon.Params{MemoryKiB: s.memoryKiB, Time: s.hashTime, Parallelism: 1},
-		Announce: time.Second,
-		Clock:    s.clock(), Version: version(),
+		PasswordMinLength: s.minLength, InviteResendWait: s.resendWait, TenantHold: s.tenantHold, ChangeShared: s.changeShared,
+		Hash:        argon.Params{MemoryKiB: s.memoryKiB, Time: s.hashTime, Parallelism: 1},
+		Announce:    time.Second,
+		ClockOffset: s.clockOffset, Version: version(),
 	}
 	if err := s.openLog(&cfg); err != nil {
 		return cfg, err
@@ -215,11 +217,6 @@ func (s *settings) wrong(name, format string, args ...any) error {
 
 func (s *settings) quoted(name, value, format string, args ...any) error {
 	return badConfig("%s %q: %s", s.from.of(name), value, fmt.Sprintf(format, args...))
-}
-
-func (s *settings) clock() doorward.Clock {
-	offset := s.clockOffset
-	return func() time.Time { return time.Now().Add(offset) }
 }
 
 func (s *settings) openLog(cfg *node.Config) error {

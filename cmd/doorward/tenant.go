@@ -115,13 +115,15 @@ type tenantView struct {
 	Name      string                `json:"name"`
 	Status    doorward.TenantStatus `json:"status"`
 	CreatedAt time.Time             `json:"createdAt"`
+	// DestroyedAt is set of a closed one.
+	DestroyedAt *time.Time `json:"destroyedAt,omitempty"`
 }
 
 func tenantListCommand() *cobra.Command {
 	tenants := listing[doorward.Tenant]{
 		head:   []string{"ID", "NAME", "STATUS", "CREATED"},
 		row:    func(t doorward.Tenant) []string { return []string{t.ID, t.Name, string(t.Status), day(t.CreatedAt)} },
-		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt} },
+		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt, t.DestroyAt} },
 	}
 	cmd := act(quiet(), &cobra.Command{
 		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json", Args: noArgs,
@@ -158,7 +160,12 @@ func tenantThawCommand() *cobra.Command {
 		if err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
 			return err
 		}
+		t, err := n.App.Tenants.Get(cmd.Context(), args[0])
+		if err == nil && t.ClosedAt != nil {
+			fmt.Fprintf(cmd.OutOrStdout(), "Thawed. It is still closed: its OWNER can restore it until %s.\n", n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
+			return nil
+		}
 		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People sign in anew.")
-		return nil
+		return err
 	})
 }

@@ -52,7 +52,7 @@ func changes(w *world) {
 
 	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser)) })
 	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantFrozen)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { yes(w)(tx.FreezeTenant(ctx, acme.ID)) })
 	w.session(ann)
 	tells([]store.Change{user}, func(tx *store.Tx) {
 		same(w, map[string]int64{acme.ID: 1})(tx.DeleteUserSessions(ctx, aDay, ann.ID, ""))

@@ -13,26 +13,70 @@ import (
 func closings(w *world) {
 	ctx := w.Context()
 	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
-	closed := func(by time.Time) (ids []string) {
+	due := func(by time.Time) (ids []string) {
 		w.Helper()
-		all, err := w.Read().TenantsClosed(ctx, by)
+		all, err := w.Read().TenantsDue(ctx, by)
 		ok(w, err)
 		for _, t := range all {
 			ids = append(ids, t.ID)
 		}
 		return ids
 	}
-	later := w.clock.move(time.Hour)
-	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
-	same(w, []string(nil))(closed(later.Add(-1)), nil)
-	same(w, []string{acme.ID})(closed(later), nil)
+	closed := w.clock.move(time.Hour)
+	end := closed.Add(time.Minute)
+	forsaken := func(id string) (was bool) {
+		w.Helper()
+		w.write(func(tx *store.Tx) {
+			var err error
+			was, err = tx.ForsakeTenant(ctx, id)
+			ok(w, err)
+		})
+		return was
+	}
 	w.write(func(tx *store.Tx) {
-		no(w)(tx.ForsakeTenant(ctx, acme.ID, later.Add(-1)))
-		no(w)(tx.ForsakeTenant(ctx, zeta.ID, later))
-		yes(w)(tx.ForsakeTenant(ctx, acme.ID, later))
-		yes(w)(tx.ForsakeTenant(ctx, acme.ID, noon)) // once more, by whoever goes on
+		yes(w)(tx.CloseTenant(ctx, acme.ID, end))
+		no(w)(tx.CloseTenant(ctx, acme.ID, noon)) // the end is fixed
 	})
-	same(w, []string{acme.ID})(closed(noon), nil)
+	same(w, []string(nil))(due(end.Add(-1)), nil)
+	same(w, []string{acme.ID})(due(end), nil)
+	if forsaken(acme.ID) || forsaken(zeta.ID) {
+		w.Error("destroyed before its time")
+	}
+	w.clock.move(time.Minute)
+	w.write(func(tx *store.Tx) { yes(w)(tx.FreezeTenant(ctx, acme.ID)) })
+	if forsaken(acme.ID) || len(due(end)) > 0 {
+		w.Error("destroyed while it is frozen")
+	}
+	all, err := w.Read().TenantsClosed(ctx, 10)
+	if err != nil || len(all) != 1 || all[0].ID != acme.ID {
+		w.Errorf("the closed tenants are %v, %v", all, err)
+	}
+	w.write(func(tx *store.Tx) { yes(w)(tx.ThawTenant(ctx, acme.ID, end)) })
+	if !forsaken(acme.ID) || !forsaken(acme.ID) { // once more, by whoever goes on
+		w.Error("not destroyed in time")
+	}
+	w.write(func(tx *store.Tx) {
+		no(w)(tx.RestoreTenant(ctx, acme.ID))
+		yes(w)(tx.FreezeTenant(ctx, acme.ID))
+	})
+	same(w, []string{acme.ID})(due(noon), nil) // what has begun goes on
+}
+
+// promises: a closing that the version before has made gets its end, once, and one
+// that it has taken back loses it.
+func promises(w *world) {
+	ctx := w.Context()
+	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
+	closed := w.clock.move(time.Hour)
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.CloseTenant(ctx, acme.ID, noon))
+		ok(w, tx.PromiseHold(ctx, time.Hour)) // has one
+	})
+	is, err := w.Read().Tenant(ctx, acme.ID)
+	same(w, at(noon))(is.DestroyAt, err)
+	same(w, at(closed))(is.ClosedAt, err)
+	open, err := w.Read().Tenant(ctx, zeta.ID)
+	same(w, (*time.Time)(nil))(open.DestroyAt, err)
 }
 
 // endsOfTenantsAndPeople: what goes with a row, and what stays.

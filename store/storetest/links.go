@@ -210,8 +210,8 @@ func strandedResets(w *world) {
 	}
 	w.write(func(tx *store.Tx) {
 		yes(w)(tx.SetUserStatus(ctx, zeta.ID, barred.ID, doorward.UserSuspended))
-		yes(w)(tx.SetTenantStatus(ctx, ice.ID, doorward.TenantFrozen))
-		yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing))
+		yes(w)(tx.FreezeTenant(ctx, ice.ID))
+		yes(w)(tx.CloseTenant(ctx, acme.ID, noon))
 		ok(w, tx.ExpireStrandedResets(ctx, acme.ID))
 		no(w)(tx.UseReset(ctx, open[0]))
 		yes(w)(tx.UseReset(ctx, open[1]))

@@ -22,9 +22,9 @@ func tenants(w *world) {
 	same(w, []doorward.Tenant{acme, zeta})(w.Read().Tenants(ctx))
 	none(w)(w.Read().Tenant(ctx, "tnt_none"))
 	w.write(func(tx *store.Tx) {
-		yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantFrozen))
-		no(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantFrozen))
-		no(w)(tx.SetTenantStatus(ctx, "tnt_none", doorward.TenantFrozen))
+		yes(w)(tx.FreezeTenant(ctx, acme.ID))
+		no(w)(tx.FreezeTenant(ctx, acme.ID))
+		no(w)(tx.FreezeTenant(ctx, "tnt_none"))
 		ok(w, tx.LockTenant(ctx, acme.ID))
 		ok(w, tx.LockTenant(ctx, "tnt_none"))
 	})
@@ -45,17 +45,59 @@ func settingsOfTenants(w *world) {
 	same(w, zeta)(w.Read().Tenant(ctx, zeta.ID))
 	w.write(func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, acme)) })
 	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+}
 
+// statusesOfTenants: freezing and closing are independent of each other, in every
+// order.
+func statusesOfTenants(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
 	closed := w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
-	acme.Status, acme.ClosedAt = doorward.TenantClosing, at(closed)
-	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
-	w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) { no(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantClosing)) })
-	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
-	w.write(func(tx *store.Tx) { yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantActive)) })
-	acme.Status, acme.ClosedAt = doorward.TenantActive, nil
-	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
+	end := closed.Add(time.Hour)
+	steps := []struct {
+		name   string
+		do     func(*store.Tx) (bool, error)
+		hits   bool
+		status doorward.TenantStatus
+		closed bool
+	}{
+		{"thaw what is not frozen", func(tx *store.Tx) (bool, error) { return tx.ThawTenant(ctx, acme.ID, noon) }, false, doorward.TenantActive, false},
+		{"restore what is not closed", func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(ctx, acme.ID) }, false, doorward.TenantActive, false},
+		{"close", func(tx *store.Tx) (bool, error) { return tx.CloseTenant(ctx, acme.ID, end) }, true, doorward.TenantClosing, true},
+		{"thaw what is only closed", func(tx *store.Tx) (bool, error) { return tx.ThawTenant(ctx, acme.ID, noon) }, false, doorward.TenantClosing, true},
+		{"freeze what is closed", func(tx *store.Tx) (bool, error) { return tx.FreezeTenant(ctx, acme.ID) }, true, doorward.TenantFrozen, true},
+		{"restore what is frozen", func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(ctx, acme.ID) }, true, doorward.TenantFrozen, false},
+		{"close what is frozen", func(tx *store.Tx) (bool, error) { return tx.CloseTenant(ctx, acme.ID, end) }, true, doorward.TenantFrozen, true},
+		{"close twice", func(tx *store.Tx) (bool, error) { return tx.CloseTenant(ctx, acme.ID, noon) }, false, doorward.TenantFrozen, true},
+		{"thaw what is closed", func(tx *store.Tx) (bool, error) { return tx.ThawTenant(ctx, acme.ID, noon) }, true, doorward.TenantClosing, true},
+		{"restore", func(tx *store.Tx) (bool, error) { return tx.RestoreTenant(ctx, acme.ID) }, true, doorward.TenantActive, false},
+		{"freeze", func(tx *store.Tx) (bool, error) { return tx.FreezeTenant(ctx, acme.ID) }, true, doorward.TenantFrozen, false},
+		{"thaw", func(tx *store.Tx) (bool, error) { return tx.ThawTenant(ctx, acme.ID, noon) }, true, doorward.TenantActive, false},
+	}
+	for _, s := range steps {
+		w.write(func(tx *store.Tx) {
+			hit, err := s.do(tx)
+			ok(w, err)
+			if hit != s.hits {
+				w.Errorf("%s: something to do: %v, want %v", s.name, hit, s.hits)
+			}
+		})
+		want := acme
+		want.Status = s.status
+		if s.closed {
+			want.ClosedAt, want.DestroyAt = at(closed), at(end)
+		}
+		same(w, want)(w.Read().Tenant(ctx, acme.ID))
+	}
+	w.write(func(tx *store.Tx) {
+		yes(w)(tx.CloseTenant(ctx, acme.ID, end))
+		yes(w)(tx.FreezeTenant(ctx, acme.ID))
+		yes(w)(tx.ThawTenant(ctx, acme.ID, end.Add(time.Hour))) // the thaw may put the end off
+	})
+	late, err := w.Read().Tenant(ctx, acme.ID)
+	same(w, at(end.Add(time.Hour)))(late.DestroyAt, err)
+	w.clock.move(2 * time.Hour)
+	w.write(func(tx *store.Tx) { no(w)(tx.RestoreTenant(ctx, acme.ID)) }) // the hold is over
 }
 
 // pages follows a list page by page, so many rows at a time, and returns all

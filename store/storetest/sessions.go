@@ -38,7 +38,7 @@ func sessions(w *world) {
 	// A session is judged by the membership as it is now, and gone with it.
 	w.write(func(tx *store.Tx) {
 		yes(w)(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser))
-		yes(w)(tx.SetTenantStatus(ctx, acme.ID, doorward.TenantFrozen))
+		yes(w)(tx.FreezeTenant(ctx, acme.ID))
 	})
 	ann.Role, ann.TenantStatus = doorward.RoleUser, doorward.TenantFrozen
 	same(w, store.Credential{Session: s, User: ann})(w.Read().SessionByToken(ctx, hashOf(s)))

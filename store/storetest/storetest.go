@@ -46,6 +46,7 @@ var cases = []struct {
 }{
 	{"tenants", tenants},
 	{"settings of tenants", settingsOfTenants},
+	{"statuses of tenants", statusesOfTenants},
 	{"brands of tenants", brands},
 	{"pages of lists", pagesOfLists},
 	{"filters of lists", filtersOfLists},
@@ -95,6 +96,7 @@ var cases = []struct {
 	{"needless invitations", needlessInvitations},
 
 	{"closings", closings},
+	{"promises", promises},
 	{"the end of tenants and people", endsOfTenantsAndPeople},
 	{"pages of events", pagesOfEvents},
 	{"chains of events", chainsOfEvents},

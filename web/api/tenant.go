@@ -14,7 +14,7 @@ type tenantView struct {
 	Name        string                `json:"name" example:"Acme"`
 	Status      doorward.TenantStatus `json:"status" enum:"active,frozen,closing"`
 	CreatedAt   time.Time             `json:"createdAt"`
-	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"While it is closing: when its data is destroyed"`
+	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"Once an OWNER has closed it: when its data is destroyed, unless it is frozen then"`
 	Settings    settingsView          `json:"settings"`
 	Logo        *logoView             `json:"logo,omitempty" doc:"Absent: that of the installation"`
 	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what that has ended"`
@@ -202,7 +202,7 @@ type tenantStatusInput struct {
 
 var docTenantStatus = front.Doc{
 	ID: "setTenantStatus", Tag: "Tenants", Summary: "Freeze or thaw a tenant",
-	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is active again.",
+	Description: "Freezing ends all sessions and keys there at once, on every node before the answer, and nobody can sign in until the tenant is thawed, with `active`. A tenant that an OWNER has closed can be frozen and thawed, too: its data isn't destroyed while it is frozen, and once thawed it is `closing` again. Only its OWNER can make that `active`: asking for it is 403 `tenant_closing`.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeTenantClosing},
 }
 

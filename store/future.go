@@ -1,0 +1,51 @@
+package store
+
+import "context"
+
+// What a clock that was ahead has left behind would end too late, by as much as the
+// clock was ahead: it is treated as if it had begun now. $1 is now, $2 what lies
+// beyond all tolerance.
+const (
+	sqlCutSessions = `UPDATE sessions SET created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END,
+  last_seen_at = CASE WHEN last_seen_at > $1 THEN $1 ELSE last_seen_at END
+WHERE created_at > $2 OR last_seen_at > $2 RETURNING token_hash`
+
+	sqlCutInvitations = `UPDATE invitations SET expires_at = $1 + days * 86400000000
+WHERE state = 'PENDING' AND expires_at > $2 + days * 86400000000`
+
+	sqlCutResets = `UPDATE resets SET expires_at = $1 + (expires_at - created_at), created_at = $1
+WHERE used_at IS NULL AND created_at > $2`
+
+	sqlCutThrottles = `UPDATE throttles SET until = CASE WHEN until > since THEN $1 + (until - since) ELSE until END, since = $1
+WHERE since > $2`
+
+	sqlCutMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
+)
+
+// announcedOneByOne is how many sessions are announced each by itself; of more, all
+// memory is forgotten at once.
+const announcedOneByOne = 100
+
+// CutFuture shortens what lies in the future by more than ClockTolerance: sessions,
+// of which it returns how many, invitations, resets, delays after failed attempts,
+// and mails that wait.
+func (tx *Tx) CutFuture(ctx context.Context) (sessions int, err error) {
+	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
+	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlCutSessions, now, beyond)
+	if err != nil {
+		return 0, err
+	}
+	if len(hashes) > announcedOneByOne {
+		tx.announce(ChangeAll, "")
+	} else {
+		for _, hash := range hashes {
+			tx.announce(ChangeSession, SessionSubject(hash))
+		}
+	}
+	for _, query := range []string{sqlCutInvitations, sqlCutResets, sqlCutThrottles, sqlCutMails} {
+		if err := tx.must(ctx, query, now, beyond); err != nil {
+			return 0, err
+		}
+	}
+	return len(hashes), nil
+}

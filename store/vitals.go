@@ -11,14 +11,16 @@ type Vitals struct {
 	Nodes       int   // registered; those that were killed for a while, too
 	MailsQueued int
 	OldestMail  time.Time // that is queued; 1970 without any
+	LastBackup  time.Time // that was completed; 1970 without any
 }
 
 func vitalsColumns(v *Vitals) []any {
-	return []any{&v.Position, &v.Nodes, &v.MailsQueued, (*instant)(&v.OldestMail)}
+	return []any{&v.Position, &v.Nodes, &v.MailsQueued, (*instant)(&v.OldestMail), (*instant)(&v.LastBackup)}
 }
 
 const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELECT count(*) FROM nodes),
-  (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued')`
+  (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued'),
+  (SELECT coalesce(max(completed_at), 0) FROM backups)`
 
 // Vitals returns them as they are now.
 func (r Reader) Vitals(ctx context.Context) (Vitals, error) {

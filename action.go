@@ -58,6 +58,7 @@ const (
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
 
+	InstallationBackup  Action = "installation.backup"  // all of it was copied
 	InstallationRestore Action = "installation.restore" // its database was set back to a backup
 	InstallationMove    Action = "installation.move"    // its database is another one now
 )
@@ -134,6 +135,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
 }

@@ -204,6 +204,9 @@ func testDoorward(t *testing.T, s *site) {
 	if got := s.ask(t, "", "POST /api/v2/auth/logout", "", "X-Auth-Role", "OWNER"); got.status != http.StatusNoContent {
 		t.Errorf("logout: %d %s", got.status, got.body)
 	}
+	if got := s.ask(t, "", "GET /metrics", ""); got.status != http.StatusNotFound || got.header.Get("X-Request-Id") != "" {
+		t.Errorf("Doorward is asked for its metrics: %d %v", got.status, got.header)
+	}
 	if got := s.ask(t, "", "GET /problems/forbidden", ""); got.status != http.StatusOK {
 		t.Errorf("the page behind a problem's type: %d", got.status)
 	}

@@ -90,11 +90,16 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 	if v.MailsQueued > 0 {
 		oldest = max(0, n.App.Now().Sub(v.OldestMail).Seconds())
 	}
+	backup := 0.0
+	if v.LastBackup.Unix() > 0 {
+		backup = float64(v.LastBackup.UnixMicro()) / 1e6
+	}
 	return []telemetry.Sample{
 		{Name: "doorward_changes_behind", Help: "Changes in the database that this node has not applied to its memory.", Value: float64(max(0, v.Position-n.App.Watch.Reached()))},
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
+		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
 	}
 }
 

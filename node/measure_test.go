@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/internal/installed"
@@ -210,10 +211,16 @@ func TestMetricsCount(t *testing.T) {
 					t.Errorf("%s: %s went from %v to %v", path, series, had, now)
 				}
 			}
-			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0} {
+			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0, "doorward_last_backup_timestamp_seconds": 0} {
 				if got := counted(t, door, series); got != want {
 					t.Errorf("%s is %v, want %v", series, got, want)
 				}
+			}
+			if err := door.Node.App.Whole.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
+				t.Fatal(err)
+			}
+			if at, now := counted(t, door, "doorward_last_backup_timestamp_seconds"), door.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
+				t.Errorf("the last backup was at %f, and it is %v", at, now)
 			}
 			if age := counted(t, door, "doorward_lease_age_seconds"); age < 0 || age > 5 {
 				t.Errorf("the lease is %v s old", age)

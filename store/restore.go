@@ -32,6 +32,15 @@ func (tx *Tx) Leap(ctx context.Context) error {
 	return tx.must(ctx, sqlLeap)
 }
 
+const sqlNoteBackup = `INSERT INTO backups (id, completed_at, destination) VALUES (1, $1, $2)
+ON CONFLICT (id) DO UPDATE SET completed_at = $1, destination = $2`
+
+// NoteBackup records that a backup was completed now. The destination is its file,
+// empty where that is not known.
+func (tx *Tx) NoteBackup(ctx context.Context, destination string) error {
+	return tx.must(ctx, sqlNoteBackup, micros(tx.Now), storable(destination))
+}
+
 const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
 
 // NewestEvent is when the last event of the trail happened, 1970 without any.

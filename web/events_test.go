@@ -47,6 +47,7 @@ var moments = map[doorward.Action]string{
 	doorward.TenantExport:        "the people of a tenant are exported",
 	doorward.KeyCreate:           "an operator key is made",
 	doorward.KeyRevoke:           "an operator key is taken back",
+	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
 }
@@ -59,6 +60,7 @@ var meanings = map[string]string{
 	"cause":               "the act to the account that has ended the sessions, where another trail has it",
 	"count":               "of how many refusals or requests alike the event is the record; absent for one",
 	"database":            "the kind of the database before and after",
+	"destination":         "the file that the backup is in, where it is known",
 	"email":               "the address that was invited",
 	"expiresAt":           "when the invitation ends",
 	"invitationDays":      "a setting of the tenant",
@@ -82,6 +84,7 @@ var meanings = map[string]string{
 // elsewhere are the events of a database as a whole, which sessions in
 // cmd/doorward/testdata look at.
 var elsewhere = []doorward.Event{
+	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
 }

@@ -596,7 +596,7 @@ func (h *historian) knowsAllActs() {
 	}
 	// What is done to a database as a whole has tests of its own, see
 	// cmd/doorward/testdata.
-	seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true
+	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
 			h.t.Errorf("no step leaves %s: add one", verb.Action)

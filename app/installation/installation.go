@@ -1,5 +1,5 @@
 // Package installation is what happens to the whole of an installation at once:
-// its database was set back to a backup, or has moved to another one.
+// its database was backed up, was set back to a backup, or has moved to another one.
 //
 // The rows are copied in package store, by whoever wires the two databases up
 // (package node). Here is what has to be done afterwards, and the record of it.
@@ -56,6 +56,15 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 		return tx.Leap(ctx)
 	})
 	return ended, err
+}
+
+// BackedUp records that a backup of everything here was completed. The destination
+// is its file, empty where that is not known.
+func (i *Installation) BackedUp(ctx context.Context, by doorward.Caller, destination string) error {
+	return i.door.Do(ctx, by, doorward.InstallationBackup, object, func(tx *access.Tx) error {
+		tx.Changed("destination", "", destination)
+		return tx.NoteBackup(ctx, destination)
+	})
 }
 
 // Moved records that everything here came from a database of another kind, or of

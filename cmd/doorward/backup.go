@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,7 +23,7 @@ import (
 
 func backupCommand() *cobra.Command {
 	s := newSettings()
-	force := false
+	var force, record bool
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Copy a SQLite database while the server runs",
 		Long: `Backup writes the database of one instant to FILE: complete, looked through for
@@ -34,30 +35,75 @@ when it is complete, and until then takes as much disk beside the database as th
 database has. What is cut off on its way, "doorward restore" refuses.
 
 It holds what the database holds: addresses, names, the audit trail and hashes of
-passwords, but nothing that lets anybody in. PostgreSQL is backed up by its own
-programs; docs/operations.md says how.`,
-		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db\n  doorward backup - | gzip > doorward.db.gz",
-		Args:    oneArg("FILE"),
+passwords, but nothing that lets anybody in. When it was taken is recorded in the
+database, for the metric and alert of the last backup's age.
+
+PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
+"doorward backup --record" when they have succeeded, to record that.`,
+		Example: "  doorward backup /var/backups/doorward.db\n  doorward backup --force --config /etc/doorward/doorward.yaml /var/backups/doorward.db\n  doorward backup - | gzip > doorward.db.gz\n  doorward backup --record --config /etc/doorward/doorward.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
+			if record {
+				return recordBackup(cmd.Context(), cfg, "")
+			}
 			if err := backupTakes(args[0], force); err != nil {
 				return err
 			}
-			db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			return ownTools(backup(cmd, db, args[0]), "pg_dump or pg_basebackup")
+			return takeBackup(cmd, cfg, args[0])
 		},
 	}
+	cmd.Args = fileUnless(&record)
 	s.base(cmd.Flags())
 	show(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
+	cmd.Flags().BoolVar(&record, "record", false, "take none, only record that other programs have taken one now")
 	return cmd
+}
+
+// fileUnless wants one FILE, or none with the flag.
+func fileUnless(flag *bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if *flag {
+			return noArgs(cmd, args)
+		}
+		return oneArg("FILE")(cmd, args)
+	}
+}
+
+// takeBackup writes the backup and records it. A backup that can't be recorded is
+// good all the same, so that is a warning.
+func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
+	db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
+	if err != nil {
+		return err
+	}
+	err = backup(cmd, db, file)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return ownTools(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
+	}
+	destination := ""
+	if file != piped {
+		destination, _ = filepath.Abs(file) // for people to read
+	}
+	err = recordBackup(cmd.Context(), cfg, destination)
+	if err != nil && !errors.Is(err, store.ErrSchema) { // an older one has no place for it
+		fmt.Fprintf(cmd.ErrOrStderr(), "doorward: the backup is complete, but when it was taken could not be recorded: %s\n", cause(err))
+	}
+	return nil
+}
+
+// recordBackup notes in the database that a backup was completed now.
+func recordBackup(ctx context.Context, cfg node.Config, destination string) (err error) {
+	cfg.Migrate = false
+	n, err := node.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	return n.App.Whole.BackedUp(ctx, doorward.OperatorAtTerminal(), destination)
 }
 
 // piped stands for standard input or output in place of FILE.
@@ -163,12 +209,7 @@ pg_restore or a snapshot.`,
 			return nil
 		},
 	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if finish {
-			return noArgs(cmd, args)
-		}
-		return oneArg("FILE")(cmd, args)
-	}
+	cmd.Args = fileUnless(&finish)
 	s.base(cmd.Flags())
 	show(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the database that is there")

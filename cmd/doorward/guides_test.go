@@ -29,13 +29,13 @@ func TestAuditPage(t *testing.T) {
 func TestRotatingPage(t *testing.T) { follow(t, "../../docs/rotate.md") }
 
 // TestNginxPage does what docs/nginx.md says, with a free port in place of each
-// of the two.
+// of the three.
 func TestNginxPage(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "nginx", "nginx")
 	installed.Program(t, "openssl", "openssl")
 	secure, plain := freeport.On("localhost"), freeport.On("localhost")
-	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain)
+	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.On("127.0.0.1"))
 	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
 	reader.Follow(t, "../../docs/nginx.md")
 }

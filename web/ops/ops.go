@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -35,8 +37,9 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 }
 
 // Metrics returns /metrics. On an address that strangers reach it answers
-// callers of this machine alone: those that connect from loopback and not
-// through a proxy.
+// callers of this machine alone: those that connect from loopback, ask for a
+// loopback name and show no sign of a proxy. A proxy on this machine that leaves
+// none can't be told apart; for that there is an address of its own.
 func Metrics(s *front.Site, strangers bool) front.Route {
 	handler := s.Metrics.Handler()
 	return front.On("GET /metrics", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
@@ -48,9 +51,38 @@ func Metrics(s *front.Site, strangers bool) front.Route {
 	}), front.Doc{}).Check()
 }
 
+// local reports whether the request is one of this machine's own. HTTP/1.0 is what
+// nginx speaks to its upstreams unless it is told otherwise, and no scraper does.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && front.IsLoopback(host) && len(r.Header["X-Forwarded-For"]) == 0 && len(r.Header["Forwarded"]) == 0
+	return err == nil && front.IsLoopback(host) && front.IsLoopback(hostOf(r.Host)) && r.ProtoAtLeast(1, 1) && !forwarded(r.Header)
+}
+
+// hostOf is the host of HOST:PORT, or of HOST alone, without the brackets of IPv6.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
+}
+
+// Headers that proxies add and callers of this machine have no reason to send, by
+// their names or the beginnings of them, in canonical form.
+var (
+	forwarding = []string{
+		"Forwarded", "Via", "True-Client-Ip", "Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Proxyuser-Ip", "X-Appengine-User-Ip",
+		"Cdn-Loop", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Remote-Addr", "X-Remote-Ip", "X-Scheme", "Proxy-Connection",
+	}
+	forwardingPrefixes = []string{"X-Forwarded", "X-Original-", "X-Real-", "X-Envoy-", "X-Proxy-", "X-Azure-", "X-Amzn-", "X-Amz-Cf-", "Cf-", "Cloudfront-"}
+)
+
+func forwarded(h http.Header) bool {
+	for name := range h {
+		if slices.Contains(forwarding, name) || slices.ContainsFunc(forwardingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func ok(c *front.Call) error {

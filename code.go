@@ -41,6 +41,7 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeInternal             Code = "internal_error"
 	CodeTooManyAttempts      Code = "too_many_attempts"
+	CodeTooManyCookies       Code = "too_many_cookies"
 	CodeLogoRefused          Code = "logo_refused"
 
 	CodeInvitationPending  Code = "invitation_pending"
@@ -96,6 +97,8 @@ var problems = []Problem{
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
 	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. Where it is an account that attempts at its password have closed, a reset of the password by mail opens it again."},
+
+	{CodeTooManyCookies, KindMalformed, "Too many session cookies", "The request carries more than eight different session cookies, so no session was ended. Delete the cookies of this site, sign in, and end the other sessions of the account."},
 
 	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
 	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},

@@ -41,6 +41,7 @@ const (
 	CodeUnavailable          Code = "unavailable"
 	CodeInternal             Code = "internal_error"
 	CodeTooManyAttempts      Code = "too_many_attempts"
+	CodeTooManyCookies       Code = "too_many_cookies"
 	CodeLogoRefused          Code = "logo_refused"
 
 	CodeInvitationPending  Code = "invitation_pending"
@@ -88,7 +89,7 @@ var problems = []Problem{
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
-	{CodeInvalidQuery, KindMalformed, "Malformed query", "What stands behind the question mark can't be read as parameters: a percent sign without two hexadecimal digits, or a semicolon. Percent-encode the values (%25, %3B)."},
+	{CodeInvalidQuery, KindMalformed, "Malformed query", "What stands behind the question mark can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not one that this list has handed out, or it was altered, or the filters are others than those it came with. Begin again without a cursor."},
 	{CodePreconditionFailed, KindPrecondition, "Changed meanwhile", "If-Match names another version than the one there is: somebody else has changed the object since you read it. Read it again, look at what is new, and repeat the change with the new ETag."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
@@ -96,6 +97,8 @@ var problems = []Problem{
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
 	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
 	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. Where it is an account that attempts at its password have closed, a reset of the password by mail opens it again."},
+
+	{CodeTooManyCookies, KindMalformed, "Too many session cookies", "The request carries more than eight different session cookies, so no session was ended. Delete the cookies of this site, sign in, and end the other sessions of the account."},
 
 	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
 	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},

@@ -148,8 +148,8 @@ func TestEnvoyRoutes(t *testing.T) {
 		}
 		asked++
 	}
-	if asked != 3 {
-		t.Errorf("%d routes to the service, want the three of the table", asked)
+	if asked != 4 {
+		t.Errorf("%d routes to the service, want the four of the table", asked)
 	}
 	authz := filter(manager, extAuthz)
 	if authz.at("status_on_error", "code").text() != "ServiceUnavailable" || authz.at("failure_mode_allow").node != false {

@@ -135,6 +135,15 @@ func replayRefusals(t *testing.T, s *site, send sender) {
 			t.Errorf("GET with %q: %d %s", headers, got.status, got.body)
 		}
 	}
+	for origin, refused := range map[string]bool{"https://other.example": true, "https://platform.example": false} {
+		got := send(t, "message.read", clientRequest(t, "GET /live", user, append(slices.Clone(handshake), "Origin", origin)...))
+		switch {
+		case refused:
+			wantProblem(t, got, http.StatusForbidden, "cross_origin")
+		case got.status != http.StatusOK:
+			t.Errorf("a WebSocket from %s: %d %s", origin, got.status, got.body)
+		}
+	}
 	if got := send(t, "message.send", clientRequest(t, "POST /messages", user, "Origin", "https://platform.example")); got.status != http.StatusOK {
 		t.Errorf("POST from the own origin: %d %s", got.status, got.body)
 	}

@@ -1,10 +1,12 @@
 package examples_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +22,7 @@ func testGateway(t *testing.T, s *site) {
 		{"refusals", testRefusals},
 		{"bodies", testBodies},
 		{"other origins", testOrigins},
+		{"WebSockets", testWebSockets},
 		{"cookies", testCookies},
 		{"attacks", testAttacks},
 		{"Doorward itself", testDoorward},
@@ -136,6 +139,44 @@ func testOrigins(t *testing.T, s *site) {
 			wantProblem(t, got, http.StatusForbidden, "cross_origin")
 		case got.status != http.StatusOK:
 			t.Errorf("%s with %q: %d %s", test.route, test.headers, got.status, got.body)
+		}
+	}
+}
+
+// handshake are the headers by which a browser asks for a WebSocket.
+var handshake = []string{
+	"Connection", "Upgrade", "Upgrade", "websocket",
+	"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version", "13",
+}
+
+// testWebSockets: a handshake is a GET that a page of any origin may send, with the
+// cookie, and whose connection it may then read.
+func testWebSockets(t *testing.T, s *site) {
+	p, own := s.people["VIEWER"], "http://"+s.gateway
+	s.reached(t)
+	for _, headers := range [][]string{
+		{"Origin", "https://other.example"},
+		{"Origin", "null"},
+		{"Origin", own, "Sec-Fetch-Site", "same-site"},
+		{"Origin", "https://other.example", "X-Forwarded-Method", "GET", "X-Original-Method", "GET"},
+	} {
+		for _, path := range []string{"/live", "/messages"} {
+			got := s.ask(t, p.Token(), "GET "+path, "", append(slices.Clone(handshake), headers...)...)
+			wantProblem(t, got, http.StatusForbidden, "cross_origin")
+		}
+	}
+	wantProblem(t, s.ask(t, "", "GET /live", "", append(slices.Clone(handshake), "Origin", own)...), http.StatusUnauthorized, "unauthenticated")
+	if lines := s.reached(t); len(lines) > 0 {
+		t.Errorf("these reached the service: %q", lines)
+	}
+	for _, headers := range [][]string{{"Origin", own}, {"Origin", own, "Sec-Fetch-Site", "same-origin"}, nil} {
+		got := s.ask(t, p.Token(), "GET /live", "", append(slices.Clone(handshake), headers...)...)
+		if got.status != http.StatusSwitchingProtocols || len(got.body) < 4 {
+			t.Fatalf("%q: %d %s", headers, got.status, got.body)
+		}
+		got.body = bytes.TrimSuffix(got.body[4:], []byte("\x88\x00")) // one message, and the end
+		if e := got.echo(t); e.Identity != p.identity || e.Path != "/live" || e.Headers.Get("Cookie") != "" {
+			t.Errorf("the service got %+v, want %+v", e, p.identity)
 		}
 	}
 }

@@ -38,6 +38,30 @@ func (r Reader) SessionByToken(ctx context.Context, hash []byte) (Credential, er
 	return one(ctx, r, credentialColumns, sqlSessionByToken, hash)
 }
 
+// MaxTokens is how many sessions can be looked up, or ended, by one statement.
+const MaxTokens = 8
+
+const sqlSessionsByTokens = selectCredential + `WHERE s.token_hash IN ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+// SessionsByTokens returns those sessions that there are of 1 to MaxTokens token
+// hashes, with their users.
+func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) ([]Credential, error) {
+	return list(ctx, r, credentialColumns, sqlSessionsByTokens, padded(hashes)...)
+}
+
+// padded are MaxTokens arguments, the first of them as often as it takes, so that
+// there is one text for any number.
+func padded[T any](values []T) []any {
+	args := make([]any, MaxTokens)
+	for i := range args {
+		args[i] = values[0]
+		if i < len(values) {
+			args[i] = values[i]
+		}
+	}
+	return args
+}
+
 const sqlSession = selectCredential + `WHERE s.id = $1`
 
 // Session returns the session with its user, or ErrNone.
@@ -139,6 +163,25 @@ func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 		tx.announce(ChangeSession, SessionSubject(hash))
 	}
 	return err == nil, err
+}
+
+const sqlDeleteSessions = `DELETE FROM sessions WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id, token_hash`
+
+// DeleteSessions ends 1 to MaxTokens sessions and returns the ids of those that
+// were there.
+func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[string]bool, error) {
+	ids := make([]string, len(sessions))
+	for i, s := range sessions {
+		ids[i] = s.Session.ID
+	}
+	columns := func(s *StoredSession) []any { return []any{&s.Session.ID, &s.Hash} }
+	ended := map[string]bool{}
+	note := func(s StoredSession) error {
+		ended[s.Session.ID] = true
+		tx.announce(ChangeSession, SessionSubject(s.Hash))
+		return nil
+	}
+	return ended, each(ctx, tx.Reader, columns, note, sqlDeleteSessions, padded(ids)...)
 }
 
 func bytesColumn(b *[]byte) []any { return []any{b} }

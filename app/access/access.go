@@ -149,6 +149,12 @@ func (tx *Tx) Also(ctx context.Context, done doorward.Action, on doorward.Object
 	return tx.InsertEvent(ctx, also)
 }
 
+// AlsoBy is Also for the act of somebody else than the caller, who has proved to
+// be there by a credential of their own.
+func (tx *Tx) AlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
+	return tx.InsertEvent(ctx, event(by, done, on, doorward.Done))
+}
+
 // Deed is an act to an object, and what it writes.
 type Deed struct {
 	Action doorward.Action

@@ -67,50 +67,71 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	return errors.Join(errs...)
 }
 
-// End ends the sessions of all tokens, each in a transaction of its own, so
-// that after an error some may have ended. Logging out twice is no mistake, but
-// whoever does must not be answered before the first time has come to every
-// node.
+// MaxTokens is how many different tokens a caller can end at once. A browser holds
+// one, or a few where hosts of one domain share the name of the cookie.
+const MaxTokens = store.MaxTokens
+
+// End ends the sessions of all tokens in one transaction: all of them or, with
+// an error, none. Logging out twice is no mistake, but whoever does must not be
+// answered before the first time has come to every node.
+//
+// Errors: too_many_cookies beyond MaxTokens, unavailable.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) error {
+	if len(tokens) > MaxTokens {
+		return doorward.Fail(doorward.CodeTooManyCookies, "")
+	}
+	if len(tokens) == 0 {
+		return nil
+	}
+	hashes := hashesOf(tokens)
+	found, err := s.db.Read().SessionsByTokens(ctx, hashes)
+	ended := 0
+	if err == nil && len(found) > 0 {
+		ended, err = s.endFound(ctx, by, found)
+	}
+	if err != nil || ended == len(tokens) {
+		return err
+	}
+	return s.door.Gone(ctx, by, func(tx *store.Tx) (bool, error) {
+		left, err := tx.SessionsByTokens(ctx, hashes)
+		return len(left) == 0, err
+	})
+}
+
+func hashesOf(tokens []secret.Token) (hashes [][]byte) {
 	for _, token := range tokens {
-		err := s.end(ctx, by, token)
-		if errors.Is(err, errEnded) {
-			err = s.door.Gone(ctx, by, func(tx *store.Tx) (bool, error) { return unknown(ctx, tx, token) })
-		}
+		hash := token.Hash()
+		hashes = append(hashes, hash[:])
+	}
+	return hashes
+}
+
+// endFound ends sessions, each in the name of the person whose it is, and returns
+// how many of them nobody else had ended.
+func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (n int, err error) {
+	first := found[0]
+	err = s.door.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
+		ended, err := tx.DeleteSessions(ctx, found)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// unknown reports whether the database has no session of the token.
-func unknown(ctx context.Context, tx *store.Tx, token secret.Token) (bool, error) {
-	hash := token.Hash()
-	_, err := tx.SessionByToken(ctx, hash[:])
-	if errors.Is(err, store.ErrNone) {
-		return true, nil
-	}
-	return false, err
-}
-
-// end is errEnded when there is no such session any more.
-func (s *Sessions) end(ctx context.Context, by doorward.Caller, token secret.Token) error {
-	hash := token.Hash()
-	cred, err := s.db.Read().SessionByToken(ctx, hash[:])
-	if errors.Is(err, store.ErrNone) {
-		return errEnded
-	}
-	if err != nil {
-		return err
-	}
-	return s.door.Do(ctx, by.As(cred.User), doorward.SessionEnd, object(cred.Session), func(tx *access.Tx) error {
-		ended, err := tx.DeleteSession(ctx, cred.Session.ID)
-		if err == nil && !ended {
-			err = errEnded
+		if n = len(ended); n == 0 {
+			return errEnded
+		}
+		if !ended[first.Session.ID] {
+			tx.Nothing()
+		}
+		for _, other := range found[1:] {
+			if ended[other.Session.ID] {
+				err = errors.Join(err, tx.AlsoBy(ctx, by.As(other.User), doorward.SessionEnd, object(other.Session)))
+			}
 		}
 		return err
 	})
+	if errors.Is(err, errEnded) {
+		return 0, nil
+	}
+	return n, err
 }
 
 // errEnded keeps a second end out of the audit trail.

@@ -3,9 +3,12 @@
 -- and the variable txn.allowed; a refusal it answers as Doorward does. When it
 -- can do neither, it does nothing, and haproxy.cfg refuses what isn't allowed.
 
--- What Doorward needs to see: credentials, and where a browser's request comes
--- from.
-local asked = { "cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-forwarded-for", "x-request-id" }
+-- What Doorward needs to see: credentials, where a browser's request comes from,
+-- and whether it would open a WebSocket.
+local asked = {
+	"cookie", "authorization", "origin", "sec-fetch-site", "user-agent", "x-forwarded-for", "x-request-id",
+	"upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol",
+}
 
 local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key" }
 

@@ -18,11 +18,17 @@
 //
 //	upstream [-listen 127.0.0.1:9000]
 //
+// A request for a WebSocket gets the same as one message, after which the service
+// hangs up.
+//
 // It prints the address that it listens on, and then a line for each request. The
 // answer's status is 200, or what the query says ("?status=503").
 package main
 
 import (
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -31,6 +37,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,6 +82,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 	got := request{r.Method, r.RequestURI, r.Host, identityOf(r.Header), r.Header, size, r.Trailer}
 	fmt.Println(got.Method, got.Path, got.Identity.User, got.Identity.Role)
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		sayByWebSocket(w, r, got)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil && status >= 200 && status < 600 {
 		w.WriteHeader(status)
@@ -82,6 +93,27 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(got) // a client that is gone needs no answer
+}
+
+// sayByWebSocket accepts the handshake (RFC 6455, section 4.2.2) and sends one
+// message of text.
+func sayByWebSocket(w http.ResponseWriter, r *http.Request, got request) {
+	text, err := json.Marshal(got)
+	if err != nil {
+		http.Error(w, "not to be said", http.StatusInternalServerError)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "no WebSockets here", http.StatusNotImplemented)
+		return
+	}
+	defer conn.Close()
+	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(accept[:]) + "\r\n\r\n"
+	message := binary.BigEndian.AppendUint16([]byte{0x81, 126}, uint16(len(text))) // final, text, 16 bits of length
+	const over = "\x88\x00"
+	_, _ = io.WriteString(conn, head+string(message)+string(text)+over) // a client that is gone needs no answer
 }
 
 func identityOf(h http.Header) identity {

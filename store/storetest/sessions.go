@@ -33,6 +33,7 @@ func sessions(w *world) {
 		no(w)(tx.DeleteSession(ctx, "ses_none"))
 	})
 	none(w)(w.Read().Session(ctx, sZeta.ID))
+	endedTogether(w, s, newest, sZeta)
 	same(w, []string{s.ID, newest.ID})(w.live(s, sZeta, newest), nil)
 
 	// A session is judged by the membership as it is now, and gone with it.
@@ -44,6 +45,31 @@ func sessions(w *world) {
 	same(w, store.Credential{Session: s, User: ann})(w.Read().SessionByToken(ctx, hashOf(s)))
 	w.write(func(tx *store.Tx) { yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 	none(w)(w.Read().SessionByToken(ctx, hashOf(s)))
+}
+
+// endedTogether looks up and ends several at once, of one person and another; of
+// those given the last is over.
+func endedTogether(w *world, s, newest, over doorward.Session) {
+	ctx := w.Context()
+	w.Helper()
+	hashes := [][]byte{hashOf(over), hashOf(newest), []byte("none"), hashOf(s), hashOf(s)}
+	found, err := w.Read().SessionsByTokens(ctx, hashes)
+	ok(w, err)
+	ids := map[string]bool{}
+	for _, c := range found {
+		ids[c.Session.ID] = true
+	}
+	same(w, map[string]bool{s.ID: true, newest.ID: true})(ids, nil)
+	same(w, []store.Credential(nil))(w.Read().SessionsByTokens(ctx, [][]byte{hashOf(over)}))
+
+	bob := w.session(w.member(w.tenant("Beta"), "bob@beta.example", doorward.RoleUser))
+	cleo := w.session(w.member(w.tenant("Gamma"), "cleo@gamma.example", doorward.RoleUser))
+	together := []store.Credential{{Session: over}, {Session: bob}, {Session: cleo}}
+	w.write(func(tx *store.Tx) {
+		same(w, map[string]bool{bob.ID: true, cleo.ID: true})(tx.DeleteSessions(ctx, together))
+		same(w, map[string]bool{})(tx.DeleteSessions(ctx, together))
+	})
+	same(w, []string(nil))(w.live(bob, cleo), nil)
 }
 
 // aDay is a life that no session of most cases outlives.

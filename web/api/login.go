@@ -58,7 +58,8 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie and clears it. Without a session, or with one that is over, it is 204 too. A body is not read.",
+	Description: "Ends the session of the cookie and clears it. Without a session, or with one that is over, it is 204 too. Of up to eight different session cookies all are ended together; of more none is. A body is not read.",
+	Errors:      []doorward.Code{doorward.CodeTooManyCookies},
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -88,6 +88,15 @@ func member(c *front.Call) (doorward.User, error) {
 	return doorward.User{ID: id, TenantID: c.Caller.User.TenantID}, err
 }
 
+// changedMember is member for a change: a parameter that is misspelt, or that a
+// later version knows, may have been meant to hold it back.
+func changedMember(c *front.Call) (doorward.User, error) {
+	if err := c.OnlyKnown(); err != nil {
+		return doorward.User{}, err
+	}
+	return member(c)
+}
+
 type editUserInput struct {
 	Role   *string `json:"role,omitempty" enum:"OWNER,ADMIN,USER,VIEWER"`
 	Status *string `json:"status,omitempty" enum:"active,suspended"`
@@ -103,11 +112,11 @@ var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
 	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
 
 func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (editedUser, error) {
-	target, err := member(c)
+	target, err := changedMember(c)
 	if err != nil {
 		return editedUser{}, err
 	}
@@ -133,7 +142,7 @@ var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
 	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, somebody else's change since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
-	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
 
 func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
@@ -145,7 +154,7 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 var docSignOutUser = front.Doc{
 	ID: "signOutUser", Tag: "People", Summary: "Sign a person out of the tenant",
 	Description: "Ends the sessions in this tenant, on every node before the answer. Signing oneself out clears the cookie.",
-	Errors:      []doorward.Code{doorward.CodeNotFound},
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound},
 }
 
 func (a *api) signOutUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
@@ -154,7 +163,7 @@ func (a *api) signOutUser(ctx context.Context, c *front.Call, _ front.None) (end
 
 // endUser runs an act that ends the person's sessions, perhaps the caller's own.
 func (a *api) endUser(ctx context.Context, c *front.Call, act func(context.Context, doorward.Caller, doorward.User) (doorward.Ended, error)) (endOnly, error) {
-	target, err := member(c)
+	target, err := changedMember(c)
 	if err != nil {
 		return endOnly{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -131,6 +130,7 @@ func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []
 // programs do it, each once.
 func splitLines(text string) []string {
 	var all []string
+	seen := map[string]bool{}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' || r == ';' }) {
 		var parts []string
 		if strings.Contains(part, "<") { // a name may have a comma
@@ -139,7 +139,8 @@ func splitLines(text string) []string {
 			parts = strings.Split(part, ",")
 		}
 		for _, p := range parts {
-			if p = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(p), ",")); p != "" && !slices.Contains(all, p) {
+			if p = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(p), ",")); p != "" && !seen[p] {
+				seen[p] = true
 				all = append(all, p)
 			}
 		}

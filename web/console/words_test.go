@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -153,6 +154,36 @@ func TestChangesInWords(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// different is as much text as a form may have, with as many lines as it can hold.
+func different() string {
+	var text strings.Builder
+	for n := 0; text.Len() < 64<<10; n++ {
+		fmt.Fprintf(&text, "%x\n", n)
+	}
+	return text.String()
+}
+
+// TestLinesTakeLinearTime: what was pasted is read in about 2 ms; compared each
+// with each, it was 140 to 580 ms.
+func TestLinesTakeLinearTime(t *testing.T) {
+	text, best := different(), time.Hour
+	for range 5 {
+		began := time.Now()
+		splitLines(text)
+		best = min(best, time.Since(began))
+	}
+	if best > 40*time.Millisecond {
+		t.Errorf("64 KiB take %v at best", best)
+	}
+}
+
+func BenchmarkLines(b *testing.B) {
+	text := different()
+	for b.Loop() {
+		splitLines(text)
 	}
 }
 

@@ -48,7 +48,7 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method does; a body is not read. Without `action` the session alone is checked. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, one from another origin is 403.",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method does; a body is not read. Without `action` the session alone is checked; any other parameter is 400, so that a misspelt one lets nobody through. What stands behind `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), one from another origin is 403.",
 	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
 	Headers: []front.Parameter{
 		{Name: "X-Auth-User", Description: "Id of the user"},
@@ -58,7 +58,7 @@ var docCheck = front.Doc{
 		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential"},
 		{Name: "X-Auth-Key", Description: "Empty for a session"},
 	},
-	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeCrossOrigin},
+	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery},
 }
 
 type checker struct{ site *front.Site }
@@ -109,6 +109,8 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) (sta
 		counts.Unauthenticated.Inc()
 	case e.Kind() == doorward.KindForbidden:
 		counts.Forbidden.Inc()
+	case e.Kind() == doorward.KindMalformed:
+		counts.Invalid.Inc()
 	default:
 		counts.Unavailable.Inc()
 	}
@@ -154,7 +156,7 @@ func (c *checker) judge(r *http.Request, id *session.Identity) error {
 	if id.Closing {
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}
-	if unsafeOriginal(r.Header) {
+	if fromPage(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
 			return err
 		}
@@ -172,35 +174,55 @@ func (c *checker) judge(r *http.Request, id *session.Identity) error {
 // original ends what a gateway says of its own accord, when all that it can do
 // is write in front of the client's path and query (path_prefix of Envoy and
 // Istio).
-const original = "&original="
+const (
+	original     = "&" + originalName + "="
+	originalName = "original"
+)
 
 // actionOf returns the one action of the query, if there is any. What stands
 // behind original is the client's text and isn't read. It ends the query only
 // right behind the action at the very start, which no client can write: were it
 // to count elsewhere, a client's text could cut off the action behind it.
+//
+// Errors: unknown_action, also of two; invalid_query for a name that a check
+// doesn't know, since one who misspells "action" would let everybody through.
 func actionOf(query string) (action doorward.Action, asked bool, err error) {
 	if query == "" {
 		return "", false, nil
 	}
-	if name, ok := strings.CutPrefix(query, "action="); ok {
-		name, _, _ = strings.Cut(name, original)
-		if action = doorward.Action(name); action.IsPermission() {
+	if strings.HasPrefix(query, "action=") {
+		query, _, _ = strings.Cut(query, original)
+		if action = doorward.Action(query[len("action="):]); action.IsPermission() {
 			return action, true, nil
 		}
 	}
 	values, err := url.ParseQuery(query)
-	if err != nil || len(values["action"]) > 1 {
-		return "", false, doorward.Fail(doorward.CodeUnknownAction, "")
+	if err != nil || !known(values) {
+		return "", false, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameter \"action\", in small letters, and no other. What a gateway appends of the client's own query stands behind \"&original=\", right after the action.")
 	}
 	if len(values["action"]) == 0 {
 		return "", false, nil
 	}
 	action = doorward.Action(values["action"][0])
-	if !action.IsPermission() {
+	if len(values["action"]) > 1 || !action.IsPermission() {
 		return "", false, doorward.Fail(doorward.CodeUnknownAction, "")
 	}
 	return action, true, nil
 }
+
+// known reports whether all names are those of a check.
+func known(values url.Values) bool {
+	for name := range values {
+		if name != "action" && name != originalName {
+			return false
+		}
+	}
+	return true
+}
+
+// fromPage reports whether the request may come from a page in a browser: from no
+// other can it be of another origin.
+func fromPage(h http.Header) bool { return h["Sec-Fetch-Site"] != nil || h["Origin"] != nil }
 
 // unsafeOriginal reports whether the gateway says that the request it asks
 // about would change something.
@@ -213,4 +235,16 @@ func unsafeOriginal(h http.Header) bool {
 		}
 	}
 	return false
+}
+
+// asksUpgrade reports whether the request in question opens a connection to be
+// talked on in both directions, a WebSocket above all: a GET that browsers let
+// every page send, with cookies, and whose answer it may read. Gateways drop
+// Upgrade, as a header of one hop, but not the others (RFC 6455, section 4.1); of
+// HTTP/2 (RFC 8441) the method CONNECT may be all that is left.
+func asksUpgrade(r *http.Request) bool {
+	h := r.Header
+	return r.Method == http.MethodConnect || h["Upgrade"] != nil ||
+		h["Sec-Websocket-Key"] != nil || h["Sec-Websocket-Version"] != nil || h["Sec-Websocket-Protocol"] != nil ||
+		h.Get("Sec-Fetch-Mode") == "websocket"
 }

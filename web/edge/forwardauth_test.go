@@ -65,27 +65,33 @@ func TestCheckTakesOneAction(t *testing.T) {
 	d := start(t)
 	user, viewer := d.people["USER"], d.people["VIEWER"]
 	const (
-		alone   = "the credential alone"
-		send    = "message.send"
-		read    = "report.read"
-		unknown = "unknown_action"
+		alone     = "the credential alone"
+		send      = "message.send"
+		read      = "report.read"
+		unknown   = "unknown_action"
+		malformed = "invalid_query"
 	)
 	for query, asks := range map[string]string{
-		"": alone, "x=1": alone, "Action=message.send": alone, "actions=message.send": alone, "&&": alone,
+		"": alone, "&&": alone,
 		"action=message.send": send, "action=message%2Esend": send, "%61ction=message.send": send,
-		"x=1&action=message.send": send, "action=message.send&x=1&y": send, "&action=message.send&": send,
-		"action=report.read": read, "action=report.read&Action=message.send": read,
+		"&action=message.send&": send, "action=report.read": read,
+
+		// What isn't known may be an action that is misspelt.
+		"x=1": malformed, "=": malformed, "Action=message.send": malformed, "ACTION=message.send": malformed, "actions=message.send": malformed,
+		"actoin=message.send": malformed, "action%20=message.send": malformed, "action[]=message.send": malformed,
+		"%41ction=message.send": malformed, "x=1&action=message.send": malformed, "action=message.send&x=1&y": malformed,
+		"action=report.read&Action=message.send": malformed, "Original=/m": malformed, "aud=x": malformed,
 
 		"action": unknown, "action=": unknown, "action=&action=": unknown,
 		"action=none": unknown, "action=*": unknown, "action=message": unknown, "action=message.": unknown,
 		"action=message.sendx": unknown, "action=message.send.": unknown, "action=MESSAGE.SEND": unknown,
 		"action=message.send+": unknown, "action=%20message.send": unknown, "action=message.send%00": unknown,
-		"action=message.send%0d%0a": unknown, "action=message.send,report.read": unknown, "action[]=message.send": alone,
+		"action=message.send%0d%0a": unknown, "action=message.send,report.read": unknown,
 		"action=session.open": unknown, "action=user.suspend": unknown, // events, and no permissions
 		"action=message.send&action=message.send": unknown, "action=report.read&action=message.send": unknown,
 		"action=report.read&%61ction=message.send": unknown, "action=report.read&action": unknown,
-		"action=report.read;action=message.send": unknown, "action=report.read;": unknown, ";action=report.read": unknown,
-		"action=report.read&x=%zz": unknown, "action=%": unknown, "x=%zz": unknown, "action=report.read&a;b": unknown,
+		"action=report.read;action=message.send": malformed, "action=report.read;": malformed, ";action=report.read": malformed,
+		"action=report.read&x=%zz": malformed, "action=%": malformed, "x=%zz": malformed, "action=report.read&a;b": malformed,
 		"action=" + strings.Repeat("message.send", 100): unknown,
 
 		// What a gateway writes in front of the client's path and query.
@@ -95,15 +101,21 @@ func TestCheckTakesOneAction(t *testing.T) {
 		"action=message.send&original=/m?a;b=%zz&original=&action=":    send,
 		"action=report.read&original=/reports?action=message.send&a;b": read,
 		// Only right behind the first action, which no client can write.
-		"action=message.send&x=1&original=/m&action=report.read":        unknown,
-		"original=/m&action=message.send":                               send,
-		"original=/m?a&original=&action=message.send":                   send,
-		"original=/m?&action=report.read&original=&action=message.send": unknown,
-		"x=/m?&action=report.read&original=&action=message.send":        unknown,
-		"action=none&original=/m":                                       unknown,
-		"action=none&original=/m&action=report.read":                    unknown,
-		"action=&original=/m&action=report.read":                        unknown,
-		"action=message.sendx&original=/m":                              unknown,
+		"action=message.send&x=1&original=/m&action=report.read":         malformed,
+		"action=message%2Esend&original=/m?a&action=report.read&x=1;%zz": send,
+		"action=message.send&Action=report.read&original=/m":             malformed,
+		"action=report.read&action=message.send&original=/m":             unknown,
+		"original=/m&action=message.send":                                send,
+		"original=/m?a&original=&action=message.send":                    send,
+		"original=/m?&action=report.read&original=&action=message.send":  unknown,
+		"x=/m?&action=report.read&original=&action=message.send":         malformed,
+		"original=/m":                                alone,
+		"original=/m?a=1&b=2":                        malformed,
+		"x=1&original=/m":                            malformed,
+		"action=none&original=/m":                    unknown,
+		"action=none&original=/m&action=report.read": unknown,
+		"action=&original=/m&action=report.read":     unknown,
+		"action=message.sendx&original=/m":           unknown,
 	} {
 		forUser, forViewer := d.check(t, "GET", query, as(user)), d.check(t, "GET", query, as(viewer))
 		switch asks {
@@ -116,6 +128,9 @@ func TestCheckTakesOneAction(t *testing.T) {
 		case unknown:
 			forUser.fails(http.StatusForbidden, "unknown_action")
 			forViewer.fails(http.StatusForbidden, "unknown_action")
+		case malformed:
+			forUser.fails(http.StatusBadRequest, "invalid_query")
+			forViewer.fails(http.StatusBadRequest, "invalid_query")
 		}
 		d.check(t, "GET", query, nil).fails(http.StatusUnauthorized, "unauthenticated")
 	}
@@ -258,6 +273,16 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 		{"two in one", headers{"X-Forwarded-Method", "GET, POST"}, false},
 		{"two headers", headers{"X-Forwarded-Method", "GET", "X-Forwarded-Method", "POST"}, false},
 		{"the client's own beside it", headers{"X-Forwarded-Method", "GET", "X-Original-Method", "POST"}, false},
+		{"a WebSocket", headers{"X-Forwarded-Method", "GET", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-Websocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-Websocket-Version", "13"}, false},
+		{"a WebSocket without a method", headers{"Connection", "Upgrade", "Upgrade", "websocket"}, false},
+		{"a WebSocket, small letters", headers{"connection", "upgrade", "upgrade", "WebSocket"}, false},
+		{"an upgrade to something else", headers{"X-Original-Method", "GET", "Upgrade", "h2c"}, false},
+		{"the key of a WebSocket alone", headers{"X-Original-Method", "GET", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}, false},
+		{"the version of a WebSocket alone", headers{"X-Original-Method", "GET", "Sec-WebSocket-Version", "13"}, false},
+		{"the protocol of a WebSocket alone", headers{"Sec-WebSocket-Protocol", "chat"}, false},
+		{"the mode of a WebSocket alone", headers{"X-Original-Method", "GET", "Sec-Fetch-Mode", "websocket"}, false},
+		{"a WebSocket over HTTP/2", headers{"X-Forwarded-Method", "CONNECT"}, false},
+		{"another mode", headers{"X-Original-Method", "GET", "Sec-Fetch-Mode", "navigate"}, true},
 		{"the client's own beside it, turned", headers{"X-Original-Method", "GET", "X-Forwarded-Method", "POST"}, false},
 	}
 	for _, origin := range origins {
@@ -277,6 +302,26 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	}
 	// The credential comes first: who it is decides whether it may be told.
 	d.check(t, "GET", "", headers{"Origin", "null", "X-Forwarded-Method", "POST"}).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestCheckByConnect: a gateway that asks with the client's own method, and names
+// none, says of a WebSocket over HTTP/2 no more than that. (Go's client sends no
+// such path.)
+func TestCheckByConnect(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	for origin, want := range map[string]string{d.URL: "200 OK", "https://other.example": "403 Forbidden"} {
+		conn, err := net.Dial("tcp", d.Node.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\nOrigin: %s\r\nCookie: JSESSIONID=%s\r\nConnection: close\r\n\r\n", checkPath, origin, d.people["USER"].Token())
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err != nil || line != "HTTP/1.1 "+want+"\r\n" {
+			t.Errorf("from %s: %q, %v, want %s", origin, line, err, want)
+		}
+	}
 }
 
 // TestCheckReadsNoBody: an answer comes while the body is still on its way, or

@@ -20,7 +20,8 @@ type Call struct {
 	W      http.ResponseWriter
 	R      *http.Request
 	site   *Site
-	query  []Parameter // those that the route knows
+	query  []Parameter // those that the route knows, beside those
+	list   bool        // of a list
 	values url.Values  // see parameters
 }
 

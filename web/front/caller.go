@@ -3,9 +3,11 @@ package front
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -173,16 +175,18 @@ const (
 	DeviceCookie  = "doorward_device"
 )
 
-// SessionTokens returns the different session identifiers of a request. Values
-// of another form are passed over: a neighbouring Tomcat uses the same name.
-func SessionTokens(r *http.Request) []secret.Token {
-	var all []secret.Token
-	seen := map[secret.Hash]bool{}
+// SessionTokens returns the different session identifiers of a request, and of
+// too many to be ended at once the first session.MaxTokens + 1. Values of another
+// form are passed over: a neighbouring Tomcat uses the same name.
+func SessionTokens(r *http.Request) (all []secret.Token) {
+	var seen []string // a token has one spelling
 	for _, line := range r.Header["Cookie"] {
-		for token, rest, ok := nextSession(line); ok; token, rest, ok = nextSession(rest) {
-			if !seen[token.Hash()] {
-				seen[token.Hash()] = true
-				all = append(all, token)
+		for value, token, rest, ok := nextSession(line); ok; value, token, rest, ok = nextSession(rest) {
+			if slices.Contains(seen, value) {
+				continue
+			}
+			if seen, all = append(seen, value), append(all, token); len(all) > session.MaxTokens {
+				return all
 			}
 		}
 	}
@@ -190,9 +194,9 @@ func SessionTokens(r *http.Request) []secret.Token {
 }
 
 // nextSession returns the first session identifier of a Cookie header (RFC
-// 6265, section 4.2.1) and what stands behind it. It doesn't allocate. A value
-// in quotes isn't of the form.
-func nextSession(line string) (token secret.Token, rest string, ok bool) {
+// 6265, section 4.2.1), as text and read, and what stands behind it. It doesn't
+// allocate. A value in quotes isn't of the form.
+func nextSession(line string) (value string, token secret.Token, rest string, ok bool) {
 	for line != "" {
 		var pair string
 		pair, line, _ = strings.Cut(line, ";")
@@ -201,10 +205,10 @@ func nextSession(line string) (token secret.Token, rest string, ok bool) {
 			continue
 		}
 		if token, err := secret.Parse(value); err == nil {
-			return token, line, true
+			return value, token, line, true
 		}
 	}
-	return token, "", false
+	return "", token, "", false
 }
 
 // OneCredential reports whether the request has exactly one credential and
@@ -214,11 +218,11 @@ func OneCredential(r *http.Request) (secret.Token, bool) {
 	if len(lines) != 1 || len(r.Header["Authorization"]) > 0 {
 		return secret.Token{}, false
 	}
-	token, rest, ok := nextSession(lines[0])
+	_, token, rest, ok := nextSession(lines[0])
 	if !ok {
 		return secret.Token{}, false
 	}
-	_, _, more := nextSession(rest)
+	_, _, _, more := nextSession(rest)
 	return token, !more
 }
 

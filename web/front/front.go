@@ -167,11 +167,14 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	r = s.follow(r, route)
-	c := &Call{W: w, R: r, site: s, query: route.Doc.Query}
+	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List}
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.Caller.Revoked, c.Caller.Limited = c.revoked, c.limited
+	}
+	if err == nil && route.Doc.List {
+		err = c.OnlyKnown()
 	}
 	if err == nil {
 		err = route.Endpoint.serve(r.Context(), c)

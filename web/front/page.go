@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,6 +33,41 @@ func (c *Call) parameters() (url.Values, error) {
 		c.values = values
 	}
 	return c.values, nil
+}
+
+// OnlyKnown returns an error when the query has a name that the route doesn't know:
+// a filter that is misspelt would show the list of all. Names are told apart by
+// letter case, and what was sent isn't repeated. Errors: invalid_query.
+func (c *Call) OnlyKnown() error {
+	parameters, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	names := c.queryNames()
+	for name := range parameters {
+		if !slices.Contains(names, name) {
+			return doorward.Fail(doorward.CodeInvalidQuery, "%s", unknownName(names))
+		}
+	}
+	return nil
+}
+
+func unknownName(names []string) string {
+	if len(names) == 0 {
+		return "This endpoint takes no query parameters, and the request has some. Leave them out."
+	}
+	return "The query has a parameter that this endpoint does not know. It takes " + strings.Join(names, ", ") + ", spelt like this."
+}
+
+// queryNames are the parameters that the route knows.
+func (c *Call) queryNames() (names []string) {
+	for _, p := range c.query {
+		names = append(names, p.Name)
+	}
+	if c.list {
+		names = append(names, "limit", "cursor")
+	}
+	return names
 }
 
 // Filter returns a query parameter, empty when it is absent. One that is there

@@ -1,0 +1,125 @@
+package web_test
+
+import (
+	"database/sql"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// TestLogoutOfSeveral: the sessions of several cookies end in one transaction,
+// each with an event of the person whose it was, in the trail of its tenant.
+func TestLogoutOfSeveral(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		ann, bob := acme.Join("ann@acme.example", "USER"), zeta.Join("bob@zeta.example", "VIEWER")
+		stays := d.token(t, ann.Email)
+		cookies := []opt{
+			as(d.token(t, ann.Email)), as(forged), as(d.token(t, ann.Email)), as(d.token(t, bob.Email)), as(bob.Token()),
+		}
+		d.send(t, "POST /api/v2/auth/logout", nil, cookies...).ok(http.StatusNoContent)
+		for _, ended := range cookies {
+			d.send(t, "GET /api/v2/auth/session", nil, ended).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(stays)).ok(http.StatusOK)
+
+		ends := append(endsIn(t, d, acme.ID), endsIn(t, d, zeta.ID)...)
+		if len(ends) != 4 {
+			t.Fatalf("%d events, want 4: %+v", len(ends), ends)
+		}
+		for i, e := range ends {
+			who := ann.ID
+			if i >= 2 {
+				who = bob.ID
+			}
+			if e.ActorID != who || !e.At.Equal(ends[0].At) {
+				t.Errorf("event %d is by %s at %v, want by %s at %v", i, e.ActorID, e.At, who, ends[0].At)
+			}
+		}
+		d.send(t, "POST /api/v2/auth/logout", nil, cookies...).ok(http.StatusNoContent) // no second record
+		if again := append(endsIn(t, d, acme.ID), endsIn(t, d, zeta.ID)...); len(again) != 4 {
+			t.Errorf("%d events after a second time, want 4", len(again))
+		}
+	})
+}
+
+func endsIn(t *testing.T, d *door, tenantID string) (ends []doorward.Event) {
+	t.Helper()
+	all, err := d.Node.DB.Read().Events(t.Context(), tenantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Action == doorward.SessionEnd {
+			ends = append(ends, e)
+		}
+	}
+	return ends
+}
+
+// TestLogoutOfTooMany: nobody is told to be signed out while a session lives, and
+// no request costs a commit for each of its cookies.
+func TestLogoutOfTooMany(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *door) {
+		owner := d.Tenant("Acme").Owner.Email
+		token := d.token(t, owner)
+		for _, n := range []int{store.MaxTokens - 1, store.MaxTokens, 560} {
+			a := d.send(t, "POST /api/v2/auth/logout", nil, randomCookies(n), as(token))
+			if n < store.MaxTokens {
+				a.ok(http.StatusNoContent)
+				d.send(t, "GET /api/v2/auth/session", nil, as(token)).fails(http.StatusUnauthorized, "unauthenticated")
+				token = d.token(t, owner)
+				continue
+			}
+			a.fails(http.StatusBadRequest, "too_many_cookies")
+			if len(a.cookies()) > 0 {
+				t.Errorf("cookies are taken away with the session alive: %q", a.cookies())
+			}
+			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
+		}
+		// Of one, however often, there is one.
+		d.send(t, "POST /api/v2/auth/logout", nil, cookie(strings.Repeat("JSESSIONID="+token+"; ", 560)+"a=b")).ok(http.StatusNoContent)
+	})
+}
+
+func randomCookies(n int) opt {
+	pairs := make([]string, n)
+	for i := range pairs {
+		pairs[i] = "JSESSIONID=" + secret.New().Reveal()
+	}
+	return cookie(strings.Join(pairs, "; "))
+}
+
+// TestLogoutOfNobodyCommitsOnce: PostgreSQL counts the transactions that have
+// written something. Others write now and then, so the least of several counts.
+func TestLogoutOfNobodyCommitsOnce(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	d := start(t, doorwardtest.Database(dsn))
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	written := func() (n int64) {
+		if err := db.QueryRowContext(t.Context(), `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	least := int64(1 << 40)
+	for range 5 {
+		before := written()
+		d.send(t, "POST /api/v2/auth/logout", nil, randomCookies(store.MaxTokens)).ok(http.StatusNoContent)
+		least = min(least, written()-before)
+	}
+	if least > 3 {
+		t.Errorf("the end of %d sessions that don't exist took %d transactions", store.MaxTokens, least)
+	}
+}

@@ -340,6 +340,7 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			before, err := w.db.Read().Events(ctx, acme.ID)
 			w.ok(err)
 			w.ok(act.do())
+			w.settle()
 			after, err := w.db.Read().Events(ctx, acme.ID)
 			w.ok(err)
 			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {

@@ -178,12 +178,21 @@ func (w *world) invite(by person, email string, role doorward.Role) (inv doorwar
 // the address.
 func (w *world) letter(email string) string {
 	w.Helper()
+	w.settle()
 	w.ok(w.on(0).Mail.Deliver(w.Context()))
 	token := w.mail.newestToken(email)
 	if token == "" {
 		w.Fatalf("no mail with a token for %s", email)
 	}
 	return token
+}
+
+// settle records what was refused and asked for.
+func (w *world) settle() {
+	w.Helper()
+	for _, node := range w.nodes {
+		node.Inbox.Settle(w.Context())
+	}
 }
 
 func (w *world) signIn(email, password string) person {

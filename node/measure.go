@@ -17,6 +17,7 @@ func (n *Node) measure() {
 	n.measureSessions(m)
 	n.measureHashes(m)
 	n.measureMail(m)
+	n.measureInbox(m)
 	n.measureTLS(m)
 	n.measureTraces(m)
 	m.Sampled(n.measureDatabase)
@@ -50,6 +51,11 @@ func (n *Node) measureMail(m *telemetry.Metrics) {
 	m.Counter(name, help, func() float64 { sent, _, _ := n.App.Mail.Counts(); return float64(sent) }, "result", "sent")
 	m.Counter(name, help, func() float64 { _, retried, _ := n.App.Mail.Counts(); return float64(retried) }, "result", "retried")
 	m.Counter(name, help, func() float64 { _, _, failed := n.App.Mail.Counts(); return float64(failed) }, "result", "failed")
+}
+
+func (n *Node) measureInbox(m *telemetry.Metrics) {
+	m.Counter("doorward_inbox_dropped_total", "Refusals that were not recorded, because too many waited to be.",
+		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 
 // scrapeWithin bounds what a scrape waits for the database: less than Prometheus
@@ -86,9 +92,12 @@ func synchronous(yes bool) telemetry.Sample {
 }
 
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
-	oldest := 0.0
+	oldest, due := 0.0, 0.0
 	if v.MailsQueued > 0 {
 		oldest = max(0, n.App.Now().Sub(v.OldestMail).Seconds())
+	}
+	if v.InboxRows > 0 {
+		due = max(0, n.App.Now().Sub(v.InboxDue).Seconds())
 	}
 	backup := 0.0
 	if v.LastBackup.Unix() > 0 {
@@ -99,6 +108,8 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
+		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, alike ones in one, kept until their minute is over. It takes 100,000.", Value: float64(v.InboxRows)},
+		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
 	}
 }

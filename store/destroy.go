@@ -72,6 +72,7 @@ WHERE invited_by = $1`
 	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
 	sqlDeleteAccount     = `DELETE FROM users WHERE id = $1`
 	sqlDeleteMailsTo     = `DELETE FROM mails WHERE recipient = $1`
+	sqlDeleteInboxOf     = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
 // DeleteAccount deletes an account that is in no tenant any more, and all that
@@ -84,6 +85,9 @@ func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 		}
 	}
 	if err := tx.DeleteCounters(ctx, a); err != nil {
+		return err
+	}
+	if err := tx.must(ctx, sqlDeleteInboxOf, a.Email, a.ID); err != nil {
 		return err
 	}
 	return tx.must(ctx, sqlDeleteMailsTo, a.Email)

@@ -35,6 +35,7 @@ var moments = map[doorward.Action]string{
 	doorward.UserSignOut:         "all sessions of somebody in the tenant are ended",
 	doorward.UserRemove:          "a membership is ended",
 	doorward.UserLeave:           "somebody leaves the tenant",
+	doorward.AuditRead:           "refused: one may not read the trail",
 	doorward.UserManage:          "refused: one may not change somebody; what is done has the names `user.role`, `user.suspend` …",
 	doorward.UserImport:          "a list of people is imported: once for each, and once for the tenant",
 	doorward.TenantCreate:        "a tenant is made",

@@ -81,7 +81,9 @@ func TestRefusalsWithoutDatabase(t *testing.T) {
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	broken := errors.New("the disk is gone")
 	write := h.inbox.write
-	h.inbox.write = func(context.Context, doorward.Action, func(*store.Tx) error) error { return doorward.Unavailable(broken) }
+	h.inbox.write = func(context.Context, doorward.Action, func(*store.Tx) error) error {
+		return doorward.Unavailable(broken)
+	}
 	is(t, h.refuse(h.owner, "usr_y"), doorward.CodeUnavailable)
 	is(t, h.refuse(h.owner, "usr_y"), doorward.CodeUnavailable)
 	if err := h.Inbox().Flush(t.Context()); !errors.Is(err, broken) {

@@ -32,6 +32,8 @@ func TestGoldenNumbers(t *testing.T) {
 		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, plain(deviceWindow))},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
+		{"mails with a reset for an address", fmt.Sprintf("%d in %s", forgotHits, plain(forgotWindow))},
+		{"requests for a reset from a client address", fmt.Sprintf("%d in %s", forgotPerNetwork, plain(forgotWindow))},
 	} {
 		if d, ok := row[1].(time.Duration); ok {
 			row[1] = plain(d)

@@ -6,7 +6,8 @@
 // For each question it prints the probability that the account's answer was
 // the slower one of two (Vargha and Delaney's A; 0.5: time tells nothing), the
 // z of the Mann–Whitney test, and the median of the differences within pairs.
-// A z beyond ±2.6 would be seen by chance once in a hundred runs.
+// A z beyond ±2.6 would be seen by chance once in a hundred runs. With -flood it
+// does so while strangers ask for resets as fast as they can.
 package main
 
 import (
@@ -27,6 +28,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,8 +41,9 @@ import (
 func main() {
 	pairs := flag.Int("pairs", 1000, "pairs of requests for each question")
 	database := flag.String("database", "", "empty database for the server (default SQLite in a folder of its own)")
+	flood := flag.Int("flood", 0, "connections that meanwhile send forgot-password for random addresses")
 	flag.Parse()
-	if err := run(*pairs, *database); err != nil {
+	if err := run(*pairs, *database, *flood); err != nil {
 		fmt.Fprintln(os.Stderr, "timing:", err)
 		os.Exit(1)
 	}
@@ -71,7 +75,7 @@ var questions = []question{
 func known(n int) string   { return fmt.Sprintf("person%06d@acme.example", n) }
 func unknown(n int) string { return fmt.Sprintf("nobody%06d@acme.example", n) }
 
-func run(pairs int, database string) error {
+func run(pairs int, database string, connections int) error {
 	dir, err := os.MkdirTemp("", "doorward-timing-")
 	if err != nil {
 		return err
@@ -88,6 +92,8 @@ func run(pairs int, database string) error {
 		return err
 	}
 	defer s.stop()
+	sent, stop := s.flood(connections)
+	defer func() { stop(); fmt.Printf("%d requests of the flood were answered\n", sent.Load()) }()
 	fmt.Printf("%-30s %7s %7s %7s %12s\n", "QUESTION", "PAIRS", "A", "Z", "MEDIAN DIFF")
 	for _, q := range questions {
 		if err := s.measure(q, pairs); err != nil {
@@ -221,6 +227,33 @@ func (s *server) measure(q question, pairs int) error {
 	slices.Sort(differences)
 	fmt.Printf("%-30s %7d %7.3f %7.2f %12v\n", q.name, pairs, a, z, differences[len(differences)/2])
 	return nil
+}
+
+// flood sends forgot-password for random addresses by so many connections until it
+// is stopped, and counts the answers.
+func (s *server) flood(connections int) (sent *atomic.Int64, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
+	sent = &atomic.Int64{}
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				body := fmt.Sprintf(`{"email":"x%d@flood.example"}`, rand.Uint64())
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/api/v2/auth/forgot-password", strings.NewReader(body))
+				if err != nil {
+					return
+				}
+				req.Header.Set("Content-Type", "application/json")
+				if res, err := client.Do(req); err == nil {
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+					sent.Add(1)
+				}
+			}
+		})
+	}
+	return sent, func() { cancel(); all.Wait() }
 }
 
 // mannWhitney returns the probability that one of xs is greater than one of

@@ -150,6 +150,7 @@ trail.`,
   doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people-only --with-password-hashes --output acme.jsonl`,
 		Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
+		n.App.Inbox.Settle(cmd.Context()) // what was refused is in the trail
 		write := n.App.Tenants.Export
 		if people {
 			write = n.App.Tenants.ExportPeople

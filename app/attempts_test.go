@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,11 +32,14 @@ func onEachLimited(t *testing.T, test func(*world, *standing)) {
 	}
 }
 
-// standing is a clock for one goroutine that moves it while no other one looks.
-type standing struct{ at time.Time }
+// standing is a clock that stands still but for what a test moves it by.
+type standing struct {
+	at time.Time
+	by atomic.Int64
+}
 
-func (s *standing) now() time.Time       { return s.at }
-func (s *standing) move(d time.Duration) { s.at = s.at.Add(d) }
+func (s *standing) now() time.Time       { return s.at.Add(time.Duration(s.by.Load())) }
+func (s *standing) move(d time.Duration) { s.by.Add(int64(d)) }
 
 // setHash gives the account a hash whatever it had.
 func (w *world) setHash(p person, hash string) {
@@ -112,12 +116,12 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 		})
 		got := count(errs)
 		if got[""]+got[doorward.CodeTooManyAttempts] != 60 || got[""] < 12 {
-			t.Errorf("the logins ended in %v", got)
+			w.Errorf("the logins ended in %v", got)
 		}
 		for _, err := range errs {
 			var e *doorward.Error
 			if errors.As(err, &e) && e.RetryAfter != time.Second {
-				t.Errorf("somebody who came beside others is told to wait %v", e.RetryAfter)
+				w.Errorf("somebody who came beside others is told to wait %v", e.RetryAfter)
 			}
 		}
 		for i, p := range people {
@@ -125,10 +129,10 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 			w.ok(err)
 		}
 		if got := w.tries("nobody@example.com", first); got != doorward.CodeInvalidCredentials {
-			t.Errorf("somebody else there gets %s", got)
+			w.Errorf("somebody else there gets %s", got)
 		}
 		if n := w.inFlight(); n != 0 {
-			t.Errorf("%d attempts are in flight", n)
+			w.Errorf("%d attempts are in flight", n)
 		}
 	})
 }
@@ -182,13 +186,13 @@ func TestAttemptsThatCantBeJudged(t *testing.T) {
 		w.setHash(ann, "$unknown$")
 		for range 40 {
 			if got := w.tries(ann.User.Email, first); got != doorward.CodeUnavailable {
-				t.Fatalf("a login with a hash that can't be read: %s", got)
+				w.Fatalf("a login with a hash that can't be read: %s", got)
 			}
 		}
 		w.setHash(ann, good)
 		w.signIn(ann.User.Email, first)
 		if n := w.failures("account:") + w.failures("ip:"); n != 0 {
-			t.Errorf("%d failures are left", n)
+			w.Errorf("%d failures are left", n)
 		}
 	})
 }
@@ -248,13 +252,13 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 		w.ok(err)
 		clock.move(time.Minute - time.Microsecond)
 		if got := w.tries(ann.User.Email, first); got != doorward.CodeTooManyAttempts {
-			t.Errorf("beside five in flight: %q", got)
+			w.Errorf("beside five in flight: %q", got)
 		}
 		clock.move(time.Microsecond)
 		w.signIn(ann.User.Email, first)
 		w.ok(w.on(0).Sweep(w.Context()))
 		if n := w.inFlight(); n != 0 {
-			t.Errorf("%d are in flight after a sweep", n)
+			w.Errorf("%d are in flight after a sweep", n)
 		}
 	})
 }
@@ -289,11 +293,11 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 				}))
 				c.most -= got[doorward.CodeInvalidCredentials]
 				if c.most < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
-					t.Errorf("%s, round %d: %v", c.name, round, got)
+					w.Errorf("%s, round %d: %v", c.name, round, got)
 				}
 			}
 			if c.most != 0 {
-				t.Errorf("%s: %d tries of the allowance are left", c.name, c.most)
+				w.Errorf("%s: %d tries of the allowance are left", c.name, c.most)
 			}
 		}
 		clock.move(time.Hour)
@@ -303,7 +307,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		w.ok(err)
 		if w.on(0) != w.on(1) {
 			if n := w.deadlocks(); n > 0 {
-				t.Errorf("PostgreSQL has resolved %d deadlocks", n)
+				w.Errorf("PostgreSQL has resolved %d deadlocks", n)
 			}
 		}
 	})
@@ -325,12 +329,12 @@ func TestDevicesAtOnce(t *testing.T) {
 			return err
 		}), tally{"": 40})
 		if n := w.counted(`SELECT count(*) FROM devices`); n != 20 {
-			t.Errorf("there are %d devices, want 20", n)
+			w.Errorf("there are %d devices, want 20", n)
 		}
 		known, err := w.db.Read().KnownDevices(w.Context(), ann.User.Email, by.Devices, time.Time{})
 		w.ok(err)
 		if len(known) != 1 {
-			t.Error("the one that was used is gone")
+			w.Error("the one that was used is gone")
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (w *world) cast(elsewhere bool) cast {
 	c.sent, c.received = w.offers(c.ann, "sent"), w.offers(c.owner, "received")
 	c.reset, c.device = w.reset(c.ann), []byte(c.ann.User.Email)
 	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertDevice(w.Context(), c.device, c.ann.User.ID, 20)
+		_, err := tx.InsertDevice(w.Context(), c.device, c.ann.User.ID, 20, time.Time{})
 		return err
 	})
 	w.ok(err)

@@ -49,9 +49,9 @@ func (r Reader) CountDevices(ctx context.Context, userID string, since time.Time
 // What goes first is what was never used again, the oldest of it; what was used
 // goes for nobody.
 const (
-	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND used_at = 0 AND hash NOT IN (
-  SELECT hash FROM devices WHERE user_id = $1 AND credential_generation = (SELECT credential_generation FROM users WHERE id = $1)
-  ORDER BY used_at DESC, created_at DESC LIMIT $2)`
+	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND (used_at = 0 OR created_at <= $3) AND hash NOT IN (
+  SELECT hash FROM devices WHERE user_id = $1 AND created_at > $3
+  AND credential_generation = (SELECT credential_generation FROM users WHERE id = $1) ORDER BY used_at DESC, created_at DESC LIMIT $2)`
 
 	sqlInsertDevice = `INSERT INTO devices (hash, user_id, created_at, credential_generation)
 SELECT $1, id, $3, credential_generation FROM users WHERE id = $2
@@ -59,11 +59,11 @@ AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_genera
 )
 
 // InsertDevice remembers a browser and reports whether it did: an account has at
-// most so many. One too many takes the place of the oldest that was never used
-// again, and if there is none it isn't remembered. It counts right only under
-// LockAccount.
-func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, most int) (bool, error) {
-	if err := tx.must(ctx, sqlDeleteUnusedDevices, userID, most-1); err != nil {
+// most so many that were made since the instant. One too many takes the place of
+// the oldest that was never used again, and if there is none it isn't remembered.
+// It counts right only under LockAccount.
+func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, most int, since time.Time) (bool, error) {
+	if err := tx.must(ctx, sqlDeleteUnusedDevices, userID, most-1, micros(since)); err != nil {
 		return false, err
 	}
 	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), most)

@@ -103,9 +103,6 @@ func (d *Desk) judge(ctx context.Context, email, password string) (p Proof, righ
 	return p, result.OK, err
 }
 
-// Device is the hash of the known browser that the password came from, or nil.
-func (p Proof) Device() []byte { return p.attempt.device }
-
 // Settle makes the attempt a success, in the transaction of what it has allowed
 // and under LockAccount. A hash of other parameters is replaced. Losing the race
 // against a change of the password is no failure here: whoever relies on the hash

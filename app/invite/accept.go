@@ -114,6 +114,9 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 		if err := unchanged(ctx, tx, proof.Account); err != nil {
 			return err
 		}
+		if bySession(by, inv) {
+			return stillSignedIn(ctx, tx, by)
+		}
 		return proof.Settle(ctx, tx.Tx)
 	})
 	return user, proof.End(ctx, err)
@@ -127,7 +130,7 @@ func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorw
 // prove returns the invited account when the session or the password is its
 // own.
 func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
-	if by.Kind == doorward.ByUser && by.User.Email == inv.Email {
+	if bySession(by, inv) {
 		account, err := i.db.Read().Account(ctx, by.User.ID)
 		return credential.Proof{Account: account}, err
 	}
@@ -135,6 +138,20 @@ func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorwar
 		return credential.Proof{}, doorward.Fail(doorward.CodeWrongAccount, "")
 	}
 	return i.desk.Check(ctx, by, inv.Email, password)
+}
+
+func bySession(by doorward.Caller, inv doorward.Invitation) bool {
+	return by.Kind == doorward.ByUser && by.User.Email == inv.Email
+}
+
+// stillSignedIn refuses when the session that is the proof has ended since it was
+// looked at: with the last membership the account has lost its password, too.
+func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
+	_, err := tx.Session(ctx, by.Session.ID)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
+	}
+	return err
 }
 
 // unchanged holds the account and refuses when its password has been changed

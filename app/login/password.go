@@ -119,5 +119,5 @@ func welcome(ctx context.Context, tx *access.Tx, by doorward.Caller, account doo
 	if err := tell(ctx, tx, account); err != nil {
 		return false, err
 	}
-	return tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser)
+	return tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife))
 }

@@ -90,7 +90,7 @@ func endsOfTenantsAndPeople(w *world) {
 	w.write(func(tx *store.Tx) {
 		yes(w)(tx.InsertInvitation(ctx, there))
 		ok(w, tx.InsertReset(ctx, store.Reset{ID: w.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}))
-		yes(w)(tx.InsertDevice(ctx, []byte("a device"), ann.ID, 20))
+		yes(w)(tx.InsertDevice(ctx, []byte("a device"), ann.ID, 20, time.Time{}))
 		ok(w, tx.InsertLinkToken(ctx, []byte("a link"), here.ID))
 		ok(w, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 		ok(w, tx.QueueMail(ctx, store.MailInvitation, here.Email, here.ID))

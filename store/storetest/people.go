@@ -352,7 +352,7 @@ func (w *world) remember(hash, userID string) (remembered bool) {
 	w.clock.move(time.Minute)
 	w.write(func(tx *store.Tx) {
 		var err error
-		remembered, err = tx.InsertDevice(w.Context(), []byte(hash), userID, 2)
+		remembered, err = tx.InsertDevice(w.Context(), []byte(hash), userID, 2, time.Time{})
 		ok(w, err)
 	})
 	return remembered
@@ -406,6 +406,10 @@ func roomForDevices(w *world) {
 	same(w, []string{"2", "4"})(known(), nil)
 	same(w, []string{"bob 1"})(w.known(bob.Email, time.Time{}, "bob 1"), nil)
 	no(w)(w.remember("1", "usr_none"), nil)
+	w.write(func(tx *store.Tx) { // those that are over take no place
+		yes(w)(tx.InsertDevice(ctx, []byte("1"), ann.ID, 2, w.clock.read()))
+	})
+	same(w, []string{"1"})(known(), nil)
 }
 
 // generations: what was made under an earlier one is worth nothing and takes no
@@ -486,7 +490,7 @@ func whoHasSignedIn(w *world) {
 	no(w)(before(ann.ID))
 	w.write(func(tx *store.Tx) {
 		yes(w)(tx.RecordLogin(ctx, zeta.ID, ann.ID))
-		yes(w)(tx.InsertDevice(ctx, []byte("bob 1"), bob.ID, 20))
+		yes(w)(tx.InsertDevice(ctx, []byte("bob 1"), bob.ID, 20, time.Time{}))
 	})
 	yes(w)(before(ann.ID))
 	yes(w)(before(bob.ID))

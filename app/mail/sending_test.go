@@ -221,7 +221,7 @@ func TestThousandDeadHosts(t *testing.T) {
 					f.invite(fmt.Sprintf("tnt%d", i), hosts(1000/tenants, fmt.Sprintf("dead%d-", i))...)
 				}
 				f.run(f.node)
-				f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 24) })
+				f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 16) })
 				asked := time.Now()
 				f.reset("192.0.2.1", "bob@good.example")
 				f.sink.Wait(f, "bob@good.example", 1)

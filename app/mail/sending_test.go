@@ -2,6 +2,7 @@ package mail_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -355,4 +356,51 @@ func TestMailServerThatHangs(t *testing.T) {
 		f.sink.Restart(f)
 		f.until("all are sent", func() bool { return f.count(doorward.DeliverySent) == 41 })
 	})
+}
+
+// TestOldMailsKeepNoAddress: a day after a mail was finished the queue has no address
+// of it any more, and the invitation still says whether its mail came.
+func TestOldMailsKeepNoAddress(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		start := time.Now()
+		var passed time.Duration
+		f.now = func() time.Time { return start.Add(passed) }
+		f.sink.Refuse(smtptest.AtRecipient, 550) // an error that repeats the address
+		f.invite("acme", hosts(600, "good")...)
+		f.reset("192.0.2.1", "bob@good.example")
+		f.must(f.Deliver(f.Context()))
+		f.sink.Behave()
+		f.invite("globex", "good.example")
+		f.must(f.Deliver(f.Context()))
+		for _, step := range []struct {
+			later time.Duration
+			left  int // mails with an address
+		}{{24*time.Hour - time.Minute, 602}, {time.Minute, 0}} {
+			passed += step.later
+			f.must(f.Sweep(f.Context()))
+			if n := f.addresses(); n != step.left {
+				t.Errorf("after %v %d mails have an address, want %d", passed, n, step.left)
+			}
+		}
+		for id, want := range map[string]doorward.Delivery{"inv_acme_599": doorward.DeliveryFailed, "inv_globex_0": doorward.DeliverySent} {
+			inv, err := f.db.Read().Invitation(f.Context(), id)
+			if err != nil || inv.Delivery != want || inv.Email == "" {
+				t.Errorf("%s to %s is %s, %v; want %s", id, inv.Email, inv.Delivery, err, want)
+			}
+		}
+	})
+}
+
+// addresses counts the mails that have an address somewhere.
+func (f *fixture) addresses() (n int) {
+	f.Helper()
+	driver, dsn := "pgx", f.dsn
+	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
+		driver, dsn = "sqlite", path
+	}
+	db, err := sql.Open(driver, dsn)
+	f.must(err)
+	defer db.Close()
+	f.must(db.QueryRowContext(f.Context(), `SELECT count(*) FROM mails WHERE recipient LIKE '%@%' OR last_error LIKE '%@%'`).Scan(&n))
+	return n
 }

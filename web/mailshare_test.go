@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,19 +14,17 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestWhoseMailItIs: invitations and notices are in the share of their tenant, and
+// TestWhoseMailItIs: invitations are in the share of their tenant, and
 // resets in that of the network that has asked for them.
 func TestWhoseMailItIs(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
-	ann := acme.Join("ann@acme.example", "USER")
 	d.deliver(t)
 	sink.Refuse(smtptest.AtConnect, 421) // so that all of them stay queued
 	d.offered(t, acme.Owner, "bob@x.example", "USER", 3)
-	d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"role": "VIEWER"}, as(acme.Owner.Token())).ok(http.StatusOK)
-	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": ann.Email}).ok(http.StatusAccepted)
+	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": acme.Owner.Email}).ok(http.StatusAccepted)
 	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), "Globex", "owner@globex.example")
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +39,7 @@ func TestWhoseMailItIs(t *testing.T) {
 	}
 	want := map[string]string{
 		"invitation to bob@x.example":        acme.ID,
-		"role_changed to ann@acme.example":   acme.ID,
-		"reset to ann@acme.example":          "127.0.0.1",
+		"reset to owner@acme.example":        "127.0.0.1",
 		"invitation to owner@globex.example": globex.Tenant.ID,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -61,7 +59,8 @@ func TestOneSlowHost(t *testing.T) {
 		d.offered(t, owner, fmt.Sprintf("ann%d@slow.example", i), "USER", 3)
 	}
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)
-	onlyCode(t, sink, owner.Email, "/reset#")
+	for n := 1; !strings.Contains(sink.Wait(t, owner.Email, n)[n-1].Parse(t).Text, "/reset#"); n++ {
+	}
 	if sink.Stalled() == 0 {
 		t.Error("the slow host is not tried")
 	}

@@ -343,6 +343,9 @@ func TestNotify(t *testing.T) {
 	if len(about) != 1 {
 		t.Fatalf("the notices are %q, want one", about)
 	}
+	if all, err := h.db.Read().DueMails(t.Context(), store.Mail{}, h.db.Now(), 100); err != nil || all[0].Share != tenantID {
+		t.Errorf("%v, the notice is in the share %q, want that of the tenant", err, all[0].Share)
+	}
 	event, err := h.db.Read().Event(t.Context(), about[0])
 	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {
 		t.Errorf("the notice is about %+v, %v", event, err)

@@ -26,8 +26,20 @@ type dispatcher[T any] struct {
 
 // busy counts the tries under way.
 type busy struct {
-	fresh, slow           int
+	lane                  [lanes]int
 	freshOf, slowOf, host map[string]int // of a share, of a share, to a host
+}
+
+func (b *busy) fresh() int { return b.lane[laneOf(true, false)] + b.lane[laneOf(false, false)] }
+func (b *busy) slow() int  { return b.lane[laneOf(true, true)] + b.lane[laneOf(false, true)] }
+
+// hasPlace reports whether one more try of the kind may begin.
+func (b *busy) hasPlace(urgent, slow bool) bool {
+	all, most, mostPatient := b.fresh(), freshPlaces, freshPatient
+	if slow {
+		all, most, mostPatient = b.slow(), slowPlaces, slowPatient
+	}
+	return all < most && (urgent || b.lane[laneOf(false, slow)] < mostPatient)
 }
 
 func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
@@ -55,10 +67,8 @@ func (d *dispatcher[T]) count(t *try, n int) {
 	of := d.busy.freshOf
 	if t.slow {
 		of = d.busy.slowOf
-		d.busy.slow += n
-	} else {
-		d.busy.fresh += n
 	}
+	d.busy.lane[laneOf(t.Urgent, t.slow)] += n
 	add(of, t.Share, n)
 	add(d.busy.host, t.Host, n)
 }
@@ -75,15 +85,17 @@ func (d *dispatcher[T]) start() {
 	if time.Now().Before(d.pause) {
 		return
 	}
-	for d.busy.fresh < freshPlaces && d.startNext(false, d.mayFresh) {
-	}
-	for d.busy.slow < slowPlaces && d.startNext(true, d.maySlow) {
+	for _, urgent := range []bool{true, false} {
+		for d.busy.hasPlace(urgent, false) && d.startNext(urgent, false, d.mayFresh) {
+		}
+		for d.busy.hasPlace(urgent, true) && d.startNext(urgent, true, d.maySlow) {
+		}
 	}
 	d.makeRoom()
 }
 
-func (d *dispatcher[T]) startNext(slow bool, may func(share string) func(host string) bool) bool {
-	work, found := d.waiting.take(slow, may)
+func (d *dispatcher[T]) startNext(urgent, slow bool, may func(share string) func(host string) bool) bool {
+	work, found := d.waiting.take(laneOf(urgent, slow), may)
 	if found {
 		d.launch(work, d.queue.Job(work), slow)
 	}
@@ -113,27 +125,38 @@ func (d *dispatcher[T]) makeRoom() {
 	if !d.overdue() {
 		return
 	}
-	leaving := map[string]int{} // by share
-	all := 0
+	leaving, ofShare := [lanes]int{}, map[string]int{}
 	for _, t := range d.flight {
 		if t.cutShort {
-			leaving[t.Share]++
-			all++
+			leaving[laneOf(t.Urgent, false)]++
+			ofShare[t.Share]++
 		}
 	}
-	d.waiting.shares(d.hostHasPlace, func(share string) {
-		switch {
-		case d.busy.freshOf[share] >= freshOfShare:
-			if leaving[share] == 0 {
-				leaving[share]++
-				d.cutOne(func(t *try) bool { return t.Share == share })
+	for _, urgent := range []bool{true, false} {
+		d.waiting.shares(laneOf(urgent, false), d.hostHasPlace, func(share string) {
+			if d.busy.freshOf[share] >= freshOfShare {
+				if ofShare[share]++; ofShare[share] == 1 {
+					d.cutOne(func(t *try) bool { return t.Share == share })
+				}
+				return
 			}
-		case all > 0:
-			all--
-		default:
-			d.cutOne(func(*try) bool { return true })
-		}
-	})
+			d.makePlace(urgent, &leaving)
+		})
+	}
+}
+
+// makePlace cuts a try in favour of one that has no place, unless one is leaving for
+// it: any for an urgent one, else one that isn't urgent itself.
+func (d *dispatcher[T]) makePlace(urgent bool, leaving *[lanes]int) {
+	patient, hurried := laneOf(false, false), laneOf(true, false)
+	switch {
+	case leaving[patient] > 0:
+		leaving[patient]--
+	case urgent && leaving[hurried] > 0:
+		leaving[hurried]--
+	case !d.busy.hasPlace(urgent, false):
+		d.cutOne(func(t *try) bool { return urgent || !t.Urgent })
+	}
 }
 
 // overdue reports whether there is a try that makeRoom could cut.

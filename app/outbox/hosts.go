@@ -59,12 +59,12 @@ func (h *hosts) forget(host string) {
 	delete(h.known, host)
 }
 
-// A try is slow when it takes twice as long as the quickest of the newest successes,
-// or a success is not known: what all hosts take is the mail server's own doing. The
-// bounds are there because strangers choose the hosts.
+// A try is slow when it takes twice as long as the quickest of the newest successes:
+// what all hosts take is the mail server's own doing. The bounds are there because
+// strangers choose the hosts.
 const (
 	slowAtLeast = time.Second
-	slowUnknown = 2 * time.Second
+	slowUnknown = 1500 * time.Millisecond
 	slowAtMost  = 8 * time.Second
 	remembered  = 32
 )

@@ -10,7 +10,7 @@
 //     workers wins, in this process or another one. The claim of a node that dies
 //     runs out.
 //   - Each try has a goroutine of its own. A node has 32 at once at most: 8 of one
-//     share (whose work it is), 4 to one host.
+//     share (whose work it is), 4 to one host. A third of them is for urgent work.
 //   - A host that has answered slowly shares a quarter of these with its like, one
 //     each. Hosts that nobody has tried yet are taken for good ones. A try that turns
 //     out to be slow is cut short once others have no place for want of it, and goes
@@ -77,7 +77,9 @@ type Send func(ctx context.Context, hand func(context.Context) error) error
 // (smtpd_client_connection_count_limit of Postfix).
 const (
 	freshPlaces  = 24 // tries to hosts that are not known to be slow
+	freshPatient = 16 // of these, for what isn't urgent
 	slowPlaces   = 8  // tries to those that are
+	slowPatient  = 6
 	freshOfShare = 8
 	slowOfShare  = 4
 	freshOfHost  = 4 // to a slow host goes one try at a time
@@ -141,7 +143,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.read()
 		d.start()
-		q.stats.set(d.busy.fresh, d.busy.slow, d.hosts.slow)
+		q.stats.set(d.busy.fresh(), d.busy.slow(), d.hosts.slow)
 		select {
 		case <-ctx.Done():
 		case <-q.Wake:

@@ -3,7 +3,7 @@ package outbox
 // waiting is work that is due and has not been started, in the order in which it
 // will be: urgent work first, shares by turns, and in a share its hosts by turns.
 type waiting[T any] struct {
-	lanes [4]lane[T] // by laneOf
+	lanes [lanes]lane[T] // by laneOf
 	ids   map[string]struct{}
 	of    map[string]int // how much of each share
 }
@@ -38,6 +38,9 @@ func newWaiting[T any]() *waiting[T] {
 	}
 	return w
 }
+
+// lanes is how many there are: for urgent work or other, to slow hosts or others.
+const lanes = 4
 
 func laneOf(urgent, slow bool) int {
 	n := 0
@@ -78,29 +81,22 @@ func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
 
 func (w *waiting[T]) len() int { return len(w.ids) }
 
-// take takes the next work out to hosts that are slow, or are not. May says for a
-// share which hosts it may go to, nil for none.
-func (w *waiting[T]) take(slow bool, may func(share string) func(host string) bool) (work T, found bool) {
-	for _, urgent := range []bool{true, false} {
-		l := &w.lanes[laneOf(urgent, slow)]
-		name, e, found := l.take(may)
-		if found {
-			delete(w.ids, e.id)
-			add(w.of, name, -1)
-			return e.work, true
-		}
+// take takes the next work of a lane out. May says for a share which hosts it may go
+// to, nil for none.
+func (w *waiting[T]) take(lane int, may func(share string) func(host string) bool) (work T, found bool) {
+	name, e, found := w.lanes[lane].take(may)
+	if found {
+		delete(w.ids, e.id)
+		add(w.of, name, -1)
 	}
-	return work, false
+	return e.work, found
 }
 
-// shares calls fn with each share that has work to a host that is not slow and that
-// may be tried, urgent work first.
-func (w *waiting[T]) shares(may func(host string) bool, fn func(share string)) {
-	for _, urgent := range []bool{true, false} {
-		for _, s := range w.lanes[laneOf(urgent, false)].shares.all {
-			if s.has(may) {
-				fn(s.name)
-			}
+// shares calls fn with each share of a lane that has work to a host that may be tried.
+func (w *waiting[T]) shares(lane int, may func(host string) bool, fn func(share string)) {
+	for _, s := range w.lanes[lane].shares.all {
+		if s.has(may) {
+			fn(s.name)
 		}
 	}
 }

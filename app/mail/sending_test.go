@@ -1,0 +1,406 @@
+package mail_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/mail"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/store"
+)
+
+// fixture is a mail server, a database with people and tenants, and a node.
+type fixture struct {
+	*testing.T
+	dsn  string
+	sink *smtptest.Server
+	node
+	now func() time.Time
+}
+
+// node sends mail from the database.
+type node struct {
+	*mail.Mail
+	db     *store.DB
+	access *access.Door
+	load   *load
+}
+
+var databases = map[string]func(testing.TB) string{
+	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
+	"postgres": pgtest.DSN,
+}
+
+func onBoth(t *testing.T, test func(*fixture)) {
+	t.Helper()
+	for name, dsn := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{T: t, dsn: dsn(t), sink: smtptest.Start(t, smtptest.Options{}), now: time.Now}
+			f.node = f.newNode()
+			test(f)
+		})
+	}
+}
+
+func (f *fixture) newNode() node {
+	f.Helper()
+	db, err := store.Open(f.Context(), f.dsn, func() time.Time { return f.now() })
+	f.must(err)
+	f.Cleanup(func() { db.Close() })
+	f.must(db.Migrate(f.Context()))
+	door := access.New(db, db.Watch(store.MinLease))
+	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
+	f.must(err)
+	l := &load{Transport: transport, now: map[string]int{}, most: map[string]int{}}
+	return node{mail.New(door, db, l, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, door, l}
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// run lets a node send until the test ends, or stop is called.
+func (f *fixture) run(n node) (stop func()) {
+	ctx, cancel := context.WithCancel(f.Context())
+	var running sync.WaitGroup
+	running.Go(func() { n.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	f.Cleanup(stop)
+	return stop
+}
+
+func (f *fixture) write(fn func(tx *store.Tx) error) {
+	f.Helper()
+	f.must(f.access.Upkeep(f.Context(), fn))
+}
+
+// invite queues mails of a tenant to ann.TENANT at each of the hosts.
+func (f *fixture) invite(tenant string, hosts ...string) {
+	f.Helper()
+	f.write(func(tx *store.Tx) error {
+		if err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: tenant, Name: tenant, Status: doorward.TenantActive}); err != nil {
+			return err
+		}
+		tx.MailShare = tenant
+		for i, host := range hosts {
+			inv := doorward.Invitation{
+				ID: fmt.Sprintf("inv_%s_%d", tenant, i), TenantID: tenant, Email: fmt.Sprintf("ann%d.%s@%s", i, tenant, host), Role: doorward.RoleUser,
+				State: doorward.InvitationPending, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(30 * 24 * time.Hour),
+			}
+			if _, err := tx.InsertInvitation(f.Context(), inv); err != nil {
+				return err
+			}
+			if err := tx.QueueMail(f.Context(), store.MailInvitation, inv.Email, inv.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// reset queues the mail for somebody who has forgotten the password of an account.
+func (f *fixture) reset(network, email string) {
+	f.Helper()
+	f.write(func(tx *store.Tx) error {
+		if _, err := tx.InsertAccount(f.Context(), doorward.Account{ID: "usr_" + email, Email: email}); err != nil {
+			return err
+		}
+		tx.MailShare = network
+		return tx.QueueReset(f.Context(), email, "")
+	})
+}
+
+// until returns when the condition holds.
+func (f *fixture) until(what string, holds func() bool) {
+	f.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			f.Fatalf("in vain: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func (f *fixture) count(state doorward.Delivery) int {
+	f.Helper()
+	n, err := f.db.Read().CountMails(f.Context(), state)
+	f.must(err)
+	return n
+}
+
+// dead is whether nothing answers for an address.
+func dead(address string) bool { return strings.Contains(address, "@dead") }
+
+// hosts returns so many names.
+func hosts(n int, name string) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s%d.example", name, i))
+	}
+	return all
+}
+
+// load is a transport that counts what is under way at once, in all, by host and by
+// tenant.
+type load struct {
+	smtp.Transport
+	mu        sync.Mutex
+	now, most map[string]int
+}
+
+func (l *load) Send(ctx context.Context, m smtp.Message) error {
+	local, host, _ := strings.Cut(m.To, "@")
+	_, tenant, _ := strings.Cut(local, ".")
+	l.count(1, "all", "host "+host, "tenant "+tenant)
+	defer l.count(-1, "all", "host "+host, "tenant "+tenant)
+	return l.Transport.Send(ctx, m)
+}
+
+func (l *load) count(by int, names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		l.now[name] += by
+		l.most[name] = max(l.most[name], l.now[name])
+	}
+}
+
+// within wants that at no time more has been under way than is allowed.
+func (l *load) within(t *testing.T, all, host, tenant int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, most := range l.most {
+		allowed := map[string]int{"all": all, "host": host, "tenant": tenant}[strings.Fields(name)[0]]
+		if most > allowed && name != "tenant " {
+			t.Errorf("%s: %d at once, want %d at most", name, most, allowed)
+		}
+	}
+}
+
+// TestSlowHostDelaysNobody: a host that answers nothing has many mails; somebody
+// else's mail, and that of the same tenant to another host, leave meanwhile.
+func TestSlowHostDelaysNobody(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.sink.StallTo(dead)
+		f.invite("acme", append(slices.Repeat([]string{"dead.example"}, 30), "good.example")...)
+		f.run(f.node)
+		f.until("the host is tried", func() bool { return f.sink.Stalled() > 0 })
+		f.reset("192.0.2.1", "bob@good.example")
+		f.sink.Wait(f, "bob@good.example", 1)
+		f.sink.Wait(f, "ann30.acme@good.example", 1)
+		if len(f.sink.Mails()) != 2 {
+			t.Errorf("%d mails have arrived", len(f.sink.Mails()))
+		}
+		f.load.within(f.T, 32, 4, 12)
+	})
+}
+
+// TestThousandDeadHosts: mails to them hold up a reset for a moment at most, whether
+// one tenant has queued all of them, many have, or people have asked for resets.
+func TestThousandDeadHosts(t *testing.T) {
+	for _, tenants := range []int{1, 20} {
+		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
+			onBoth(t, func(f *fixture) {
+				f.sink.StallTo(dead)
+				for i := range tenants {
+					f.invite(fmt.Sprintf("tnt%d", i), hosts(1000/tenants, fmt.Sprintf("dead%d-", i))...)
+				}
+				f.run(f.node)
+				f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= min(8*tenants, 16) })
+				asked := time.Now()
+				f.reset("192.0.2.1", "bob@good.example")
+				f.sink.Wait(f, "bob@good.example", 1)
+				f.Logf("the reset took %v", time.Since(asked))
+				f.until("dead hosts are given way", func() bool { return f.Sending().SlowHosts > 40 })
+				asked = time.Now()
+				f.invite("globex", "good.example")
+				f.sink.Wait(f, "ann0.globex@good.example", 1)
+				f.reset("192.0.2.1", "cat@fine.example")
+				f.sink.Wait(f, "cat@fine.example", 1)
+				f.Logf("an invitation and a reset took %v", time.Since(asked))
+				if n := f.sink.Stalled(); n == 0 {
+					t.Error("nothing hangs any more")
+				}
+				f.load.within(f.T, 32, 4, 12)
+			})
+		})
+	}
+}
+
+// TestDeadHostsOfResets: those who ask for resets to dead hosts, from many networks,
+// don't hold up somebody else's.
+func TestDeadHostsOfResets(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.sink.StallTo(dead)
+		for i := range 100 {
+			f.reset(fmt.Sprint("192.0.2.", i), fmt.Sprintf("eve@dead%d.example", i))
+		}
+		f.run(f.node)
+		f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= 24 })
+		f.reset("192.0.2.1", "bob@good.example") // from a network that has asked before
+		f.sink.Wait(f, "bob@good.example", 1)
+		f.load.within(f.T, 32, 4, 32)
+	})
+}
+
+// TestTenantsTakeTurns: a tenant that queues one mail is not behind all those of one
+// that has queued many before.
+func TestTenantsTakeTurns(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.invite("acme", slices.Repeat([]string{"big.example", "small.example"}, 300)...)
+		f.invite("globex", "big.example", "big.example", "big.example")
+		f.run(f.node)
+		f.until("all have arrived", func() bool { return len(f.sink.Mails()) == 603 })
+		last := 0
+		for i, m := range f.sink.Mails() {
+			if strings.Contains(m.To[0], ".globex@") {
+				last = i
+			}
+		}
+		if last > 60 {
+			t.Errorf("the other tenant's mails were number %d and before, want them among the first", last)
+		}
+		f.load.within(f.T, 32, 4, 8)
+	})
+}
+
+// TestUrgentMailsGoFirst: a reset that was asked for last is not behind a tenant's
+// invitations.
+func TestUrgentMailsGoFirst(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.invite("acme", hosts(300, "good")...)
+		f.reset("192.0.2.1", "bob@good.example")
+		f.must(f.Deliver(f.Context()))
+		at := slices.IndexFunc(f.sink.Mails(), func(m smtptest.Mail) bool { return m.To[0] == "bob@good.example" })
+		if at < 0 || at > 32 {
+			t.Errorf("the reset was number %d of %d", at, len(f.sink.Mails()))
+		}
+	})
+}
+
+// TestNodesShareTheQueue: of two nodes one sends each mail.
+func TestNodesShareTheQueue(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.invite("acme", hosts(200, "good")...)
+		other := f.newNode()
+		f.run(f.node)
+		f.run(other)
+		f.until("all are noted", func() bool { return f.count(doorward.DeliverySent) == 200 })
+		seen := map[string]int{}
+		for _, m := range f.sink.Mails() {
+			if seen[m.To[0]]++; seen[m.To[0]] > 1 {
+				t.Errorf("%s has the mail twice", m.To[0])
+			}
+		}
+		if len(seen) != 200 {
+			t.Errorf("%d have their mail", len(seen))
+		}
+	})
+}
+
+// TestNodeThatDies: what it was sending is sent by another one when its claims have
+// run out, and not before.
+func TestNodeThatDies(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		start := time.Now()
+		var mu sync.Mutex
+		var passed time.Duration
+		f.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return start.Add(passed) }
+		f.sink.Stall(smtptest.AtRecipient)
+		f.invite("acme", hosts(5, "good")...)
+		stop := f.run(f.node)
+		f.until("all are tried", func() bool { return f.sink.Stalled() == 5 })
+		stop()
+		f.sink.Behave()
+		other := f.newNode()
+		f.must(other.Deliver(f.Context()))
+		if n := len(f.sink.Mails()); n != 0 {
+			t.Errorf("%d mails were tried twice at once", n)
+		}
+		mu.Lock()
+		passed = 2 * time.Minute
+		mu.Unlock()
+		f.run(other)
+		f.until("all are sent", func() bool { return f.count(doorward.DeliverySent) == 5 })
+	})
+}
+
+// TestMailServerThatHangs: when the mail server answers nobody, nothing is given up,
+// and when it answers again everything leaves.
+func TestMailServerThatHangs(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		f.sink.Stall(smtptest.AtConnect)
+		f.invite("acme", hosts(40, "good")...)
+		f.run(f.node)
+		f.until("hosts turn out to be slow", func() bool { return f.Sending().SlowHosts >= 8 })
+		f.reset("192.0.2.1", "bob@good.example")
+		f.until("the reset is tried", func() bool { return f.Sending().Fresh+f.Sending().Slow > 8 })
+		f.sink.Stop() // which ends the silence of those that wait
+		f.sink.Behave()
+		f.sink.Restart(f)
+		f.until("all are sent", func() bool { return f.count(doorward.DeliverySent) == 41 })
+	})
+}
+
+// TestOldMailsKeepNoAddress: a day after a mail was finished the queue has no address
+// of it any more, and the invitation still says whether its mail came.
+func TestOldMailsKeepNoAddress(t *testing.T) {
+	onBoth(t, func(f *fixture) {
+		start := time.Now()
+		var passed time.Duration
+		f.now = func() time.Time { return start.Add(passed) }
+		f.sink.Refuse(smtptest.AtRecipient, 550) // an error that repeats the address
+		f.invite("acme", hosts(600, "good")...)
+		f.reset("192.0.2.1", "bob@good.example")
+		f.must(f.Deliver(f.Context()))
+		f.sink.Behave()
+		f.invite("globex", "good.example")
+		f.must(f.Deliver(f.Context()))
+		for _, step := range []struct {
+			later time.Duration
+			left  int // mails with an address
+		}{{24*time.Hour - time.Minute, 602}, {time.Minute, 0}} {
+			passed += step.later
+			f.must(f.Sweep(f.Context()))
+			if n := f.addresses(); n != step.left {
+				t.Errorf("after %v %d mails have an address, want %d", passed, n, step.left)
+			}
+		}
+		for id, want := range map[string]doorward.Delivery{"inv_acme_599": doorward.DeliveryFailed, "inv_globex_0": doorward.DeliverySent} {
+			inv, err := f.db.Read().Invitation(f.Context(), id)
+			if err != nil || inv.Delivery != want || inv.Email == "" {
+				t.Errorf("%s to %s is %s, %v; want %s", id, inv.Email, inv.Delivery, err, want)
+			}
+		}
+	})
+}
+
+// addresses counts the mails that have an address somewhere.
+func (f *fixture) addresses() (n int) {
+	f.Helper()
+	driver, dsn := "pgx", f.dsn
+	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
+		driver, dsn = "sqlite", path
+	}
+	db, err := sql.Open(driver, dsn)
+	f.must(err)
+	defer db.Close()
+	f.must(db.QueryRowContext(f.Context(), `SELECT count(*) FROM mails WHERE recipient LIKE '%@%' OR last_error LIKE '%@%'`).Scan(&n))
+	return n
+}

@@ -1,0 +1,92 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// table is a queue in memory: what dispatcher does by itself. How it does with a
+// database and a mail server is tested in app/mail.
+type table struct {
+	mu   sync.Mutex
+	rows []Job
+	err  error
+	// looks are how many rows each look has found.
+	looks []int
+	tried []string
+}
+
+func (b *table) queue() *Queue[Job] {
+	return &Queue[Job]{
+		Look: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
+		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
+		Try: func(ctx context.Context, j Job, send Send) error {
+			err := send(ctx, func(context.Context) error { return nil })
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.tried = append(b.tried, j.ID)
+			b.rows = slices.DeleteFunc(b.rows, func(row Job) bool { return row.ID == j.ID })
+			return err
+		},
+	}
+}
+
+func (b *table) look(_ context.Context, after Job, limit int) (found []Job, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, row := range b.rows {
+		if len(found) < limit && (row.Due.After(after.Due) || row.Due.Equal(after.Due) && row.ID > after.ID) {
+			found = append(found, row)
+		}
+	}
+	b.looks = append(b.looks, len(found))
+	return found, b.err
+}
+
+// TestLongQueueIsReadInPieces: all of a queue that is longer than what is read at
+// once, and than what is kept in memory, is done, each piece of work once.
+func TestLongQueueIsReadInPieces(t *testing.T) {
+	b := &table{}
+	const all = maxWaiting + 3*piece
+	for i := range all {
+		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
+	}
+	if err := b.queue().Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(b.tried)
+	if len(slices.Compact(b.tried)) != all || len(b.rows) > 0 {
+		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
+	}
+	if slices.Max(b.looks) > piece {
+		t.Errorf("%d were read at once", slices.Max(b.looks))
+	}
+}
+
+// TestFailingDatabaseIsLeftAlone: while the database fails it is asked once a second
+// or so, and the error is told as often.
+func TestFailingDatabaseIsLeftAlone(t *testing.T) {
+	b := &table{err: errors.New("gone")}
+	q := b.queue()
+	ctx, stop := context.WithCancel(t.Context())
+	warned := 0
+	q.Warn = func(err error) {
+		if !strings.Contains(err.Error(), "gone") {
+			t.Errorf("told is %v", err)
+		}
+		if warned++; warned == 2 {
+			stop()
+		}
+	}
+	began := time.Now()
+	q.Run(ctx)
+	if took := time.Since(began); took < pollEvery || len(b.looks) > 4 {
+		t.Errorf("in %v it was asked %d times", took, len(b.looks))
+	}
+}

@@ -1,0 +1,159 @@
+package outbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// order takes all that waits in a lane and returns it, in the order in which it came.
+func order(w *waiting[string], lane int) string {
+	var all []string
+	for {
+		work, found := w.take(lane, anyHost)
+		if !found {
+			return strings.Join(all, " ")
+		}
+		all = append(all, work)
+	}
+}
+
+func anyHost(string) func(string) bool { return func(string) bool { return true } }
+
+// keep adds work that is named after its share, its host and a number.
+func keep(w *waiting[string], slow bool, names ...string) (kept int) {
+	for _, name := range names {
+		if w.add(name, Job{ID: name, Share: name[:1], Host: name[1:2]}, slow) {
+			kept++
+		}
+	}
+	return kept
+}
+
+func TestSharesAndHostsTakeTurns(t *testing.T) {
+	w := newWaiting[string]()
+	keep(w, false, "Ax1", "Ax2", "Ax3", "Ay1", "Bx1", "Ax2", "Bx2", "Cz1")
+	if got, want := order(w, laneOf(false, false)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
+		t.Errorf("the order is %s, want %s", got, want)
+	}
+	if w.len() != 0 || len(w.of) != 0 {
+		t.Errorf("%d are left, of %d shares", w.len(), len(w.of))
+	}
+}
+
+// What has no place is passed over, and keeps it in the line.
+func TestWhatHasNoPlaceIsPassedOver(t *testing.T) {
+	w := newWaiting[string]()
+	keep(w, false, "Ax1", "Bx1", "By1", "Cx1")
+	got, _ := w.take(laneOf(false, false), func(share string) func(string) bool {
+		if share == "A" {
+			return nil
+		}
+		return func(host string) bool { return host != "x" }
+	})
+	if got != "By1" {
+		t.Errorf("taken is %q", got)
+	}
+	if got, want := order(w, laneOf(false, false)), "Cx1 Ax1 Bx1"; got != want {
+		t.Errorf("the order is %s, want %s", got, want)
+	}
+}
+
+func TestWorkMovesWithItsHost(t *testing.T) {
+	w := newWaiting[string]()
+	keep(w, false, "Ax1", "Ay1", "Bx1", "Ax2")
+	w.move("x", true)
+	keep(w, true, "Ax3")
+	if got, want := order(w, laneOf(false, false)), "Ay1"; got != want {
+		t.Errorf("to good hosts go %s, want %s", got, want)
+	}
+	if got, want := order(w, laneOf(false, true)), "Ax1 Bx1 Ax2 Ax3"; got != want {
+		t.Errorf("to slow hosts go %s, want %s", got, want)
+	}
+}
+
+// A share that has all the memory leaves room for others.
+func TestMemoryIsShared(t *testing.T) {
+	w := newWaiting[string]()
+	fill := func(share string, want int) {
+		t.Helper()
+		got := 0
+		for i := range maxWaiting + 1 {
+			if w.add("", Job{ID: fmt.Sprint(share, i), Share: share}, false) {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%d of share %s are kept, want %d", got, share, want)
+		}
+	}
+	fill("A", maxWaiting)
+	fill("B", maxWaiting/2)
+	fill("C", maxWaiting/3)
+	for i := range 2 * maxWaiting / minOfShare {
+		w.add("", Job{ID: fmt.Sprint("some", i), Share: fmt.Sprint("some", i)}, false)
+	}
+	fill("Z", minOfShare)
+}
+
+func TestHostsAreJudgedByTheirTries(t *testing.T) {
+	var h hosts
+	steps := func(host, tries string) bool {
+		for _, try := range tries {
+			h.judge(host, try == 'q')
+		}
+		return h.isSlow(host)
+	}
+	for tries, slow := range map[string]bool{
+		"": false, "s": true, "q": false, "qs": false, "qss": true, "ssssq": false, "ssssqs": true, "qqqqqqsss": false, "qqqqqqssss": true,
+	} {
+		if got := steps("host "+tries, tries); got != slow {
+			t.Errorf("after %q it is slow: %v, want %v", tries, got, slow)
+		}
+	}
+	for i := range maxHosts {
+		h.judge(fmt.Sprint("more ", i), false)
+	}
+	slow := 0
+	for _, n := range h.known {
+		if n < 0 {
+			slow++
+		}
+	}
+	if len(h.known) != maxHosts || h.slow != slow {
+		t.Errorf("%d hosts are known, %d of them slow, counted as %d", len(h.known), slow, h.slow)
+	}
+}
+
+// What is slow depends on what the mail server itself takes, within bounds.
+func TestSlowIsRelative(t *testing.T) {
+	var h hosts
+	want := func(after time.Duration) {
+		t.Helper()
+		if got := h.slowAfter(); got != after {
+			t.Errorf("a try is slow after %v, want %v", got, after)
+		}
+	}
+	want(slowUnknown)
+	h.succeeded(3 * time.Second)
+	want(6 * time.Second)
+	h.succeeded(20 * time.Millisecond)
+	want(slowAtLeast)
+	for range remembered {
+		h.succeeded(time.Minute)
+	}
+	want(slowAtMost)
+}
+
+func TestPauses(t *testing.T) {
+	var all time.Duration
+	tries := 0
+	for pause, again := Pause(tries); again; pause, again = Pause(tries) {
+		all += pause
+		tries++
+	}
+	if first, _ := Pause(0); first != 5*time.Second || all < 48*time.Hour || all > 50*time.Hour {
+		t.Errorf("%d tries take %v, the second comes after %v", tries, all, first)
+	}
+}

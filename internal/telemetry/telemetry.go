@@ -99,9 +99,10 @@ func (m *Metrics) Build(version string) {
 	m.registry.MustRegister(info)
 }
 
-// Gauge adds a value that is asked for when it is scraped.
-func (m *Metrics) Gauge(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+// Gauge adds a value that is asked for when it is scraped. labels are names and
+// values in turn.
+func (m *Metrics) Gauge(name, help string, value func() float64, labels ...string) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: pairs(labels)}, value))
 }
 
 // Counter adds a count that somebody else keeps. labels are names and values in

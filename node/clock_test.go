@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -301,4 +302,49 @@ func TestSettingsDiffer(t *testing.T) {
 		t.Logf("a node with other settings than one that was killed has started within %v", time.Since(began).Round(time.Millisecond))
 		third.stop()
 	})
+}
+
+// TestDatabaseClockJumps: a database that comes back with another time, as after a
+// failover to a machine whose clock is wrong, signs nobody out. While the clocks are
+// apart nothing is told, and all is as before once the time is right.
+func TestDatabaseClockJumps(t *testing.T) {
+	onDatabases(t, func(t *testing.T, dsn string) {
+		acme := acmeOn(t, dsn)
+		p := launch(t, dsn)
+		token := p.login(acme.Owner.Email)
+		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
+			setClock(t, dsn, jump)
+			p.until(t, "it can't tell", func() bool {
+				a := p.ask(anyCheck, token)
+				if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+					t.Fatalf("a valid session is answered with %d %s", a.status, a.body)
+				}
+				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
+			})
+			setClock(t, dsn, 0)
+			p.until(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
+			if a := p.ask(anyCheck, token); a.status != http.StatusOK {
+				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
+			}
+		}
+		p.logs("agree again")
+		p.stop()
+	})
+}
+
+// setClock moves the database's clock, for the nodes that run.
+func setClock(t *testing.T, dsn string, by time.Duration) {
+	t.Helper()
+	driver := "pgx"
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `UPDATE installation_clock SET moved = $1`, by.Microseconds()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -40,6 +40,16 @@ func (a *App) Join(ctx context.Context) error {
 	return err
 }
 
+// Differing counts the nodes that have a setting otherwise, by its name.
+func (a *App) Differing(name string) (n float64) {
+	for _, d := range a.Watch.Differences() {
+		if d.Setting.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
 func (a *App) cutFuture(ctx context.Context) error {
 	n, err := a.Sessions.CutFuture(ctx)
 	if err == nil && n > 0 {
@@ -86,7 +96,7 @@ func (o *observer) lookAtClock() {
 		return
 	}
 	o.reported = state
-	ahead := slog.Duration("ahead", drift.Round(time.Millisecond))
+	ahead := slog.String("ahead", drift.Round(time.Millisecond).String())
 	switch state {
 	case clockWrong:
 		o.log.Error("this node's clock and the database's are too far apart: nothing is judged by time here until they agree", ahead)

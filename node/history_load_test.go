@@ -75,7 +75,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   20 * time.Second, // longer than a node is ever stopped
 		})
 	}
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease = store.MaxLease })
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = store.MaxLease, 0 })
 	acme := door.Tenant("Acme")
 	for i := range people {
 		joined := acme.Join(fmt.Sprintf("user%d@acme.example", i), "USER")

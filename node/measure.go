@@ -19,6 +19,7 @@ func (n *Node) measure() {
 	n.measureMail(m)
 	n.measureInbox(m)
 	n.measureTLS(m)
+	n.measureAgreement(m)
 	n.measureTraces(m)
 	m.Sampled(n.measureDatabase)
 }
@@ -143,6 +144,17 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 		}
 		return 0
 	})
+}
+
+// measureAgreement has a series for each setting from the start, so that an alert on
+// it is one on a value.
+func (n *Node) measureAgreement(m *telemetry.Metrics) {
+	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
+		func() float64 { return n.DB.Clock().Drift().Seconds() })
+	for _, s := range n.settings().Shared() {
+		m.Gauge("doorward_settings_differ", "Nodes that have a setting otherwise which is to be the same on all.",
+			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
+	}
 }
 
 func (n *Node) measureTraces(m *telemetry.Metrics) {

@@ -163,6 +163,13 @@ func prepare(ctx context.Context, db *store.DB, cfg Config) error {
 	return db.StartClock(ctx, cfg.ClockOffset)
 }
 
+// Shared are the settings that have to be the same on all nodes of an installation.
+func (c Config) Shared() []store.Setting {
+	s := app.Settings{Sessions: c.Sessions, TenantHold: c.TenantHold, Lease: c.Lease}
+	s.BaseURL = strings.TrimSuffix(c.PublicURL().String(), "/")
+	return s.Shared()
+}
+
 func (n *Node) settings() app.Settings {
 	return app.Settings{
 		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,

@@ -25,12 +25,10 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 // else. Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, func(tx *access.Tx) (bool, error) {
-		changed, err := tx.FreezeTenant(ctx, id)
-		if err == nil && changed {
-			ended, err = t.endAll(ctx, tx, id)
-		}
-		return changed, err
+	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
+	err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
+		ended, err = t.endAll(ctx, tx, id)
+		return err
 	})
 	if err != nil {
 		return doorward.Ended{}, err
@@ -48,41 +46,40 @@ const afterThaw = 24 * time.Hour
 // Errors: not_found, tenant_closing when it is closed and not frozen: there is
 // nothing to thaw, and it isn't the operator who restores it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
-	return t.setFrozen(ctx, by, doorward.TenantThaw, id, func(tx *access.Tx) (bool, error) {
-		was, err := existing(ctx, tx.Reader, id)
-		if err != nil {
-			return false, err
-		}
+	thaw := func(tx *access.Tx, was doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
 		if was.ClosedAt != nil {
 			grace = min(afterThaw, t.DestroyedAt(was).Sub(*was.ClosedAt))
 		}
 		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
-		switch {
-		case err == nil && thawed:
-			err = tx.DeleteOtherSessions(ctx, id, "")
-		case err == nil && was.ClosedAt != nil:
+		if err == nil && !thawed && was.ClosedAt != nil {
 			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is not frozen. An OWNER has closed it, and an OWNER can restore it.")
 		}
 		return thawed, err
-	})
+	}
+	return t.setFrozen(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
-// setFrozen records the status before and after, unless set finds nothing to do.
-func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string, set func(*access.Tx) (bool, error)) error {
+// setFrozen does nothing when set has found nothing to do.
+func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
+	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
+) error {
 	return t.door.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
 		}
-		changed, err := set(tx)
+		changed, err := set(tx, was)
 		if err != nil || !changed {
 			tx.Nothing()
 			return err
 		}
 		is, err := tx.Tenant(ctx, id)
+		if err != nil {
+			return err
+		}
 		tx.Changed("status", string(was.Status), string(is.Status))
-		return err
+		return also(tx)
 	})
 }
 

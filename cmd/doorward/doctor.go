@@ -111,7 +111,8 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
 		return []finding{f}
 	}
-	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
+	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
+	all = append(all, checkAgreement(ctx, db, cfg)...)
 	if f, ok := checkReplication(ctx, db); ok {
 		all = append(all, f)
 	}
@@ -144,18 +145,27 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	return f
 }
 
-// tolerated is how far clocks of nodes may be apart. Expiry is judged by the
-// node's clock.
-const tolerated = 2 * time.Second
-
-func checkClock(ctx context.Context, db *store.DB) finding {
-	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", tolerated)}
-	drift, err := db.ClockDrift(ctx)
+// checkClock: what ends by time is judged by the database's clock, and a node whose own
+// is far from it judges nothing.
+func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
+	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
+	if db.CheckSchema(ctx) != nil {
+		f.fine = "can be compared once the schema is up to date"
+		return f
+	}
+	err := db.StartClock(ctx, cfg.ClockOffset)
+	drift := time.Duration(0)
+	if err == nil {
+		drift, err = db.ClockDrift(ctx)
+	}
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
-	case drift.Abs() > tolerated:
+	case drift.Abs() > store.ClockWarning:
 		f.wrong, f.code = fmt.Sprintf("this machine's clock is %v off the database's", drift.Round(time.Millisecond)), exitFailed
+		if drift.Abs() > store.ClockTolerance {
+			f.wrong += ": a server here is not ready, and answers with 503 what depends on the time"
+		}
 		f.remedy = "Run a time service such as chrony or systemd-timesyncd on both machines."
 	}
 	return f

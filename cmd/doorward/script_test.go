@@ -60,7 +60,7 @@ func (t tidy) Run() int {
 var scratch string
 
 // onBoth are the sessions that are played on PostgreSQL, too.
-var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar"}
+var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar", "testdata/agreement.txtar"}
 
 func TestSessions(t *testing.T) {
 	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")

@@ -110,6 +110,8 @@ var cases = []struct {
 	{"empty is not absent", emptyIsNotAbsent},
 	{"times", times},
 	{"the clock", theClock},
+	{"what a clock that was ahead has left", future},
+	{"settings of other nodes", settingsOfNodes},
 
 	{"one instant in a transaction", oneInstant},
 	{"all or nothing", allOrNothing},

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+// checkAgreement has nothing to say where no server runs and no tenant is closed, and
+// nothing of a schema that has to be brought up to date first.
+func checkAgreement(ctx context.Context, db *store.DB, cfg node.Config) []finding {
+	if db.CheckSchema(ctx) != nil {
+		return nil
+	}
+	var all []finding
+	for _, check := range []func(context.Context, *store.DB, node.Config) (finding, bool){checkShared, checkDestruction} {
+		if f, ok := check(ctx, db, cfg); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// checkShared compares the settings with those that running servers have published.
+// One that costs little is told and is no failure.
+func checkShared(ctx context.Context, db *store.DB, cfg node.Config) (f finding, ok bool) {
+	f = finding{what: "settings"}
+	differences, err := db.Read().Differences(ctx, cfg.Shared())
+	if err != nil {
+		f.wrong, f.code = cause(err), exitUnavailable
+		return f, true
+	}
+	var strict, others []string
+	for _, d := range differences {
+		text := fmt.Sprintf("%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node)
+		if d.Setting.Strict {
+			strict = append(strict, text)
+		} else {
+			others = append(others, text)
+		}
+	}
+	f.fine = strings.Join(others, "; ")
+	if len(strict) > 0 {
+		f.wrong, f.code = strings.Join(append(strict, others...), "; "), exitFailed
+		f.remedy = "Set them alike on all nodes. Run doctor with the settings of the server: --config or its environment."
+	}
+	return f, len(differences) > 0
+}
+
+// shownClosed is how many closed tenants are told one by one.
+const shownClosed = 10
+
+// checkDestruction says which data will be gone, and when, while it can still be
+// kept: freezing a tenant does that.
+func checkDestruction(ctx context.Context, db *store.DB, cfg node.Config) (f finding, ok bool) {
+	f = finding{what: "destruction"}
+	closed, err := db.Read().TenantsClosed(ctx, shownClosed+1)
+	if err != nil {
+		f.wrong, f.code = cause(err), exitUnavailable
+		return f, true
+	}
+	var lines []string
+	for i, t := range closed {
+		if i == shownClosed {
+			lines = append(lines, "and more, see \"doorward tenant list --json\"")
+			break
+		}
+		lines = append(lines, whenDestroyed(t))
+	}
+	f.fine = strings.Join(lines, "; ")
+	return f, len(closed) > 0
+}
+
+func whenDestroyed(t doorward.Tenant) string {
+	switch {
+	case t.ClosedAt.Unix() == 0:
+		return t.ID + " is being destroyed"
+	case t.DestroyAt == nil:
+		return t.ID + " is closed; a server of this version fixes when it is destroyed"
+	case t.Status == doorward.TenantFrozen:
+		return t.ID + " is closed, and kept as long as it is frozen"
+	}
+	return fmt.Sprintf("%s is destroyed at %s", t.ID, t.DestroyAt.Format(time.RFC3339))
+}

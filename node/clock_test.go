@@ -1,0 +1,350 @@
+package node_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/node"
+)
+
+// databases are where the tests of clocks and settings take place.
+var databases = map[string]func(t *testing.T) string{
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
+	"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
+}
+
+func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Helper()
+	for name, dsn := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, dsn(t))
+		})
+	}
+}
+
+// acmeOn makes the tenant Acme and leaves no server behind.
+func acmeOn(t *testing.T, dsn string) *doorwardtest.Tenant {
+	t.Helper()
+	s := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Sessions.PerUser = 0 })
+	acme := s.Tenant("Acme")
+	s.Stop()
+	return acme
+}
+
+// launch is serve for a node that may not become ready: it returns when the process
+// answers, or has ended.
+func launch(t *testing.T, dsn string, flags ...string) *process {
+	t.Helper()
+	dir, address := t.TempDir(), freeport.On("127.0.0.1")
+	p := &process{t: t, program: mustBuild(t), address: address, log: filepath.Join(dir, "log"), ended: make(chan struct{})}
+	log, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(p.program, append([]string{
+		"serve", "--listen", address, "--database", dsn, "--smtp", "file:" + filepath.Join(dir, "mail"),
+		"--password-memory-kib", "1024", "--password-time", "1", "--session-limit", "0", "--log-format", "json",
+	}, flags...)...)
+	p.cmd.Stderr = log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = p.cmd.Wait(); close(p.ended) }()
+	t.Cleanup(p.kill)
+	for end := time.Now().Add(time.Minute); p.ask("/healthz", "").status != http.StatusOK; {
+		select {
+		case <-p.ended:
+			return p
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the node does not answer:\n%s", p.tail())
+		}
+	}
+	return p
+}
+
+// exit is the exit code of a process that ends by itself.
+func (p *process) exit() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(time.Minute):
+		p.t.Fatalf("the node runs on:\n%s", p.tail())
+		return 0
+	}
+}
+
+type said struct {
+	status int
+	body   []byte
+}
+
+func (p *process) ask(path, token string) said { return p.send(http.MethodGet, path, token, nil) }
+
+// send returns no status when there is no answer.
+func (p *process) send(method, path, token string, body any) said {
+	p.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req, err := http.NewRequest(method, p.url()+path, bytes.NewReader(text))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Cookie", "JSESSIONID="+token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return said{}
+	}
+	defer res.Body.Close()
+	var out bytes.Buffer
+	_, _ = out.ReadFrom(res.Body) // a part of it fails the test that needs the whole
+	return said{res.StatusCode, out.Bytes()}
+}
+
+// login returns the token of a new session.
+func (p *process) login(email string) string {
+	p.t.Helper()
+	a := p.send(http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": email, "password": doorwardtest.Password})
+	var answer struct{ Token string }
+	if err := json.Unmarshal(a.body, &answer); err != nil || a.status != http.StatusOK {
+		p.t.Fatalf("login: %d %s\n%s", a.status, a.body, p.tail())
+	}
+	return answer.Token
+}
+
+func (p *process) logs(words ...string) {
+	p.t.Helper()
+	p.until(p.t, "the log says "+strings.Join(words, " … "), func() bool {
+		text, _ := os.ReadFile(p.log)
+		for line := range strings.Lines(string(text)) {
+			rest, all := line, true
+			for _, w := range words {
+				_, after, found := strings.Cut(rest, w)
+				rest, all = after, all && found
+			}
+			if all {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+const anyCheck = "/api/v2/access/check?action=message.read"
+
+// TestOneWrongClock: a node whose clock is 90 minutes ahead ends nobody's session.
+// It says so, and that it can't tell; the others never notice.
+func TestOneWrongClock(t *testing.T) {
+	onDatabases(t, func(t *testing.T, dsn string) {
+		acme := acmeOn(t, dsn)
+		right := []*process{launch(t, dsn), launch(t, dsn)}
+		token := right[0].login(acme.Owner.Email)
+		before := right[1].ask("/api/v2/auth/session", token)
+		wrong := launch(t, dsn, "--clock-offset", "90m")
+		wrong.until(t, "it is not ready for want of the right time", func() bool {
+			a := wrong.ask("/readyz", "")
+			return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("clocks"))
+		})
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+			for i, p := range right {
+				if a := p.ask(anyCheck, token); a.status != http.StatusOK {
+					t.Fatalf("the right node %d answers %d %s", i, a.status, a.body)
+				}
+			}
+			for _, path := range []string{anyCheck, "/api/v2/auth/session"} {
+				if a := wrong.ask(path, token); a.status != http.StatusServiceUnavailable {
+					t.Fatalf("the wrong node answers %s with %d %s", path, a.status, a.body)
+				}
+			}
+		}
+		login := map[string]string{"email": acme.Owner.Email, "password": doorwardtest.Password}
+		if a := wrong.send(http.MethodPost, "/api/v2/auth/login", "", login); a.status != http.StatusServiceUnavailable {
+			t.Errorf("the wrong node answers a login with %d %s", a.status, a.body)
+		}
+		if before.status != http.StatusOK || right[1].ask("/readyz", "").status != http.StatusOK {
+			t.Error("a right node is not ready")
+		}
+		wrong.logs("too far apart", `"ahead":"1h`)
+		if d := wrong.metric(t, "doorward_clock_drift_seconds"); d < 5390 || d > 5410 {
+			t.Errorf("the drift is said to be %v s, want 90 min", d)
+		}
+		if d := right[0].metric(t, "doorward_clock_drift_seconds"); d < -2 || d > 2 {
+			t.Errorf("the drift of a right node is said to be %v s", d)
+		}
+		wrong.stop()
+		if a := right[0].ask(anyCheck, token); a.status != http.StatusOK {
+			t.Errorf("after the wrong node has gone: %d %s", a.status, a.body)
+		}
+		for _, p := range right {
+			p.stop()
+		}
+	})
+}
+
+// TestOffsetOfALoneNode: the clock of the installation is moved, for it and for the
+// commands beside it, by the first node to start; and once it was ahead, what it has
+// left ends no later than it should.
+func TestOffsetOfALoneNode(t *testing.T) {
+	onDatabases(t, func(t *testing.T, dsn string) {
+		acme := acmeOn(t, dsn)
+		now := launch(t, dsn)
+		old := now.login(acme.Owner.Email)
+		now.kill() // its row stays, and is no reason
+
+		ahead := launch(t, dsn, "--clock-offset", "26h")
+		if a := ahead.ask("/readyz", ""); a.status != http.StatusOK {
+			t.Fatalf("alone it is not ready: %d %s", a.status, a.body)
+		}
+		if a := ahead.ask(anyCheck, old); a.status != http.StatusUnauthorized {
+			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
+		}
+		late := ahead.login(acme.Owner.Email)
+		ahead.stop()
+
+		now = launch(t, dsn)
+		var answer struct {
+			Session struct{ CreatedAt, LastSeenAt, ExpiresAt, IdleExpiresAt time.Time }
+		}
+		a := now.ask("/api/v2/auth/session", late)
+		if err := json.Unmarshal(a.body, &answer); err != nil || a.status != http.StatusOK {
+			t.Fatalf("the session is answered with %d %s", a.status, a.body)
+		}
+		s, soon := answer.Session, time.Now().Add(2*time.Second)
+		if s.ExpiresAt.After(soon.Add(24*time.Hour)) || s.IdleExpiresAt.After(soon.Add(time.Hour)) || s.CreatedAt.After(soon) {
+			t.Errorf("a session from a clock that was ahead is %+v at %v", s, time.Now())
+		}
+		now.logs("clock that was ahead", `"sessions":1`)
+		now.stop()
+	})
+}
+
+// TestSettingsDiffer: a node that would destroy early, or end what others hold valid,
+// doesn't start beside them; it does when told to, and then it is said what differs.
+func TestSettingsDiffer(t *testing.T) {
+	onDatabases(t, func(t *testing.T, dsn string) {
+		acme := acmeOn(t, dsn)
+		first := launch(t, dsn)
+		token := first.login(acme.Owner.Email)
+		for flag, value := range map[string]string{"tenant-hold": "0s", "session-idle": "30m0s", "session-absolute": "2h0m0s"} {
+			p := launch(t, dsn, "--"+flag, value)
+			if code := p.exit(); code != 3 {
+				t.Errorf("--%s %s beside a node without: exit code %d, want 3\n%s", flag, value, code, p.tail())
+			}
+			if text := p.tail(); !strings.Contains(text, "--"+flag+" is "+value+" here and ") || !strings.Contains(text, "--change-shared") {
+				t.Errorf("--%s %s: %s", flag, value, text)
+			}
+		}
+
+		second := launch(t, dsn, "--tenant-hold", "0s", "--base-url", "http://localhost:1", "--change-shared")
+		if a := second.ask("/readyz", ""); a.status != http.StatusOK {
+			t.Fatalf("with --change-shared: %d %s", a.status, a.body)
+		}
+		for _, p := range []*process{first, second} {
+			p.logs("setting differs", "tenant-hold")
+			p.logs("setting differs", "base-url")
+			p.until(t, "the metric says so", func() bool { return p.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 1 })
+			if n := p.metric(t, `doorward_settings_differ{setting="session-idle"}`); n != 0 {
+				t.Errorf("a setting that is the same differs on %v nodes", n)
+			}
+		}
+		closed := first.send(http.MethodDelete, "/api/v2/tenant", token, map[string]string{"confirm": "Acme"})
+		var promised struct{ DestroyedAt time.Time }
+		if err := json.Unmarshal(closed.body, &promised); err != nil || closed.status != http.StatusAccepted {
+			t.Fatalf("closing: %d %s", closed.status, closed.body)
+		}
+		second.stop()
+		second = launch(t, dsn, "--tenant-hold", "0s", "--change-shared") // sweeps at its start
+		second.logs("setting differs", "tenant-hold")
+		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+			var is struct {
+				Status      string
+				DestroyedAt time.Time
+			}
+			owner := first.login(acme.Owner.Email)
+			a := second.ask("/api/v2/tenant", owner)
+			if err := json.Unmarshal(a.body, &is); err != nil || is.Status != "closing" || !is.DestroyedAt.Equal(promised.DestroyedAt) {
+				t.Fatalf("the tenant beside a hold of 0s: %d %s", a.status, a.body)
+			}
+		}
+		first.stop()
+		second.until(t, "nothing differs any more", func() bool { return second.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 0 })
+		second.logs("no longer differs", "tenant-hold")
+		second.kill()
+
+		// The row of a node that was killed keeps nobody out for long.
+		began := time.Now()
+		third := launch(t, dsn, "--session-idle", "30m")
+		if a := third.ask("/readyz", ""); a.status != http.StatusOK {
+			t.Errorf("after a node that was killed: %d %s\n%s", a.status, a.body, third.tail())
+		}
+		t.Logf("a node with other settings than one that was killed has started within %v", time.Since(began).Round(time.Millisecond))
+		third.stop()
+	})
+}
+
+// TestDatabaseClockJumps: a database that comes back with another time, as after a
+// failover to a machine whose clock is wrong, signs nobody out. While the clocks are
+// apart nothing is told, and all is as before once the time is right.
+func TestDatabaseClockJumps(t *testing.T) {
+	onDatabases(t, func(t *testing.T, dsn string) {
+		acme := acmeOn(t, dsn)
+		p := launch(t, dsn)
+		token := p.login(acme.Owner.Email)
+		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
+			setClock(t, dsn, jump)
+			p.until(t, "it can't tell", func() bool {
+				a := p.ask(anyCheck, token)
+				if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+					t.Fatalf("a valid session is answered with %d %s", a.status, a.body)
+				}
+				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
+			})
+			setClock(t, dsn, 0)
+			p.until(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
+			if a := p.ask(anyCheck, token); a.status != http.StatusOK {
+				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
+			}
+		}
+		p.logs("agree again")
+		p.stop()
+	})
+}
+
+// setClock moves the database's clock, for the nodes that run.
+func setClock(t *testing.T, dsn string, by time.Duration) {
+	t.Helper()
+	driver := "pgx"
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `UPDATE installation_clock SET moved = $1`, by.Microseconds()); err != nil {
+		t.Fatal(err)
+	}
+}

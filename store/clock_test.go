@@ -1,0 +1,80 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// measured is a clock, and a machine whose own clock a test can set.
+type measured struct {
+	*testing.T
+	*Clock
+	step time.Duration // that this machine's clock was set by
+}
+
+// now is a measurement in which the database's clock is ahead by so much of what it
+// would be had nobody set it.
+func (m *measured) now(ahead, within time.Duration) reading {
+	local := time.Now()
+	m.Clock.offset = m.step // as seen from the database: only their difference counts
+	return reading{local: local, theirs: local.Round(0).Add(ahead), within: within}
+}
+
+func (m *measured) is(ahead time.Duration, wrong bool, what string) {
+	m.Helper()
+	if off := time.Until(m.Now()) - ahead; off.Abs() > 50*time.Millisecond {
+		m.Errorf("%s: the time is %v off", what, off)
+	}
+	if m.Wrong() != wrong || (m.Err() != nil) != wrong || wrong && !doorward.HasCode(m.Err(), doorward.CodeUnavailable) {
+		m.Errorf("%s: wrong is %v, %v; want %v", what, m.Wrong(), m.Err(), wrong)
+	}
+}
+
+// TestClock: the time goes on as it was when both clocks agreed, whichever of them
+// is set, and follows the database's once they agree again.
+func TestClock(t *testing.T) {
+	m := &measured{T: t, Clock: newClock(nil)}
+	m.begin(m.now(10*time.Second, 0))
+	m.is(10*time.Second, false, "at the start")
+	m.take(m.now(11*time.Second, 0))
+	m.is(11*time.Second, false, "the database's clock is followed")
+	m.take(m.now(11*time.Second+300*time.Millisecond, 400*time.Millisecond))
+	m.is(11*time.Second, false, "a measurement that agrees as far as it knows")
+	if d := m.Drift(); d > -11*time.Second || d < -12*time.Second {
+		t.Errorf("the drift is %v", d)
+	}
+
+	m.step = 90 * time.Minute
+	m.take(m.now(11*time.Second, 0))
+	m.is(11*time.Second, true, "this machine's clock is set ahead")
+	m.step = 0
+	m.take(m.now(11*time.Second, 0))
+	m.is(11*time.Second, false, "and set right")
+
+	for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
+		m.take(m.now(jump, 0))
+		m.is(11*time.Second, true, "the database's clock jumps")
+	}
+	m.take(m.now(0, 0))
+	m.is(0, false, "and is right again")
+}
+
+// TestNowCosts: a check in memory reads the clock, so that allocates nothing.
+func TestNowCosts(t *testing.T) {
+	c := newClock(nil)
+	if n := testing.AllocsPerRun(100, func() { c.Now() }); n > 0 {
+		t.Errorf("it allocates %v times", n)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for name, c := range map[string]*Clock{"database": newClock(nil), "handed": newClock(time.Now)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				c.Now()
+			}
+		})
+	}
+}

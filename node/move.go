@@ -15,8 +15,13 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // Move copies the installation in the database from into that of cfg, whose
 // schema it makes first, compares all rows, and counts the faults in the audit
 // trail that has arrived. While a server runs on from it is ErrAlive, unless
-// forced. Errors: besides that those of store.Move.
+// forced. A backup can be moved, too, if its checksum is right. Errors: besides that those of store.Move.
 func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []store.Moved, tampered int, err error) {
+	if path, err := store.SQLitePath(from); err == nil {
+		if err := store.CheckSealed(ctx, path); err != nil {
+			return nil, 0, err
+		}
+	}
 	source, err := store.OpenExisting(ctx, from, cfg.Clock)
 	if err != nil {
 		return nil, 0, err

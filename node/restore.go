@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/store"
 )
@@ -16,13 +18,29 @@ import (
 // ErrOverwrites says that there is a database already.
 var ErrOverwrites = errors.New("node: there is a database already")
 
+// ErrTampered says that the audit trail in a backup isn't what was written.
+var ErrTampered = errors.New("node: the audit trail in the backup was tampered with")
+
+// RestoreOptions say what of a backup is to be good again, and what is put up with.
+type RestoreOptions struct {
+	Keep  installation.Keep
+	Force bool // replace the database that is there
+	// AcceptDamage restores what is there although the checksum is wrong or the audit
+	// trail was tampered with. SQLite must be able to read it all the same.
+	AcceptDamage bool
+}
+
 // Restored is what a restore has done.
 type Restored struct {
-	Ended installation.Ended
-	Aside string // where the database is that was there before; empty if there was none
+	Backup store.BackupInfo
+	Ended  installation.Ended
+	Aside  string // where the database is that was there before; empty if there was none
 	// Undone counts what had been done in that one since the backup, by its name;
 	// nil when it could not be read.
 	Undone map[doorward.Action]int
+	// KeysRevoked are the operator keys of the backup that were revoked in that one, and
+	// stay revoked. Of KeysUnknown that could not be found out: they are good.
+	KeysRevoked, KeysUnknown []store.OperatorKey
 	// Tampered counts the faults in the audit trail of the backup.
 	Tampered int
 }
@@ -32,32 +50,54 @@ type Restored struct {
 // installation.Restored). All is prepared beside the database and then put in
 // its place at once. What was there is kept in a file beside it; without force
 // it is ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
-// ErrNoBackup, ErrSchema.
-func Restore(ctx context.Context, cfg Config, backup string, keep installation.Keep, force bool) (Restored, error) {
-	path, exists, err := restorable(cfg, force)
+// ErrNoBackup, ErrChecksum, ErrSchema, ErrTampered.
+func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
+	path, exists, err := restorable(cfg, o.Force)
 	switch {
 	case store.SameFile(path, backup):
 		return Restored{}, store.ErrItself
 	case err != nil:
 		return Restored{}, err
 	}
-	if err := store.CheckBackup(ctx, backup); err != nil {
+	info, err := store.CheckBackup(ctx, backup, o.AcceptDamage)
+	if err != nil {
 		return Restored{}, err
 	}
-	return replace(ctx, cfg, path, exists, keep, func(to string) error { return store.CopyFile(backup, to) })
+	return replace(ctx, cfg, path, exists, o, func(to string) (store.BackupInfo, error) { return info, store.CopyBackup(backup, to) })
 }
 
 // RestoreFrom is Restore with a backup out of a pipe, which is read to its end
 // before anything happens.
-func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, keep installation.Keep, force bool) (Restored, error) {
-	path, exists, err := restorable(cfg, force)
+func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOptions) (Restored, error) {
+	path, exists, err := restorable(cfg, o.Force)
 	switch {
 	case isOpen(backup, path):
 		return Restored{}, store.ErrItself
 	case err != nil:
 		return Restored{}, err
 	}
-	return replace(ctx, cfg, path, exists, keep, func(to string) error { return store.ReceiveBackup(ctx, backup, to) })
+	return replace(ctx, cfg, path, exists, o, func(to string) (store.BackupInfo, error) {
+		return store.ReceiveBackup(ctx, backup, to, o.AcceptDamage)
+	})
+}
+
+// FinishRestore ends what must not live again in a database that other programs have
+// set back, and returns the operator keys that are good in it. While a server runs on
+// it, which would go on answering from memory of the time before, it is ErrAlive.
+func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (ended installation.Ended, keys []store.OperatorKey, err error) {
+	n, err := Open(ctx, cfg)
+	if err != nil {
+		return ended, nil, err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err := quiet(ctx, n.DB, false); err != nil {
+		return ended, nil, err
+	}
+	if ended, err = n.App.Whole.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
+		return ended, nil, err
+	}
+	keys, err = n.DB.Read().OperatorKeys(ctx)
+	return ended, keys, err
 }
 
 // isOpen reports whether the file is the one at the path: a shell gives either as
@@ -72,7 +112,7 @@ func isOpen(f *os.File, path string) bool {
 }
 
 // replace puts what fetch writes to a new file in the place of the database.
-func replace(ctx context.Context, cfg Config, path string, exists bool, keep installation.Keep, fetch func(to string) error) (r Restored, err error) {
+func replace(ctx context.Context, cfg Config, path string, exists bool, o RestoreOptions, fetch func(to string) (store.BackupInfo, error)) (r Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
@@ -82,16 +122,14 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, keep ins
 	}
 	defer os.RemoveAll(folder)
 	prepared := filepath.Join(folder, "doorward.db")
-	if err := fetch(prepared); err != nil {
-		return r, err
-	}
-	since, err := r.prepare(ctx, cfg, prepared, keep)
-	if err != nil {
+	if r.Backup, err = fetch(prepared); err != nil {
 		return r, err
 	}
 	if exists {
-		r.Undone = undone(ctx, cfg, since)
 		r.Aside = path + ".before-" + time.Now().UTC().Format("20060102T150405Z")
+	}
+	if err := r.prepare(ctx, cfg, prepared, o); err != nil {
+		return r, err
 	}
 	return r, store.Replace(ctx, path, prepared, r.Aside)
 }
@@ -110,35 +148,140 @@ func restorable(cfg Config, force bool) (path string, exists bool, err error) {
 	return path, exists, nil
 }
 
-// prepare returns when the last event in the backup happened.
-func (r *Restored) prepare(ctx context.Context, cfg Config, path string, keep installation.Keep) (since time.Time, err error) {
+// prepare makes of the backup what is to be served.
+func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o RestoreOptions) (err error) {
+	was := cfg
 	cfg.Database, cfg.Migrate = "sqlite:"+path, true
 	n, err := Open(ctx, cfg)
 	if err != nil {
-		return since, err
+		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }() // which leaves one file
-	if since, err = n.DB.Read().NewestEvent(ctx); err != nil {
-		return since, err
+	if r.Tampered, err = n.App.Audit.VerifyAll(ctx); err != nil {
+		return err
 	}
-	if r.Ended, err = n.App.Whole.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
-		return since, err
+	if r.Tampered > 0 && !o.AcceptDamage {
+		return ErrTampered
 	}
-	r.Tampered, err = n.App.Audit.VerifyAll(ctx)
-	return since, err
+	if err := r.compare(ctx, n, was); err != nil {
+		return err
+	}
+	for _, key := range r.KeysRevoked {
+		if err := n.App.Keys.RevokeOperator(ctx, doorward.OperatorAtTerminal(), key); err != nil {
+			return err
+		}
+	}
+	r.Ended, err = n.App.Whole.Restored(ctx, doorward.OperatorAtTerminal(), o.Keep)
+	return err
 }
 
-// undone looks at the database that is about to be replaced. It may be what is
-// damaged, so no error counts.
-func undone(ctx context.Context, cfg Config, since time.Time) map[doorward.Action]int {
-	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
+// compare finds out what was done since the backup in the database that is about to be
+// replaced, if there is one that can be read.
+func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error {
+	keys, err := backup.DB.Read().OperatorKeys(ctx)
 	if err != nil {
+		return err
+	}
+	since, err := backup.DB.Read().NewestEvent(ctx)
+	if err != nil {
+		return err
+	}
+	newest, err := backup.DB.Read().NewestEventID(ctx)
+	if err != nil {
+		return err
+	}
+	r.KeysUnknown = keys
+	if r.Aside == "" {
 		return nil
+	}
+	db, err := store.OpenExisting(ctx, was.Database, was.Clock)
+	if err != nil {
+		return nil //nolint:nilerr // it may be what is damaged
 	}
 	defer db.Close()
-	deeds, err := db.Read().CountDeeds(ctx, since)
+	if undone, err := db.Read().CountDeeds(ctx, since); err == nil {
+		r.Undone = undone
+	}
+	if revoked, unknown, err := revokedIn(ctx, db, keys, newest); err == nil {
+		r.KeysRevoked, r.KeysUnknown = revoked, unknown
+	}
+	return nil
+}
+
+// revokedIn returns which of the keys a database doesn't have any more. It knows of
+// those alone that it has had: of all, when it has the newest event of the backup; else
+// of those whose end is in its trail.
+func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newest string) (revoked, unknown []store.OperatorKey, err error) {
+	read := db.Read()
+	follows, err := read.HasEvent(ctx, newest)
 	if err != nil {
+		return nil, nil, err
+	}
+	live, err := read.OperatorKeys(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if slices.ContainsFunc(live, func(k store.OperatorKey) bool { return k.ID == key.ID }) {
+			continue
+		}
+		ended, err := read.EventPage(ctx, "", store.EventFilter{Action: doorward.KeyRevoke, Target: key.ID, Outcome: doorward.Done}, doorward.Window{Limit: 1})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case follows || len(ended.Items) > 0:
+			revoked = append(revoked, key)
+		default:
+			unknown = append(unknown, key)
+		}
+	}
+	return revoked, unknown, nil
+}
+
+// VerifiedBackup is what VerifyBackup has found.
+type VerifiedBackup struct {
+	store.BackupInfo
+	Tampered int  // faults in the audit trail
+	Trail    bool // there is one that could be walked: older schemas have none
+}
+
+// oldestTrail is the schema from which on events are chained.
+const oldestTrail = 4
+
+// VerifyBackup looks through a backup, and writes nothing. It takes bounded memory.
+// Errors: store.ErrNoBackup, ErrChecksum, ErrSchema.
+func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
+	if v.BackupInfo, err = store.CheckBackup(ctx, file, false); err != nil {
+		return v, err
+	}
+	return v, v.walk(ctx, file)
+}
+
+// VerifyBackupFrom is VerifyBackup of one out of a pipe, which is kept in the folder for
+// temporary files meanwhile.
+func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, err error) {
+	folder, err := os.MkdirTemp("", "doorward-verify-*")
+	if err != nil {
+		return v, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "doorward.db")
+	if v.BackupInfo, err = store.ReceiveBackup(ctx, backup, file, false); err != nil {
+		return v, err
+	}
+	return v, v.walk(ctx, file)
+}
+
+func (v *VerifiedBackup) walk(ctx context.Context, file string) (err error) {
+	if v.Schema < oldestTrail {
 		return nil
 	}
-	return deeds
+	db, err := store.OpenBackup(file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	v.Trail = true
+	v.Tampered, err = audit.New(db).VerifyAll(ctx)
+	return err
 }

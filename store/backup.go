@@ -38,8 +38,8 @@ func SQLitePath(dsn string) (string, error) {
 
 // Backup writes a copy of a SQLite database to a file, which it replaces as a
 // whole or not at all. The copy is the database of one instant, complete in the
-// one file, readable by its owner alone, and has been looked through; writers
-// aren't held up meanwhile. Errors: ErrItself, ErrNoBackup for a database that is
+// one file, readable by its owner alone, has been looked through, and ends with a
+// checksum; writers aren't held up meanwhile. Errors: ErrItself, ErrNoBackup for a database that is
 // damaged, and ErrOwnTools on other engines.
 func (db *DB) Backup(ctx context.Context, to string) error {
 	if db.engine.path == "" {
@@ -103,7 +103,9 @@ func (db *DB) copyBeside(ctx context.Context, file string) (*os.File, error) {
 	}
 	if err = vacuumInto(ctx, db.engine.path, part.Name()); err != nil {
 		err = fmt.Errorf("store: backup: %w", err)
-	} else if err = CheckBackup(ctx, part.Name()); err != nil {
+	} else if err = sealFile(ctx, part, db.Now()); err != nil {
+		err = fmt.Errorf("store: backup: %w", err)
+	} else if _, err = CheckBackup(ctx, part.Name(), false); err != nil {
 		err = fmt.Errorf("store: the copy is not kept: %w", err)
 	}
 	if err != nil {
@@ -148,42 +150,48 @@ func publish(from, to string) error {
 }
 
 // CheckBackup returns nil when the file is a whole and consistent database of a
-// Doorward that this one understands, of an older schema too. Errors:
-// ErrNoBackup, also for one that was cut off on its way, ErrSchema for one that
-// is too new, and those of reading.
-func CheckBackup(ctx context.Context, file string) error {
-	return checkBackup(ctx, file, file)
+// Doorward that this one understands, of an older schema too, and byte for byte what
+// was written: that is known of those with a checksum, which older ones don't have. With
+// damaged, one whose checksum is wrong passes when SQLite finds nothing wrong. Errors:
+// ErrNoBackup, also for one that was cut off on its way, ErrChecksum, ErrSchema for one
+// that is too new, and those of reading.
+func CheckBackup(ctx context.Context, file string, damaged bool) (BackupInfo, error) {
+	return checkBackup(ctx, file, file, damaged)
 }
 
 // checkBackup gives the file a name of its own in errors.
-func checkBackup(ctx context.Context, file, name string) error {
+func checkBackup(ctx context.Context, file, name string, damaged bool) (info BackupInfo, err error) {
 	if err := cutOff(file, name); err != nil {
-		return err
+		return info, err
 	}
+	info, err = checkSeal(ctx, file, name)
+	if err != nil && !(damaged && errors.Is(err, ErrChecksum)) {
+		return info, err
+	}
+	info.Schema, err = checkContent(ctx, file, name)
+	return info, err
+}
+
+// checkContent returns the schema of a database that is whole.
+func checkContent(ctx context.Context, file, name string) (have int64, err error) {
 	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
-		return fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
+		return 0, fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
 	}
-	path, err := filepath.Abs(file)
+	db, err := OpenBackup(file)
 	if err != nil {
-		return err
-	}
-	// Immutable: nothing is written beside the file, not even locks.
-	db, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&immutable=1"))
-	if err != nil {
-		return err
+		return 0, err
 	}
 	defer db.Close()
-	if err := sound(ctx, db); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
+	if err := sound(ctx, db.read); err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
 	}
-	have := int64(0)
-	if err := db.QueryRowContext(ctx, sqlSchema).Scan(&have); err != nil || have == 0 {
-		return fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, name)
+	if err := db.read.QueryRowContext(ctx, sqlSchema).Scan(&have); err != nil || have == 0 {
+		return 0, fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, name)
 	}
 	if have > schemaNeeded {
-		return goesOn(ctx, db, have)
+		return have, goesOn(ctx, db.read, have)
 	}
-	return nil
+	return have, nil
 }
 
 // The head of a SQLite file (https://sqlite.org/fileformat2.html, section 1.3):
@@ -258,13 +266,21 @@ func sound(ctx context.Context, db *sql.DB) error {
 	return dangling.Err()
 }
 
-// CopyFile copies a backup to a new file that its owner alone can read.
-func CopyFile(from, to string) error {
+// CopyBackup copies a backup that was checked to a new file that its owner alone can
+// read, without its checksum: a database to be served.
+func CopyBackup(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	if err := copyNew(in, to); err != nil {
+		return err
+	}
+	return unseal(to)
+}
+
+func copyNew(in io.Reader, to string) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -274,17 +290,16 @@ func CopyFile(from, to string) error {
 }
 
 // ReceiveBackup copies what comes out of a pipe to a new file that its owner alone
-// can read, and checks it as CheckBackup does.
-func ReceiveBackup(ctx context.Context, from *os.File, to string) error {
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// can read, checks it as CheckBackup does, and then does as CopyBackup does.
+func ReceiveBackup(ctx context.Context, from *os.File, to string, damaged bool) (BackupInfo, error) {
+	if err := copyNew(&reader{ctx, from}, to); err != nil {
+		return BackupInfo{}, err
+	}
+	info, err := checkBackup(ctx, to, from.Name(), damaged)
 	if err != nil {
-		return err
+		return info, err
 	}
-	_, err = io.Copy(out, &reader{ctx, from})
-	if err := errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	return checkBackup(ctx, to, from.Name())
+	return info, unseal(to)
 }
 
 // Replace makes the SQLite database at path one with the content of another

@@ -169,7 +169,8 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			if engine == "sqlite" {
 				copied := filepath.Join(t.TempDir(), "copy.db")
 				ok(t, db.Backup(t.Context(), copied))
-				ok(t, store.CheckBackup(t.Context(), copied))
+				_, err := store.CheckBackup(t.Context(), copied, false)
+				ok(t, err)
 			}
 		})
 	}

@@ -199,7 +199,11 @@ func TestBackupIsOneFile(t *testing.T) {
 	furnish(t, db)
 	to := filepath.Join(t.TempDir(), "copy.db")
 	ok(t, db.Backup(t.Context(), to))
-	ok(t, store.CheckBackup(t.Context(), to))
+	info, err := store.CheckBackup(t.Context(), to, false)
+	ok(t, err)
+	if !info.Sealed {
+		t.Error("it has no checksum")
+	}
 	beside, err := filepath.Glob(to + "?*")
 	ok(t, err)
 	if len(beside) > 0 {
@@ -260,7 +264,7 @@ func receive(t *testing.T, sent []byte) error {
 		_, err := in.Write(sent)
 		written <- errors.Join(err, in.Close())
 	}()
-	received := store.ReceiveBackup(t.Context(), out, filepath.Join(t.TempDir(), "received.db"))
+	_, received := store.ReceiveBackup(t.Context(), out, filepath.Join(t.TempDir(), "received.db"), false)
 	ok(t, <-written)
 	return received
 }
@@ -324,7 +328,7 @@ func TestCheckBackupFindsDamage(t *testing.T) {
 			run(t, write, statement)
 		}
 		ok(t, bad.Close())
-		if err := store.CheckBackup(t.Context(), copied); !errors.Is(err, store.ErrNoBackup) {
+		if _, err := store.CheckBackup(t.Context(), copied, true); !errors.Is(err, store.ErrNoBackup) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

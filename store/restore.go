@@ -49,6 +49,21 @@ func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
 	return time.Time(at), err
 }
 
+const sqlNewestEventID = `SELECT coalesce(max(id), '') FROM events WHERE at = (SELECT max(at) FROM events)`
+
+// NewestEventID is the id of an event that no other is newer than, empty without any.
+func (r Reader) NewestEventID(ctx context.Context) (string, error) {
+	return one(ctx, r, textColumn, sqlNewestEventID)
+}
+
+const sqlCountEvent = `SELECT count(*) FROM events WHERE id = $1`
+
+// HasEvent reports whether the event is in a trail.
+func (r Reader) HasEvent(ctx context.Context, id string) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlCountEvent, id)
+	return n > 0, err
+}
+
 const sqlCountDeeds = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
 
 // CountDeeds counts what was done after an instant, by its name.

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
-	whole "github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 )
@@ -60,14 +60,83 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 	show(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "take none, only record that other programs have taken one now")
+	cmd.AddCommand(backupVerifyCommand())
 	return cmd
+}
+
+func backupVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "verify FILE", Short: "Check that a backup is what was written",
+		Long: `Verify reads a whole backup, or standard input with -, and changes nothing. It
+compares the checksum at its end, has SQLite look through pages, indexes and
+references, and walks the chains of the audit trail. What is wrong goes to stderr,
+and the exit code is 1.
+
+The checksum finds what a disk or a transfer did to the file. It doesn't show who
+wrote it: whoever can write to a backup can compute it anew.`,
+		Example: "  doorward backup verify /var/backups/doorward.db\n  doorward backup verify - < /var/backups/doorward.db",
+		Args:    oneArg("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := verifyBackup(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return tellVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), nameOf(args[0]), v)
+		},
+	}
+}
+
+func verifyBackup(ctx context.Context, file string) (node.VerifiedBackup, error) {
+	switch {
+	case file != piped:
+		return node.VerifyBackup(ctx, file)
+	case isatty.IsTerminal(os.Stdin.Fd()):
+		return node.VerifiedBackup{}, badUse("a backup can't be typed. Send it in, as in \"gunzip -c FILE | doorward backup verify -\", or name a FILE.")
+	}
+	return node.VerifyBackupFrom(ctx, os.Stdin)
+}
+
+func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
+	if v.Tampered > 0 {
+		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
+	}
+	warnUnsealed(warn, file, v.BackupInfo)
+	trail := "The audit trail in it is sound."
+	if !v.Trail {
+		trail = "Its schema is older than the audit trail's chains."
+	}
+	if !v.Sealed {
+		fmt.Fprintf(out, "%s is a whole database. %s\n", file, trail)
+		return nil
+	}
+	fmt.Fprintf(out, "%s is what was written at %s, %d bytes, SHA-256 %s. %s\n", file, v.Taken.Format(time.RFC3339), v.Bytes, v.SHA256, trail)
+	return nil
+}
+
+// warnUnsealed: of a backup without a checksum it is not known whether it is what was
+// written.
+func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
+	if !info.Sealed {
+		fmt.Fprintf(warn, "doorward: %s has no checksum, as an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
+	}
+}
+
+// nameOf is what a person calls the file of an argument.
+func nameOf(file string) string {
+	if file == piped {
+		return os.Stdin.Name()
+	}
+	return file
 }
 
 // fileUnless wants one FILE, or none with the flag.
 func fileUnless(flag *bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if *flag && len(args) > 0 {
+			return badUse("%q is one word too many; there is no FILE then.", args[0])
+		}
 		if *flag {
-			return noArgs(cmd, args)
+			return nil
 		}
 		return oneArg("FILE")(cmd, args)
 	}
@@ -171,24 +240,27 @@ func ownTools(err error, programs string) error {
 
 func restoreCommand() *cobra.Command {
 	s := newSettings()
-	var keep whole.Keep
-	var force, finish bool
+	var o node.RestoreOptions
+	finish := false
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Set a SQLite database back to a backup",
 		Long: `Restore makes the database what FILE holds, brings its schema up to date, and keeps
 what was there before in a file beside it. No server may run on it. Whatever is
 done happens at once at the end, or not at all. With - the backup comes from
-standard input.
+standard input. A backup whose checksum is wrong, or whose audit trail was
+tampered with, is refused.
 
 Sessions that were ended since the backup would live again, and links in mails
 that were used or revoked since would open something. So all sessions and links
 end: people sign in anew, and invitations are sent again from the list of them.
 What else was done since the backup is undone and has to be done again; restore
-lists it, suspensions and new passwords first of all.
+lists it, suspensions and new passwords first of all. Operator keys that were
+revoked since stay revoked, and are named.
 
 With --finish there is no FILE, and the database stays as it is but for the ending
 of sessions and links: for one that other programs have set back, such as
-pg_restore or a snapshot.`,
+pg_restore or a snapshot. No server may run on it. Which keys were revoked since
+can't be known then, so all that are good are listed.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
   doorward restore --force - < /var/backups/doorward.db
@@ -199,9 +271,9 @@ pg_restore or a snapshot.`,
 				return err
 			}
 			if finish {
-				return finishRestore(cmd, cfg, keep)
+				return finishRestore(cmd, cfg, o)
 			}
-			done, err := restore(cmd.Context(), cfg, args[0], keep, force)
+			done, err := restore(cmd.Context(), cfg, args[0], o)
 			if err != nil {
 				return notRestored(err)
 			}
@@ -212,35 +284,46 @@ pg_restore or a snapshot.`,
 	cmd.Args = fileUnless(&finish)
 	s.base(cmd.Flags())
 	show(cmd, false, "base-url", "listen")
-	cmd.Flags().BoolVar(&force, "force", false, "replace the database that is there")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
+	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore what is there of a backup whose checksum is wrong or whose audit trail was tampered with")
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions and links, in a database that other programs have set back")
-	cmd.Flags().BoolVar(&keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
-	cmd.Flags().BoolVar(&keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
+	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
+	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
 	return cmd
 }
 
-func restore(ctx context.Context, cfg node.Config, file string, keep whole.Keep, force bool) (node.Restored, error) {
+func restore(ctx context.Context, cfg node.Config, file string, o node.RestoreOptions) (node.Restored, error) {
 	switch {
 	case file != piped:
-		return node.Restore(ctx, cfg, file, keep, force)
+		return node.Restore(ctx, cfg, file, o)
 	case isatty.IsTerminal(os.Stdin.Fd()):
 		return node.Restored{}, badUse("a backup can't be typed. Send it in, as in \"gunzip -c FILE | doorward restore -\", or name a FILE.")
 	}
-	return node.RestoreFrom(ctx, cfg, os.Stdin, keep, force)
+	return node.RestoreFrom(ctx, cfg, os.Stdin, o)
 }
 
-func finishRestore(cmd *cobra.Command, cfg node.Config, keep whole.Keep) error {
-	n, err := node.Open(cmd.Context(), cfg)
-	if err != nil {
-		return err
+func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) error {
+	if o.Force || o.AcceptDamage {
+		return badUse("--finish takes nothing from a backup, so --force and --accept-damage have no meaning with it.")
 	}
-	defer n.Close()
-	ended, err := n.App.Whole.Restored(cmd.Context(), doorward.OperatorAtTerminal(), keep)
+	ended, keys, err := node.FinishRestore(cmd.Context(), cfg, o.Keep)
 	if err != nil {
-		return err
+		return notRestored(err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
+	tellKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
 	return nil
+}
+
+// tellKeys lists keys by id and name, under a line that says what is with them.
+func tellKeys(out io.Writer, what string, keys []store.OperatorKey) {
+	if len(keys) == 0 {
+		return
+	}
+	fmt.Fprintln(out, what)
+	for _, k := range keys {
+		fmt.Fprintf(out, "  %s  %s\n", k.ID, k.Name)
+	}
 }
 
 // notRestored says what to do about it.
@@ -248,6 +331,10 @@ func notRestored(err error) error {
 	switch {
 	case errors.Is(err, store.ErrInUse):
 		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
+	case errors.Is(err, node.ErrAlive):
+		return notDone("a server runs on the database. Stop every server that uses it, then try again. Nothing has changed.")
+	case errors.Is(err, store.ErrChecksum), errors.Is(err, node.ErrTampered):
+		return notDone("%s.\n  Take another backup. If there is none, --accept-damage restores what is there. Nothing has changed.", plain(err))
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
 	}
@@ -255,9 +342,8 @@ func notRestored(err error) error {
 }
 
 func tellRestored(out, warn io.Writer, file string, r node.Restored) {
-	if file == piped {
-		file = os.Stdin.Name()
-	}
+	file = nameOf(file)
+	warnUnsealed(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
 		fmt.Fprintf(out, "What was there before is in %s.\n", r.Aside)
@@ -268,6 +354,8 @@ func tellRestored(out, warn io.Writer, file string, r node.Restored) {
 	for _, action := range graveFirst(r.Undone) {
 		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
 	}
+	tellKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
+	tellKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
 		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
 	}

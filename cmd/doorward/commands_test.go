@@ -75,6 +75,9 @@ func (h *house) do(t *testing.T, place, line string) {
 	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // which CopyFS makes for everybody
+		t.Fatal(err)
+	}
 	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doorward/doorward/internal/secretfile"
 )
 
 // secrets may also stand in files of their own: the variable with _FILE, or the
@@ -51,7 +53,7 @@ func (e entry) read() (string, error) {
 	if !e.isPath {
 		return e.value, nil
 	}
-	text, err := os.ReadFile(e.value)
+	text, err := secretfile.Read(e.value)
 	if err != nil {
 		return "", badConfig("%s: %s", e.from, unreadable(e.value, err))
 	}
@@ -135,6 +137,9 @@ func unreadable(path string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no file " + path + "."
 	}
+	if exposed := (*secretfile.ExposedError)(nil); errors.As(err, &exposed) {
+		return exposed.Error()
+	}
 	var cause *fs.PathError
 	if errors.As(err, &cause) {
 		err = cause.Err
@@ -187,7 +192,33 @@ func readFile(path string) (map[string]entry, error) {
 	if doc.Content[0].Kind != yaml.MappingNode {
 		return nil, badConfig("%s: write a setting a line, as in \"listen: localhost:8080\".", path)
 	}
-	return readSettings(path, doc.Content[0].Content)
+	settings, err := readSettings(path, doc.Content[0].Content)
+	if err != nil {
+		return nil, err
+	}
+	return settings, checkExposed(path, settings)
+}
+
+// checkExposed refuses a file that others may read when a password stands in it. One
+// that only names the files of secrets is for everybody.
+func checkExposed(path string, settings map[string]entry) error {
+	for _, name := range secrets {
+		e, set := settings[name]
+		if !set || e.isPath || !holdsPassword(name, e.value) {
+			continue
+		}
+		if err := secretfile.Check(path); err != nil {
+			return badConfig("%s: %s\n  Or put the secret into a file of its own, and name that in %s-file.", e.from, unreadable(path, err), name)
+		}
+	}
+	return nil
+}
+
+// holdsPassword reports whether there is something to hide in a value that can be
+// understood.
+func holdsPassword(name, value string) bool {
+	shown := mask(name, value)
+	return shown != value && shown != masked
 }
 
 // readSettings takes names and values in turn.

@@ -1,12 +1,22 @@
 package main
 
 import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -70,4 +80,111 @@ func holdSecrets() (names []string) {
 		}
 	})
 	return names
+}
+
+// TestSecretsThatOthersMayRead: no command takes a file with a secret that others may
+// read, wherever the file is named, and what it says to run mends it.
+func TestSecretsThatOthersMayRead(t *testing.T) {
+	values := map[string]string{"database": "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "smtp": "smtp://door:SESAME@localhost:1", "trace-header": "Authorization: Bearer SESAME"}
+	inline := map[string]string{"database": "postgres://door:SESAME@localhost:1/x", "smtp": values["smtp"], "trace-header": values["trace-header"]}
+	t.Setenv("DOORWARD_TRACE_OTLP", "http://localhost:1")
+	for _, name := range secrets {
+		t.Run(name+" in the environment", func(t *testing.T) {
+			file := openTo(t, "secret", values[name])
+			t.Setenv(variable(name)+"_FILE", file)
+			refusesUntilMended(t, file, variable(name)+"_FILE: ")
+		})
+		t.Run(name+" in the YAML file", func(t *testing.T) {
+			file := openTo(t, "secret", values[name])
+			settings := openTo(t, "doorward.yaml", name+"-file: "+file) // which names no secret
+			t.Setenv("DOORWARD_CONFIG", settings)
+			refusesUntilMended(t, file, settings+" line 1: "+name+"-file: ")
+		})
+		t.Run(name+" inline", func(t *testing.T) {
+			settings := openTo(t, "doorward.yaml", name+": '"+inline[name]+"'")
+			t.Setenv("DOORWARD_CONFIG", settings)
+			refusesUntilMended(t, settings, settings+" line 1: "+name+": ")
+		})
+	}
+	t.Run("tls-key", func(t *testing.T) {
+		cert, key := pairOf(t)
+		t.Setenv("DOORWARD_TLS_CERT", cert)
+		t.Setenv("DOORWARD_TLS_KEY", key)
+		refusesUntilMended(t, key, "DOORWARD_TLS_KEY: ")
+	})
+	t.Run("nothing secret", func(t *testing.T) {
+		settings := openTo(t, "doorward.yaml", "database: postgres://door@localhost/x\nsmtp: smtp://localhost:1\nlisten: localhost:0")
+		if err := runs("config", "check", "--config", settings); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// openTo makes a file that everybody may read.
+func openTo(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	return file
+}
+
+// runs the program in this process, a server not for ever.
+func runs(args ...string) error {
+	cmd := command()
+	cmd.SetOut(io.Discard)
+	cmd.SetArgs(args)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return cmd.ExecuteContext(ctx)
+}
+
+// refusesUntilMended wants serve, doctor and config check to say which setting it is and
+// what to run, and config check to be content once that was run.
+func refusesUntilMended(t *testing.T, file, setting string) {
+	t.Helper()
+	remedy := ""
+	for _, args := range [][]string{{"doctor"}, {"config", "check"}, {"serve", "--listen", "localhost:0"}} {
+		err := runs(args...)
+		if err == nil || exitCode(err) != exitConfig || !strings.HasPrefix(err.Error(), setting) || strings.Contains(err.Error(), "SESAME") {
+			t.Fatalf("%s: exit code %d, %v", args[0], exitCode(err), err)
+		}
+		found := regexp.MustCompile(`Run: (chmod 06[04]0 \S+)`).FindStringSubmatch(err.Error())
+		if found == nil || !strings.HasSuffix(found[1], file) {
+			t.Fatalf("%s: no chmod of %s in %v", args[0], file, err)
+		}
+		remedy = found[1]
+	}
+	if out, err := exec.Command("sh", "-c", remedy).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", remedy, err, out)
+	}
+	if err := runs("config", "check"); err != nil {
+		t.Errorf("after %s: %v", remedy, err)
+	}
+}
+
+// pairOf makes a certificate and a key that everybody may read.
+func pairOf(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	signed, err := x509.CreateCertificate(rand.Reader, about, about, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return openTo(t, "cert.pem", encode("CERTIFICATE", signed)), openTo(t, "key.pem", encode("PRIVATE KEY", secret))
 }

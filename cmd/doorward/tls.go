@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/doorward/doorward/internal/secretfile"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
 )
@@ -49,9 +50,15 @@ func orderable(host string) bool {
 	return err != nil && strings.Contains(strings.Trim(host, "."), ".")
 }
 
-// loadTLS words for the operator what is wrong with the files.
+// loadTLS words for the operator what is wrong with the files. Those that renew the
+// key of a running server are not asked for its mode: no certificate would be worse.
 func (s *settings) loadTLS(source tlscert.Source) error {
 	err := source.Load()
+	if err == nil && s.tlsKey != "" {
+		if err := secretfile.Check(s.tlsKey); err != nil {
+			return s.wrong("tls-key", "%s", unreadable(s.tlsKey, err))
+		}
+	}
 	var file *fs.PathError
 	switch {
 	case err == nil:

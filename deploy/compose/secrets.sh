@@ -18,6 +18,16 @@ password >secrets/doorward
 password >secrets/replication
 printf 'postgres://doorward:%s@primary,standby/doorward?target_session_attrs=read-write' "$(cat secrets/doorward)" >secrets/database
 printf 'log:' >secrets/smtp
-# Without Swarm a secret is the file itself, and it is read by other users than
-# yours: by postgres (999) and by Doorward (65532). The folder keeps it closed.
-chmod 0444 secrets/*
+# Without Swarm a secret is the file itself, with the owner and mode that it has here.
+# PostgreSQL's are read by its own user (999); the folder keeps them closed.
+chmod 0444 secrets/postgres secrets/doorward secrets/replication
+# Doorward refuses a secret that others may read, so it runs as the owner of its own:
+# of root's making they are given to the user of its image, else it runs as you.
+# Without root on the host (rootless Docker, Podman) you are root in there: write
+# DOORWARD_USER=0:0 into .env.
+chmod 0600 secrets/database secrets/smtp
+if [ "$(id -u)" = 0 ]; then
+	chown 65532:65532 secrets/database secrets/smtp
+else
+	echo "DOORWARD_USER=$(id -u):$(id -g)" >>.env
+fi

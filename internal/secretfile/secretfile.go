@@ -1,0 +1,134 @@
+// Package secretfile reads files that hold a secret, and refuses those that people
+// may read who are not meant to.
+//
+//	text, err := secretfile.Read("/run/secrets/database")
+//
+// The rule is the one that libpq has for private keys. Others than the owner and the
+// group have no right to the file at all. The group may read it where root owns it: so
+// do packages (root:doorward, 0640), systemd's credentials and Kubernetes' Secrets with
+// an fsGroup hand secrets to a service that can't change them. A file that anybody else
+// owns is for its owner alone.
+//
+// It goes by the mode of the file that is opened, behind symbolic links, and not by
+// that of the folders above: what opens them is not seen from inside a container. An
+// access list counts as the group that it shows as.
+package secretfile
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ExposedError says that others may read the file. Its text ends with the commands that
+// mend it.
+type ExposedError struct {
+	Path string
+	Mode fs.FileMode // permissions only
+	// Remedy is what to run, as a line for a shell.
+	Remedy string
+}
+
+// Error says which file it is, its mode, and what to run.
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("the file %s holds a secret and can be read by others (mode %04o). Run: %s", e.Path, e.Mode, e.Remedy)
+}
+
+// Read returns what the file holds. Errors: *ExposedError, and those of reading.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := judge(f, path); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// Check returns nil when Read would not refuse the file. It is for files that another
+// package reads. Errors: as of Read.
+func Check(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return judge(f, path)
+}
+
+// judge looks at the open file, so that what is judged is what is read.
+func judge(f *os.File, path string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0 {
+		return nil // a folder can't be read, and the mode of a device says nothing
+	}
+	owner, group := uint32(0), uint32(0)
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		owner, group = stat.Uid, stat.Gid
+	}
+	mode := info.Mode().Perm()
+	if !exposed(mode, owner) {
+		return nil
+	}
+	return &ExposedError{path, mode, remedy(path, mode, owner, group)}
+}
+
+// exposed reports whether others may read or write what the owner keeps secret. What
+// is writable by others can be exchanged by them.
+func exposed(mode fs.FileMode, owner uint32) bool { return mode&^allowed(owner) != 0 }
+
+func allowed(owner uint32) fs.FileMode {
+	if owner == 0 {
+		return 0o740
+	}
+	return 0o700
+}
+
+// remedy keeps the file readable for this process.
+func remedy(path string, mode fs.FileMode, owner, group uint32) string {
+	self := uint32(os.Geteuid())
+	mend := fmt.Sprintf("chmod %04o %s", mode&allowed(owner), quoted(path))
+	switch {
+	case self == 0, owner == self, owner == 0 && mode&0o040 != 0 && within(group):
+		return mend
+	}
+	return fmt.Sprintf("chown root:%s %s && chmod 0640 %[2]s", groupName(os.Getegid()), quoted(path))
+}
+
+// within reports whether the process is in the group.
+func within(group uint32) bool {
+	groups, err := os.Getgroups()
+	return os.Getegid() == int(group) || err == nil && slices.Contains(groups, int(group))
+}
+
+func groupName(id int) string {
+	if g, err := user.LookupGroupId(strconv.Itoa(id)); err == nil {
+		return g.Name
+	}
+	return strconv.Itoa(id)
+}
+
+// quoted is the path as a shell reads it.
+func quoted(path string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+:@%,", r)
+	}
+	if path != "" && path[0] != '-' && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

@@ -1,0 +1,210 @@
+package secretfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// nobody is a user that owns nothing here.
+const nobody = 65534
+
+// TestWhatOthersMayRead goes by the real mode and owner of files. Others than root
+// make files of their own only.
+func TestWhatOthersMayRead(t *testing.T) {
+	for _, test := range []struct {
+		owner   int
+		mode    fs.FileMode
+		refused bool
+	}{
+		{0, 0o600, false},
+		{0, 0o400, false},
+		{0, 0o640, false},
+		{0, 0o440, false},
+		{0, 0o644, true},
+		{0, 0o604, true},
+		{0, 0o444, true},
+		{0, 0o660, true},
+		{0, 0o602, true},
+		{nobody, 0o600, false},
+		{nobody, 0o400, false},
+		{nobody, 0o640, true},
+		{nobody, 0o644, true},
+		{nobody, 0o620, true},
+	} {
+		if os.Geteuid() != 0 && test.owner == 0 {
+			continue
+		}
+		t.Run(fmt.Sprintf("%d %04o", test.owner, test.mode), func(t *testing.T) {
+			file := secretOf(t, test.owner, test.mode)
+			text, err := Read(file)
+			var exposed *ExposedError
+			if errors.As(err, &exposed) != test.refused || err != nil && !test.refused {
+				t.Fatalf("%q, %v", text, err)
+			}
+			if again := Check(file); (again == nil) != (err == nil) {
+				t.Errorf("Check says %v, Read %v", again, err)
+			}
+			if !test.refused {
+				if string(text) != "SESAME\n" {
+					t.Errorf("read %q", text)
+				}
+				return
+			}
+			if strings.Contains(err.Error(), "SESAME") || len(text) > 0 {
+				t.Errorf("the refusal has the secret: %v", err)
+			}
+			mends(t, exposed.Remedy, file)
+		})
+	}
+}
+
+// secretOf makes a file in a folder that everybody may enter.
+func secretOf(t *testing.T, owner int, mode fs.FileMode) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "it's a secret")
+	if err := os.WriteFile(file, []byte("SESAME\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(file, owner, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(file, mode); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// mends does what the refusal says.
+func mends(t *testing.T, remedy, file string) {
+	t.Helper()
+	if out, err := exec.Command("sh", "-c", remedy).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", remedy, err, out)
+	}
+	if text, err := Read(file); err != nil || string(text) != "SESAME\n" {
+		t.Errorf("after %s: %q, %v", remedy, text, err)
+	}
+}
+
+// TestRemedyKeepsTheService: a service that reads by the rights of others is not shut
+// out by what it is told to do.
+func TestRemedyKeepsTheService(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("takes root, to be another user")
+	}
+	for _, test := range []struct {
+		owner, group int
+		mode         fs.FileMode
+		remedy       string
+	}{
+		{nobody, nobody, 0o644, "chmod 0600 %s"},
+		{0, nobody, 0o644, "chmod 0640 %s"},
+		{0, nobody, 0o444, "chmod 0440 %s"},
+		{0, 0, 0o644, "chown root:65534 %s && chmod 0640 %[1]s"},
+		{1234, 1234, 0o644, "chown root:65534 %s && chmod 0640 %[1]s"},
+	} {
+		file := filepath.Join(t.TempDir(), "secret")
+		err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, test.owner, test.group), os.Chmod(file, test.mode), passable(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(test.remedy, file)
+		got := asNobody(t, file)
+		if name := groupName(nobody); !strings.HasSuffix(got, strings.ReplaceAll(want, "root:65534", "root:"+name)) {
+			t.Errorf("%d:%d %04o: %q, want %q", test.owner, test.group, test.mode, got, want)
+		}
+	}
+}
+
+// passable lets others through to the file.
+func passable(file string) error {
+	for folder := filepath.Dir(file); folder != os.TempDir() && folder != "/"; folder = filepath.Dir(folder) {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked names the file, in the process that is somebody else.
+const asked = "DOORWARD_TEST_SECRET_FILE"
+
+// asNobody checks the file as another user and returns what that was told.
+func asNobody(t *testing.T, file string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "test")
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Skip("no program of its own to start here")
+	}
+	defer self.Close()
+	if err := errors.Join(copyTo(program, self), passable(program)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^TestAsAnotherUser$")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), asked+"="+file)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(out)), "PASS"))
+}
+
+func copyTo(name string, from *os.File) error {
+	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = to.ReadFrom(from)
+	return errors.Join(err, to.Close())
+}
+
+// TestAsAnotherUser is what asNobody starts.
+func TestAsAnotherUser(t *testing.T) {
+	file := os.Getenv(asked)
+	if file == "" {
+		t.Skip("is started by TestRemedyKeepsTheService")
+	}
+	var exposed *ExposedError
+	if err := Check(file); !errors.As(err, &exposed) {
+		t.Fatal(err)
+	}
+	fmt.Println(exposed.Remedy)
+}
+
+// TestPipesAndLinks: what a shell hands over in <(…) is read, and a link is judged
+// by what it leads to, as in a volume of Kubernetes.
+func TestPipesAndLinks(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if _, err := write.WriteString("SESAME\n"); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if text, err := Read(fmt.Sprintf("/dev/fd/%d", read.Fd())); err != nil || string(text) != "SESAME\n" {
+		t.Errorf("from a pipe %q, %v", text, err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(secretOf(t, os.Geteuid(), 0o644), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(link); err == nil {
+		t.Error("a link to an open file is taken")
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a file that is not there: %v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// A backup ends with a seal: lines behind the last page, where SQLite doesn't look, that
+// have a checksum of all before. So one file is all there is to keep, and it can still be
+// opened with sqlite3. The application id in the head says that there is a seal, so that
+// a backup without its end isn't taken for one of a Doorward that made none.
+
+// ErrChecksum says that a backup isn't what was written. It is an ErrNoBackup, too.
+var ErrChecksum = fmt.Errorf("%w: the checksum", ErrNoBackup)
+
+// BackupInfo is what is known of a backup that was checked.
+type BackupInfo struct {
+	Sealed bool      // it has a checksum, which is right; false: an older Doorward made it
+	Taken  time.Time // zero unless sealed
+	Bytes  int64     // without the seal
+	SHA256 string    // of these bytes and the seal's first lines, hexadecimal; empty unless sealed
+	Schema int64     // the number of its newest migration
+}
+
+const (
+	sealHead   = "\nDoorward backup 1\ntaken %s\nbytes %020d\nsha256 "
+	sealTime   = "2006-01-02T15:04:05.000000Z" // all seals have the same length
+	sealLength = len(sealHead) - len("%s") + len(sealTime) - len("%020d") + 20 + 2*sha256.Size + 1
+
+	headApplication   = 68 // in the head of a SQLite file
+	sealedApplication = 0x44574231
+)
+
+var sealForm = regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)
+
+// seal is the end of a backup.
+type seal struct {
+	taken time.Time
+	bytes int64
+	sum   string
+}
+
+func (s seal) head() string { return fmt.Sprintf(sealHead, s.taken.UTC().Format(sealTime), s.bytes) }
+
+// parseSeal reports whether the text is a seal as this program writes them.
+func parseSeal(text []byte) (s seal, ok bool) {
+	found := sealForm.FindSubmatch(text)
+	if found == nil {
+		return s, false
+	}
+	taken, err := time.Parse(sealTime, string(found[1]))
+	if err != nil {
+		return s, false
+	}
+	s.bytes, err = strconv.ParseInt(string(found[2]), 10, 64)
+	s.taken, s.sum = taken, string(found[3])
+	return s, err == nil
+}
+
+// checksum covers what the head of the seal says as well.
+func (s seal) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, &reader{ctx, io.NewSectionReader(f, 0, s.bytes)}); err != nil {
+		return "", err
+	}
+	_, _ = io.WriteString(h, s.head()) // never fails
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sealFile seals a finished copy that nobody has open but f.
+func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(application(sealedApplication), headApplication); err != nil {
+		return err
+	}
+	s := seal{taken: taken, bytes: size}
+	if s.sum, err = s.checksum(ctx, f); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, s.head()+s.sum+"\n"); err != nil {
+		return err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return err
+}
+
+// unseal makes of a copy of a backup a database that is served from: a copy of that,
+// taken without us, must not look like a backup that has lost its end.
+func unseal(file string) error {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	marked, s, ok, err := sealOf(f)
+	if err != nil {
+		return err
+	}
+	if ok {
+		err = f.Truncate(s.bytes)
+	}
+	if marked && err == nil {
+		_, err = f.WriteAt(application(0), headApplication)
+	}
+	return errors.Join(err, f.Sync())
+}
+
+func application(id uint32) []byte { return binary.BigEndian.AppendUint32(nil, id) }
+
+// sealOf reads the seal of a file, if it ends with one for its length, and whether its
+// head says that there is one.
+func sealOf(f *os.File) (marked bool, s seal, ok bool, err error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size < headLength {
+		return false, s, false, err
+	}
+	id := make([]byte, 4)
+	if _, err := f.ReadAt(id, headApplication); err != nil {
+		return false, s, false, err
+	}
+	marked = binary.BigEndian.Uint32(id) == sealedApplication
+	if size < int64(sealLength) {
+		return marked, s, false, nil
+	}
+	end := make([]byte, sealLength)
+	if _, err := f.ReadAt(end, size-int64(sealLength)); err != nil {
+		return marked, s, false, err
+	}
+	s, ok = parseSeal(end)
+	return marked, s, ok && s.bytes == size-int64(sealLength), nil
+}
+
+// checkSeal reads the whole file, in bounded memory. Errors: ErrChecksum, and those of
+// reading.
+func checkSeal(ctx context.Context, file, name string) (info BackupInfo, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return info, err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return info, err
+	}
+	marked, s, ok, err := sealOf(f)
+	switch {
+	case err != nil:
+		return info, err
+	case ok:
+		return s.check(ctx, f, name)
+	case marked:
+		return info, fmt.Errorf("%w of %s, with which it ended, isn't there: it was cut off, something was added, or a program has written to it", ErrChecksum, name)
+	}
+	return BackupInfo{Bytes: size}, nil
+}
+
+func (s seal) check(ctx context.Context, f *os.File, name string) (info BackupInfo, err error) {
+	sum, err := s.checksum(ctx, f)
+	if err != nil {
+		return info, err
+	}
+	if sum != s.sum {
+		return info, fmt.Errorf("%w of %s is wrong: the file isn't what was written at %s", ErrChecksum, name, s.taken.Format(time.RFC3339))
+	}
+	return BackupInfo{Sealed: true, Taken: s.taken, Bytes: s.bytes, SHA256: s.sum}, nil
+}
+
+// CheckSealed returns nil for every database that is no backup, and else what
+// CheckBackup does. It is for those that read a database from a file which may be one.
+func CheckSealed(ctx context.Context, file string) error {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // who opens it will say so
+	}
+	if err != nil {
+		return fault(err)
+	}
+	defer f.Close()
+	marked, _, ok, err := sealOf(f)
+	if err == nil && (marked || ok) {
+		_, err = CheckBackup(ctx, file, false)
+	}
+	return err
+}
+
+// OpenBackup opens a backup to be looked at, without a trace on the disk. Writing fails.
+// The schema may be older than this binary's.
+func OpenBackup(file string) (*DB, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	// Immutable: nothing is written beside the file, not even locks.
+	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&immutable=1"))
+	if err != nil {
+		return nil, err
+	}
+	return &DB{engine: engine{name: "sqlite", path: path}, read: read, write: read, now: time.Now, wake: make(chan struct{}, 1), close: read.Close}, nil
+}

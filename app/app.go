@@ -75,6 +75,7 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
+	watch.Report(newNoticeLog(s.Log).write)
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)

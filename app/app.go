@@ -80,6 +80,7 @@ func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
 	watch.Publish(s.Shared(), s.ChangeShared)
 	watch.Polled((&observer{log: s.Log, clock: db.Clock(), watch: watch}).look)
+	watch.Report(newNoticeLog(s.Log).write)
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)

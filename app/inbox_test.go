@@ -18,8 +18,8 @@ import (
 // contractual are the limits of the contract.
 var contractual = credential.Limits{PerAccount: 5, PerIP: 30}
 
-// onEachLimited is onEach with these limits and a clock that can be moved on.
-func onEachLimited(t *testing.T, test func(*world, *ahead)) {
+// onEachWithLimits is onEach with these limits and a clock that can be moved on.
+func onEachWithLimits(t *testing.T, test func(*world, *ahead)) {
 	t.Helper()
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func at(ip string) doorward.Caller {
 // A flood of requests for resets, from many networks for many addresses, leaves a
 // handful of rows, and after an hour nothing but the events.
 func TestFloodOfForgotten(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *ahead) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
 		_, owner := w.tenant()
 		w.settle()
 		events, mails, throttles := w.size("events"), w.size("mails"), w.size("throttles")
@@ -108,7 +108,7 @@ func (w *world) drain() {
 // A network asks thirty times an hour, an address gets three, and what is more
 // writes nothing.
 func TestForgottenPerNetwork(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *ahead) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
 		_, owner := w.tenant()
 		forgot := func(ip, email string) doorward.Code {
 			return code(w.on(0).Passwords.Forgot(w.Context(), at(ip), email, ""))
@@ -246,7 +246,7 @@ func TestRecordedOnce(t *testing.T) {
 // A worker that is killed after the first of a minute lets the next one go on with
 // the rest of the minute.
 func TestCountedOverNodes(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *ahead) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func(n int) {
@@ -316,7 +316,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 
 // What is refused about a tenant that is gone leaves no trail.
 func TestRefusalsOfTheDestroyed(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *ahead) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func() {

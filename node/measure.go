@@ -28,6 +28,8 @@ func (n *Node) measureConnections(m *telemetry.Metrics) {
 	m.Gauge("doorward_connections", "Connections of clients that are open.", func() float64 { return float64(n.traffic.open.Load()) })
 	m.Counter("doorward_connections_refused_total", "Connections closed at once because their client had too many.",
 		func() float64 { return float64(n.traffic.refused.Load()) })
+	m.Counter("doorward_accept_errors_total", "Connections that could not be taken, as when the file descriptors have run out.",
+		func() float64 { return float64(n.accepts.failed.Load()) })
 }
 
 func (n *Node) measureSessions(m *telemetry.Metrics) {

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
@@ -120,6 +121,7 @@ type Node struct {
 	admin    *listener // nil without AdminListen
 	draining atomic.Bool
 	traffic  traffic
+	accepts  acceptLog
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -132,7 +134,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := prepare(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	n := &Node{DB: db, cfg: cfg}
+	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
@@ -247,6 +249,7 @@ func (n *Node) build() error {
 // counted gives a listener its crowd. Each has its own, so that clients of the
 // main address keep nobody from the other one.
 func (n *Node) counted(l *listener) *listener {
+	l.failing = &n.accepts
 	l.crowd = &crowd{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
 	return l
 }

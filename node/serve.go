@@ -16,6 +16,7 @@ type listener struct {
 	net.Listener
 	crowd   *crowd
 	handler http.Handler
+	failing *acceptLog
 }
 
 // listen asks for plain TCP: on a socket for Multipath TCP, Go's default, Linux
@@ -42,6 +43,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
+			l.failing.note(err)
 			return nil, err
 		}
 		tcp, ok := conn.(*net.TCPConn)

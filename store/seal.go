@@ -209,5 +209,5 @@ func OpenBackup(file string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{engine: engine{name: "sqlite", path: path}, read: read, write: read, now: time.Now, wake: make(chan struct{}, 1), close: read.Close}, nil
+	return &DB{engine: engine{name: "sqlite", path: path}, read: read, write: read, clock: newClock(time.Now), wake: make(chan struct{}, 1), close: read.Close}, nil
 }

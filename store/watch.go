@@ -55,6 +55,7 @@ type Watch struct {
 	force       bool
 	differences atomic.Pointer[[]Difference]
 	polled      func()
+	notices     notices
 }
 
 // sighting is when the beat of another node was last seen to change.
@@ -68,7 +69,8 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, polled: func() {}, wake: make(chan struct{}, 1), seen: map[string]sighting{},
+		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, polled: func() {},
+		wake: make(chan struct{}, 1), seen: map[string]sighting{}, notices: notices{report: func(Notice) {}},
 	}
 }
 
@@ -190,6 +192,7 @@ func (w *Watch) poll(ctx context.Context) {
 	asking, cancel := context.WithTimeout(renews(ctx), max(w.lease, 500*time.Millisecond))
 	defer cancel()
 	sent := time.Now() // before everything: rule 3
+	w.noteLease()
 	err := w.register(asking, sent)
 	w.full.Store(err != nil && w.db.engine.full(err))
 	if err == nil {
@@ -200,9 +203,11 @@ func (w *Watch) poll(ctx context.Context) {
 	}
 	if err != nil {
 		w.db.engine.cluster.look(ctx)
+		w.notePoll(ctx, sent, err)
 		return
 	}
 	w.renew(sent)
+	w.notePoll(ctx, sent, nil)
 	if w.position.Seq != w.told {
 		_ = w.acknowledge(asking) // else the revoker waits for the lease
 	}
@@ -381,6 +386,7 @@ func (w *Watch) buryTheDead(ctx context.Context) error {
 			return err
 		}
 	}
+	w.noteNodes(seen, now)
 	w.seen = seen
 	return nil
 }

@@ -164,42 +164,94 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 func TestLogOfRequests(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
-	d := start(t, func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(log, nil)) })
+	d := start(t, doorwardtest.TrustLoopback(), func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(log, nil)) })
 	acme := d.Tenant("Acme")
+	person := acme.Owner.ID + " in " + acme.ID
 	token, key := d.token(t, acme.Owner.Email), d.operatorKey(t)
 	for _, c := range []struct {
 		route string
 		body  any
 		as    opt
 		lines int
+		knows string // who the line says is calling
 	}{
-		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1},
-		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1}, // 409
-		{"GET /api/v2/users", nil, as(token), 0},
-		{"GET /api/v2/users/usr_none", nil, as(token), 1},
-		{"GET /no/such/path", nil, as(token), 1},
-		{"POST /api/v2/access/introspect", m{"credential": token}, bearer(key), 0},
-		{"POST /api/v2/access/introspect", m{"credential": token}, as(token), 1}, // 403
-		{"GET /api/v2/access/check", nil, as(token), 0},
-		{"GET /healthz", nil, as(token), 0},
-		{"POST /api/v2/auth/logout", nil, as(token), 1},
+		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person},
+		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person}, // 409
+		{"GET /api/v2/users", nil, as(token), 0, ""},
+		{"GET /api/v2/users/usr_none", nil, as(token), 1, person},
+		{"GET /api/v2/tenants", nil, as(token), 1, person}, // 403
+		{"GET /no/such/path", nil, as(token), 1, ""},
+		{"POST /api/v2/access/introspect", m{"credential": token}, bearer(key), 0, ""},
+		{"POST /api/v2/access/introspect", m{"credential": token}, as(token), 1, person}, // 403
+		{"POST /api/v2/tenants", m{"name": "Zeta", "ownerEmail": "z@zeta.example"}, bearer(key), 1, "key"},
+		{"GET /api/v2/access/check", nil, as(token), 0, ""},
+		{"GET /api/v2/access/check?action=none", nil, as(token), 1, person}, // 403
+		{"GET /api/v2/access/check", nil, as(forged), 1, ""},
+		{"POST /api/v2/auth/login", m{"email": acme.Owner.Email, "password": password}, from("203.0.113.9"), 1, person},
+		{"POST /api/v2/auth/login", m{"email": acme.Owner.Email, "password": "wrong"}, from("2001:db8:1:2:3::4"), 1, ""},
+		{"GET /healthz", nil, as(token), 0, ""},
+		{"POST /api/v2/auth/logout", nil, as(token), 1, ""},
 	} {
 		before := strings.Count(log.String(), `"msg":"request"`)
 		a := d.send(t, c.route, c.body, c.as)
 		if got := strings.Count(log.String(), `"msg":"request"`) - before; got != c.lines {
 			t.Errorf("%s, %d: %d lines, want %d", c.route, a.status, got, c.lines)
 		}
+		if who := callerOf(t, log); c.lines > 0 && who != c.knows {
+			t.Errorf("%s, %d: the line says %q is calling, want %q", c.route, a.status, who, c.knows)
+		}
 	}
+	clients := map[string]bool{}
 	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "@acme.example") && strings.Contains(line, `"msg":"request"`) {
+			t.Errorf("an address of a person: %s", line)
+		}
 		var says map[string]any
 		if err := json.Unmarshal([]byte(line), &says); err != nil {
 			t.Fatal(err)
 		}
-		members := []string{"level", "method", "msg", "path", "requestId", "status", "time", "took"}
-		if says["msg"] == "request" && !slices.Equal(sorted(says), members) {
+		if says["msg"] != "request" {
+			continue
+		}
+		clients[fmt.Sprint(says["client"])] = true
+		members := []string{"client", "level", "method", "msg", "path", "requestId", "status", "time", "took"}
+		for _, of := range []string{"key", "tenant", "user"} {
+			if _, has := says[of]; has {
+				members = append(members, of)
+			}
+		}
+		slices.Sort(members)
+		if !slices.Equal(sorted(says), members) {
 			t.Errorf("a line has the members %v, want %v", sorted(says), members)
 		}
 	}
+	for _, client := range []string{"127.0.0.1", "203.0.113.9", "2001:db8:1:2::/64"} {
+		if !clients[client] {
+			t.Errorf("no line is of %s: %v", client, clients)
+		}
+	}
+}
+
+// callerOf is who the newest line about a request says is calling.
+func callerOf(t *testing.T, log *logtest.Journal) string {
+	t.Helper()
+	newest := ""
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, `"msg":"request"`) {
+			newest = line
+		}
+	}
+	var says struct{ User, Tenant, Key string }
+	if err := json.Unmarshal([]byte(newest), &says); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case strings.HasPrefix(says.Key, "key_"):
+		return "key"
+	case says.User+says.Tenant == "":
+		return ""
+	}
+	return says.User + " in " + says.Tenant
 }
 
 func sorted(object map[string]any) (names []string) {

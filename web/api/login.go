@@ -49,6 +49,7 @@ func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn
 // open hands a new session to the client.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	c.SetSession(o.Token)
+	c.Known(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
 	return signedIn{
 		Token: o.Token.Reveal(), ExpiresAt: o.Session.ExpiresAt(limits), IdleExpiresAt: o.Session.IdleExpiresAt(limits),

@@ -79,7 +79,7 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 		hurry(w)
 	}
 	if err != nil {
-		return c.refuse(w, r, err)
+		return c.refuse(w, r, id, err)
 	}
 	c.site.Metrics.Checks.Allowed.Inc()
 	h := w.Header()
@@ -99,7 +99,7 @@ func hurry(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(forUnread))
 }
 
-func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) (status int) {
+func (c *checker) refuse(w http.ResponseWriter, r *http.Request, id session.Identity, err error) (status int) {
 	var e *doorward.Error
 	counts := c.site.Metrics.Checks
 	switch {
@@ -115,7 +115,8 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, err error) (sta
 		counts.Unavailable.Inc()
 	}
 	setIdentity(w.Header(), &[6]string{})
-	c.site.Refuse(w, r, err)
+	by := doorward.Caller{User: doorward.User{ID: id.UserID, TenantID: id.TenantID}}
+	c.site.Refuse(w, r, by, err)
 	return front.Status(front.AsError(err).Code)
 }
 

@@ -28,6 +28,10 @@ type Call struct {
 // Site is the site that the request came to.
 func (c *Call) Site() *Site { return c.site }
 
+// Known tells the log who is calling, where only the endpoint finds out: somebody
+// who signs in.
+func (c *Call) Known(by doorward.Caller) { infoOf(c.R).know(by) }
+
 // revoked tells the client how a revocation was made to hold everywhere.
 func (c *Call) revoked(nodes int, took time.Duration) {
 	c.W.Header().Set("X-Revocation-Nodes", strconv.Itoa(nodes))

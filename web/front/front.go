@@ -20,6 +20,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/internal/trace"
@@ -48,7 +50,7 @@ type Site struct {
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
 	unknown *telemetry.Route // counts requests to what is no route
-	outage  outage
+	outage  lograte.Limiter  // of checks that can't be answered
 }
 
 // New returns a site whose address from outside is base. X-Forwarded-For is
@@ -172,6 +174,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.Caller.Revoked, c.Caller.Limited = c.revoked, c.limited
+		c.Known(c.Caller)
 	}
 	if err == nil && route.Doc.List {
 		err = c.OnlyKnown()
@@ -287,10 +290,12 @@ func headersOf(base *url.URL) map[string][]string {
 }
 
 // Refuse answers a check (see Route.Check) with a problem outside of Handler, as
-// Handler would, but counts nothing.
-func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+// Handler would, but counts nothing. The log names the caller as far as known.
+func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller, err error) {
 	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		infoOf(r).check = true
+		about := infoOf(r)
+		about.check = true
+		about.know(by)
 		s.Fail(w, r, err)
 	}), nil).ServeHTTP(w, r)
 }
@@ -312,9 +317,14 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	if (!Safe(r.Method) && !about.check || w.status >= 400) && !about.thinned {
 		level = slog.LevelInfo
 	}
-	s.log.LogAttrs(r.Context(), level, "request", about.traced(
+	if !s.log.Enabled(r.Context(), level) {
+		return
+	}
+	says := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", loggable(about.path)), slog.Int("status", w.status),
-		slog.Duration("took", took), slog.String("requestId", about.id))...)
+		slog.Duration("took", took), slog.String("requestId", about.id), slog.String("client", credential.Network(s.clientIP(r))),
+	}
+	s.log.LogAttrs(r.Context(), level, "request", about.traced(append(says, about.caller()...)...)...)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

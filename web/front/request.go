@@ -32,6 +32,23 @@ type info struct {
 	began   time.Time
 	span    *trace.Span // nil unless the request is followed
 	trace   string      // the id of the trace that it is followed in, or empty
+	// Ids of who is calling, empty as far as that isn't known.
+	userID, tenantID, keyID string
+}
+
+// know notes who is calling, for the line in the log.
+func (i *info) know(by doorward.Caller) {
+	i.userID, i.tenantID, i.keyID = by.User.ID, by.User.TenantID, by.KeyID
+}
+
+// caller is who is calling, by ids alone: addresses of people stay out of the log.
+func (i *info) caller() (says []slog.Attr) {
+	for _, a := range []slog.Attr{slog.String("user", i.userID), slog.String("tenant", i.tenantID), slog.String("key", i.keyID)} {
+		if a.Value.String() != "" {
+			says = append(says, a)
+		}
+	}
+	return says
 }
 
 // traced adds the trace to what a line in the log says, where there is one: the

@@ -59,6 +59,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 		c.SetDevice(*res.Device, doorward.DeviceLife)
 	}
 	c.SetSession(res.Token)
+	c.Known(by.As(res.User))
 	c.SetCookie(addressCookie, "", 0)
 	memberships, err := h.app.Users.Memberships(ctx, doorward.Caller{}.As(res.User))
 	if err == nil && len(usable(memberships)) > 1 {

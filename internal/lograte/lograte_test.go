@@ -1,4 +1,4 @@
-package front
+package lograte
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// TestOutage: the first of a cause has a line, one a second tells how many were
+// TestLine: the first of a cause has a line, one a second tells how many were
 // left out, another cause has a line at once, and many causes are no flood.
-func TestOutage(t *testing.T) {
-	var o outage
+func TestLine(t *testing.T) {
+	var l Limiter
 	began := time.Now()
 	for _, step := range []struct {
 		after   time.Duration
@@ -26,18 +26,24 @@ func TestOutage(t *testing.T) {
 		{2*time.Second - 1, "refused", 0, false},
 		{2 * time.Second, "refused", 1, true},
 	} {
-		leftOut, line := o.line(step.cause, began.Add(step.after))
+		leftOut, line := l.Line(step.cause, began.Add(step.after))
 		if leftOut != step.leftOut || line != step.line {
 			t.Errorf("%q after %v: line %v with %d left out, want %v with %d", step.cause, step.after, line, leftOut, step.line, step.leftOut)
 		}
 	}
 	lines := 0
 	for n := range 100 {
-		if _, line := o.line(fmt.Sprintf("%c", rune('A'+n)), began.Add(time.Minute)); line {
+		if _, line := l.Line(fmt.Sprintf("%c", rune('A'+n)), began.Add(time.Minute)); line {
 			lines++
 		}
 	}
 	if lines != mostCauses {
 		t.Errorf("100 causes in a moment have %d lines, want %d", lines, mostCauses)
+	}
+	slow := Limiter{Quiet: time.Minute}
+	for after, want := range []bool{true, false, true} {
+		if _, line := slow.Line("x", began.Add(time.Duration(after)*30*time.Second)); line != want {
+			t.Errorf("with a minute between lines, after %d s: %v", after*30, line)
+		}
 	}
 }

@@ -1,0 +1,61 @@
+// Package lograte decides which lines a log gets of what happens again and again:
+// thousands of checks a second that a database which is gone can't answer, or
+// connections that can't be accepted. A line for each would fill the disk of the
+// log and hide what else it says.
+//
+//	if leftOut, ok := limiter.Line(err.Error(), time.Now()); ok {
+//		log.Error("request failed", "err", err, "leftOut", leftOut)
+//	}
+package lograte
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limiter gives each cause one line in a time, and few causes at once. The zero
+// value gives one a second. It may be used by several goroutines.
+type Limiter struct {
+	// Quiet is how long a cause that had a line has no other; 0 is a second.
+	Quiet time.Duration
+
+	mu      sync.Mutex
+	lines   map[string]time.Time // by cause: when it had a line
+	leftOut int                  // since the last line of any cause
+}
+
+// mostCauses bounds the memory, and with it the lines in that time.
+const mostCauses = 8
+
+// Line reports whether what happens at the time for a cause has a line, and how
+// much had none since the line before. Digits in the cause are passed over.
+func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
+	cause = strings.Map(withoutDigits, cause)
+	quiet := l.Quiet
+	if quiet == 0 {
+		quiet = time.Second
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.lines, func(_ string, at time.Time) bool { return now.Sub(at) >= quiet })
+	if _, just := l.lines[cause]; just || len(l.lines) >= mostCauses {
+		l.leftOut++
+		return 0, false
+	}
+	if l.lines == nil {
+		l.lines = map[string]time.Time{}
+	}
+	l.lines[cause] = now
+	leftOut, l.leftOut = l.leftOut, 0
+	return leftOut, true
+}
+
+// withoutDigits makes one cause of errors that differ in the port of a connection.
+func withoutDigits(r rune) rune {
+	if r >= '0' && r <= '9' {
+		return -1
+	}
+	return r
+}

@@ -1,0 +1,103 @@
+//go:build linux
+
+package node_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/logtest"
+)
+
+// awaitLine waits for a line of a log that has all the words.
+func awaitLine(t *testing.T, read func() string, words ...string) string {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+		for line := range strings.Lines(read()) {
+			if hasAll(line, words) {
+				return line
+			}
+		}
+	}
+	t.Fatalf("no line has %q:\n%s", words, read())
+	return ""
+}
+
+func hasAll(line string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(line, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestALostDatabaseHasItsLine: one for the database and one for the lease, however
+// long it lasts.
+func TestALostDatabaseHasItsLine(t *testing.T) {
+	t.Parallel()
+	log := &logtest.Journal{}
+	door := doorwardtest.Start(t, doorwardtest.Log(log))
+	door.Tenant("Acme") // nobody is answered before there is a lease
+	if err := door.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	awaitLine(t, log.String, "ERROR", "database lost", "err", "503")
+	awaitLine(t, log.String, "WARN", "lease lost")
+	for _, once := range []string{"database lost", "lease lost"} {
+		if n := strings.Count(log.String(), once); n != 1 {
+			t.Errorf("%q is said %d times", once, n)
+		}
+	}
+}
+
+// TestDescriptorsThatRunOutHaveALine: net/http says so at the level of what clients
+// do wrong, and tries again a thousand times.
+func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
+	t.Parallel()
+	limited := filepath.Join(t.TempDir(), "limited")
+	script := "#!/bin/sh\nulimit -n 80\nexec " + mustBuild(t) + " \"$@\"\n"
+	if err := os.WriteFile(limited, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, limited, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
+	var taken []net.Conn
+	defer func() {
+		for _, c := range taken {
+			_ = c.Close()
+		}
+	}()
+	for range 100 { // what isn't accepted waits with the kernel
+		c, err := net.Dial("tcp", p.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, c)
+	}
+	read := func() string {
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	awaitLine(t, read, "ERROR", "connections are not accepted", "too many open files", "80", "LimitNOFILE")
+	if n := strings.Count(read(), "connections are not accepted"); n > 2 {
+		t.Errorf("%d lines in a moment", n)
+	}
+	for _, c := range taken {
+		_ = c.Close()
+	}
+	taken = nil
+	if err := p.awaitReady(); err != nil { // it goes on by itself
+		t.Error(err)
+	}
+	if metricAt(t, p.url(), "doorward_accept_errors_total") < 1 {
+		t.Error("no error is counted")
+	}
+}

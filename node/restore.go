@@ -282,6 +282,6 @@ func (v *VerifiedBackup) walk(ctx context.Context, file string) (err error) {
 	}
 	defer db.Close()
 	v.Trail = true
-	v.Tampered, err = audit.New(db).VerifyAll(ctx)
+	v.Tampered, err = audit.New(db, func(context.Context) {}).VerifyAll(ctx)
 	return err
 }

@@ -115,7 +115,8 @@ func follow(ctx context.Context, phase string) (over func()) {
 
 // Ready returns nil when requests can be served: the database answers, has the
 // schema that this binary needs, takes the node's lease, which one that only reads
-// does not, and has about the same time as this machine. Else the error is unavailable and says which of them it is.
+// does not, and has about the same time as this machine. Else the error is
+// unavailable and says which of them it is.
 //
 // A lease that is late is no reason: a node under load would be taken away, its
 // load would go to the others, and one after the other would follow.

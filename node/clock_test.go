@@ -344,7 +344,7 @@ func setClock(t *testing.T, dsn string, by time.Duration) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), `UPDATE installation_clock SET moved = $1`, by.Microseconds()); err != nil {
+	if _, err := db.ExecContext(t.Context(), `UPDATE shared_clock SET moved = $1`, by.Microseconds()); err != nil {
 		t.Fatal(err)
 	}
 }

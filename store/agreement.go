@@ -98,8 +98,8 @@ func (r Reader) Differences(ctx context.Context, own []Setting) (all []Differenc
 }
 
 const (
-	sqlLockClock = `UPDATE installation_clock SET moved = moved WHERE id = 1 RETURNING moved`
-	sqlMoveClock = `UPDATE installation_clock SET moved = $1 WHERE id = 1`
+	sqlLockClock = `UPDATE shared_clock SET moved = moved WHERE id = 1 RETURNING moved`
+	sqlMoveClock = `UPDATE shared_clock SET moved = $1 WHERE id = 1`
 )
 
 // lockClock makes nodes register one after the other, and returns how far the

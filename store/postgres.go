@@ -39,7 +39,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, full: postgresFull, exclusive: exclusivePostgres,
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, behind: postgresBehind,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
-			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM installation_clock WHERE id = 1`,
+			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 			unhurried: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
 			cluster:   servers,

@@ -38,7 +38,7 @@ func openSQLite(path string) (*DB, error) {
 		engine: engine{
 			name: "sqlite", path: path, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, full: sqliteFull, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
-			clock:     `SELECT 0, moved FROM installation_clock WHERE id = 1`,
+			clock:     `SELECT 0, moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
 		write: write, read: read,

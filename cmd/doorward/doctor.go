@@ -112,7 +112,7 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		return []finding{f}
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
-	all = append(all, checkAgreement(ctx, db, cfg)...)
+	all = append(all, checkAgreement(ctx, db, s, cfg)...)
 	if f, ok := checkReplication(ctx, db); ok {
 		all = append(all, f)
 	}

@@ -13,22 +13,24 @@ import (
 
 // checkAgreement has nothing to say where no server runs and no tenant is closed, and
 // nothing of a schema that has to be brought up to date first.
-func checkAgreement(ctx context.Context, db *store.DB, cfg node.Config) []finding {
+func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Config) []finding {
 	if db.CheckSchema(ctx) != nil {
 		return nil
 	}
 	var all []finding
-	for _, check := range []func(context.Context, *store.DB, node.Config) (finding, bool){checkShared, checkDestruction} {
-		if f, ok := check(ctx, db, cfg); ok {
-			all = append(all, f)
-		}
+	if f, ok := checkShared(ctx, db, s, cfg); ok {
+		all = append(all, f)
+	}
+	if f, ok := checkDestruction(ctx, db); ok {
+		all = append(all, f)
 	}
 	return all
 }
 
 // checkShared compares the settings with those that running servers have published.
-// One that costs little is told and is no failure.
-func checkShared(ctx context.Context, db *store.DB, cfg node.Config) (f finding, ok bool) {
+// A difference is a failure where "doorward serve" would not start with it; of one that
+// costs little, and where doctor was not given the settings of a node, it is told.
+func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config) (f finding, ok bool) {
 	f = finding{what: "settings"}
 	differences, err := db.Read().Differences(ctx, cfg.Shared())
 	if err != nil {
@@ -38,7 +40,7 @@ func checkShared(ctx context.Context, db *store.DB, cfg node.Config) (f finding,
 	var strict, others []string
 	for _, d := range differences {
 		text := fmt.Sprintf("%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node)
-		if d.Setting.Strict {
+		if d.Setting.Strict && s.asNode {
 			strict = append(strict, text)
 		} else {
 			others = append(others, text)
@@ -47,7 +49,7 @@ func checkShared(ctx context.Context, db *store.DB, cfg node.Config) (f finding,
 	f.fine = strings.Join(others, "; ")
 	if len(strict) > 0 {
 		f.wrong, f.code = strings.Join(append(strict, others...), "; "), exitFailed
-		f.remedy = "Set them alike on all nodes. Run doctor with the settings of the server: --config or its environment."
+		f.remedy = "Set them alike on all nodes; to change them while nodes run, see --change-shared."
 	}
 	return f, len(differences) > 0
 }
@@ -57,7 +59,7 @@ const shownClosed = 10
 
 // checkDestruction says which data will be gone, and when, while it can still be
 // kept: freezing a tenant does that.
-func checkDestruction(ctx context.Context, db *store.DB, cfg node.Config) (f finding, ok bool) {
+func checkDestruction(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "destruction"}
 	closed, err := db.Read().TenantsClosed(ctx, shownClosed+1)
 	if err != nil {

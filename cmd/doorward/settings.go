@@ -33,6 +33,9 @@ import (
 // settings are the values of all flags that settings come from.
 type settings struct {
 	from origins
+	// asNode: a --config or a setting was given that all nodes share, so the settings
+	// are those of a node, and not of a command that was told where the database is.
+	asNode bool
 
 	config, database, logFormat, logLevel string
 
@@ -159,8 +162,15 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 	if s.from, err = resolve(cmd); err != nil {
 		return cfg, err
 	}
+	for _, name := range append([]string{"config"}, sharedStrictly...) {
+		s.asNode = s.asNode || cmd.Flags().Changed(name) // by flag, variable or file
+	}
 	return s.nodeConfig()
 }
+
+// sharedStrictly are the settings with which a node doesn't start beside others that
+// have them otherwise.
+var sharedStrictly = []string{"session-idle", "session-absolute", "session-limit", "tenant-hold"}
 
 // readToServe is read for those who serve, or check that it can be done: it
 // reads the TLS certificate, which other commands may have no right to.

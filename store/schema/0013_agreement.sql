@@ -17,8 +17,8 @@ ALTER TABLE nodes ADD COLUMN settings TEXT NOT NULL DEFAULT '';
 -- The clock that everything is judged by is the database's, moved by this. It is
 -- 0 but in tests of expiry, where the first node to start decides (--clock-offset).
 -- The row is also the lock under which nodes register one after the other.
-CREATE TABLE installation_clock (
+CREATE TABLE shared_clock (
     id    BIGINT PRIMARY KEY,
     moved BIGINT NOT NULL -- microseconds
 );
-INSERT INTO installation_clock (id, moved) VALUES (1, 0);
+INSERT INTO shared_clock (id, moved) VALUES (1, 0);

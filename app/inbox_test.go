@@ -273,6 +273,31 @@ func TestCountedOverNodes(t *testing.T) {
 	})
 }
 
+// What a node counted in memory comes in when another one has closed the minute.
+func TestRepetitionsThatComeLate(t *testing.T) {
+	onEachLimited(t, func(w *world, clock *ahead) {
+		acme, owner := w.tenant()
+		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
+		for range 5 {
+			_ = w.on(0).Access.Refuse(w.Context(), owner.Caller, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
+			if got := w.tries("nobody@example.com", "not the password"); got != doorward.CodeInvalidCredentials && got != doorward.CodeTooManyAttempts {
+				w.Fatal(got)
+			}
+		}
+		w.ok(w.on(0).Inbox.Due(w.Context()))
+		clock.move(time.Minute)
+		w.ok(w.on(0).Inbox.Due(w.Context()))
+		w.ok(w.on(0).Inbox.Due(w.Context()))
+		clock.move(time.Minute)
+		w.drain()
+		clock.move(time.Minute)
+		w.drain()
+		if sum := w.raw(`SELECT CAST(sum(times) AS BIGINT) FROM events WHERE outcome = 'refused'`); sum != 10 {
+			w.Errorf("%d refusals are recorded, want 10", sum)
+		}
+	})
+}
+
 // The mail of somebody with an account doesn't wait for what others have asked
 // before.
 func TestResetWhileJunkWaits(t *testing.T) {

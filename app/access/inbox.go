@@ -193,6 +193,9 @@ func (i *Inbox) take() []store.InboxRow {
 			r.Hits = 0
 		}
 	}
+	for n := range rows { // the first one's event may be recorded, and its row gone
+		rows[n].Event.ID = doorward.NewID(doorward.PrefixEvent)
+	}
 	SortInbox(rows)
 	return rows
 }

@@ -48,21 +48,36 @@ const (
 func (w *Inbox) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	full := true // counted, flushed and tidied with the tick
-	for ctx.Err() == nil {
-		w.noted(ctx, w.pass(ctx, full))
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-			full = true
-		case <-w.db.InboxFiled():
-			full = false
-			pause(ctx, gather)
-		}
+	for full := true; ctx.Err() == nil; {
+		more, err := w.pass(ctx, full)
+		w.noted(ctx, err)
+		full = w.wait(ctx, tick, more && err == nil)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	w.noted(last, w.pass(last, true))
+	_, err := w.pass(last, true)
+	w.noted(last, err)
+}
+
+// wait returns when there is something to do, at once if there is more of it, and
+// whether it is time for a full pass.
+func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bool) {
+	if more {
+		select {
+		case <-tick.C:
+			return true
+		default:
+			return false
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-tick.C:
+		return true
+	case <-w.db.InboxFiled():
+		pause(ctx, gather)
+	}
+	return false
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -80,17 +95,30 @@ func (w *Inbox) noted(ctx context.Context, err error) {
 	}
 }
 
-// pass takes what is due. A full one also writes what is in memory.
-func (w *Inbox) pass(ctx context.Context, full bool) error {
+// passBatches bounds a pass, so that in a flood what is in memory is written and
+// counted all the same.
+const passBatches = 10
+
+// pass takes some of what is due and reports whether there is more. A full one also
+// writes what is in memory and counts what is in the database.
+func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	if full {
 		if err := w.door.Inbox().Flush(ctx); err != nil {
-			return err
+			return false, err
 		}
 		if err := w.door.Inbox().Count(ctx); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return w.exclusively(ctx, func() error { return w.Due(ctx) })
+	err = w.exclusively(ctx, func() error {
+		for n := 0; n < passBatches; n++ {
+			if more, err = w.next(ctx); err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	})
+	return more, err
 }
 
 // exclusively keeps the passes of one process apart: two would claim the same rows.
@@ -104,26 +132,33 @@ func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Due records what is due, until nothing is. Before each batch come the requests
-// for a reset by people who have an account, the sources by turns, so that their
-// mail doesn't wait behind a flood. Errors: unavailable.
+// Due records what is due, until nothing is. Errors: unavailable.
 func (w *Inbox) Due(ctx context.Context) error {
-	for {
-		known, err := w.db.Read().KnownInbox(ctx, doorward.PasswordForgot, w.db.Now(), batch)
-		if err != nil {
-			return err
+	return w.exclusively(ctx, func() error {
+		for {
+			if more, err := w.next(ctx); err != nil || !more {
+				return err
+			}
 		}
-		if err := w.record(ctx, known); err != nil {
-			return err
-		}
-		rows, err := w.db.Read().DueInbox(ctx, w.db.Now(), batch)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		if err := w.record(ctx, rows); err != nil {
-			return err
-		}
+	})
+}
+
+// next records a batch of what is due and reports whether there was any. Before it
+// come the requests for a reset by people who have an account, the sources by
+// turns, so that their mail doesn't wait behind a flood.
+func (w *Inbox) next(ctx context.Context) (more bool, err error) {
+	known, err := w.db.Read().KnownInbox(ctx, doorward.PasswordForgot, w.db.Now(), batch)
+	if err != nil {
+		return false, err
 	}
+	if err := w.record(ctx, known); err != nil {
+		return false, err
+	}
+	rows, err := w.db.Read().DueInbox(ctx, w.db.Now(), batch)
+	if err != nil {
+		return false, err
+	}
+	return len(rows) > 0, w.record(ctx, rows)
 }
 
 // How much somebody who looks at the trail waits for: no longer than an answer may

@@ -46,7 +46,7 @@ func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
 	if err != nil || !claimed || row.Hits == row.Recorded {
 		return err
 	}
-	if row.Event.ID == "" || row.Recorded > 0 {
+	if row.Recorded > 0 {
 		row.Event.ID = doorward.NewID(doorward.PrefixEvent)
 	}
 	if row.Email != "" {
@@ -140,7 +140,7 @@ func (l *ledger) count(row store.InboxRow) {
 	if !has {
 		sum = row
 		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, nobody, "", ""
-		sum.Hits, sum.Recorded = 0, 0
+		sum.Hits, sum.Recorded, sum.Event.ID = 0, 0, doorward.NewID(doorward.PrefixEvent)
 	}
 	sum.Hits += row.Hits - row.Recorded
 	l.strangers[key] = sum

@@ -30,6 +30,9 @@ func TestGoldenNumbers(t *testing.T) {
 		{"time that these take at least", slowest},
 		{"fewer are forgotten after", accountMemory},
 		{"tries of a known browser", fmt.Sprintf("%d in %s", deviceHits, plain(deviceWindow))},
+		{"tries of all known browsers of an account", fmt.Sprintf("%d in %s", devicesHits, plain(deviceWindow))},
+		{"an attempt is in flight for at most", flightLife},
+		{"counters of an account go after its last membership by", countersStay},
 		{"a browser is known for", doorward.DeviceLife},
 		{"failures of a client address are counted for", ipWindow},
 	} {

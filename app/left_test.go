@@ -1,9 +1,7 @@
 package app_test
 
 import (
-	"database/sql"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,14 +42,7 @@ const (
 // change runs a statement as another program would.
 func (w *world) change(query string, args ...any) {
 	w.Helper()
-	driver, dsn := "pgx", w.dsn
-	if path, ok := strings.CutPrefix(w.dsn, "sqlite:"); ok {
-		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
-	}
-	db, err := sql.Open(driver, dsn)
-	w.ok(err)
-	defer db.Close()
-	_, err = db.ExecContext(w.Context(), query, args...)
+	_, err := w.observe().ExecContext(w.Context(), query, args...)
 	w.ok(err)
 }
 

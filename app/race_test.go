@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,11 +218,14 @@ func (w *world) oneOwnerThenTwo(two []person) {
 	if owners != 1 {
 		w.Fatalf("%d active owners are left", owners)
 	}
+	hash := w.account(two[0]).PasswordHash + w.account(two[1]).PasswordHash
+	hash = hash[strings.LastIndex(hash, "$argon2id$"):] // who lost the membership lost the password
 	_, err = w.db.Write(w.Context(), func(tx *store.Tx) error {
 		for _, p := range two {
 			_, err1 := tx.DeleteMembership(w.Context(), p.User.TenantID, p.User.ID)
 			_, err2 := tx.InsertMembership(w.Context(), p.User)
-			if err := errors.Join(err1, err2); err != nil {
+			_, err3 := tx.SetPassword(w.Context(), p.User.ID, "", hash)
+			if err := errors.Join(err1, err2, err3); err != nil {
 				return err
 			}
 		}

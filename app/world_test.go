@@ -51,6 +51,8 @@ type world struct {
 	stop  []func()
 	mail  *mailbox
 	made  int
+
+	observer *sql.DB // see observe
 }
 
 // noLimits lets everybody try as many passwords as he likes.
@@ -108,6 +110,7 @@ func (w *world) node(db *store.DB, limits credential.Limits) *app.App {
 // returns how many deadlocks PostgreSQL has found.
 func (w *world) deadlocks() (n int) {
 	w.Helper()
+	w.unobserved()
 	for _, stop := range w.stop {
 		stop()
 	}

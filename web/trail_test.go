@@ -400,7 +400,7 @@ func (h *historian) withPasswords() []step {
 			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
 			h.ask("POST /api/v2/auth/logout", nil, as(h.token)).ok(204)
 		}, []string{
-			"Zeta: bob done session.open session ses",
+			`Zeta: bob done session.open session ses, userAgent "" "Go-http-client/1.1"`, // after a new password
 			"Zeta: bob done session.end session ses",
 		}},
 	}

@@ -60,7 +60,7 @@ var gone = []doorward.Code{
 
 var docCompleteRegistration = front.Doc{
 	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
-	Description: "Makes the account with its first password and the membership; opens no session. For an address that has an account it is 409 `account_exists` and changes nothing. After a 422 the token stays usable.",
+	Description: "Makes the account with its first password and the membership; opens no session. For an address whose account has a password it is 409 `account_exists` and changes nothing; one without gets this one. After a 422 the token stays usable.",
 	Errors:      append([]doorward.Code{doorward.CodeAccountExists}, gone...),
 }
 

@@ -29,7 +29,7 @@ type resetInput struct {
 
 var docResetPassword = front.Doc{
 	ID: "resetPassword", Tag: "Passwords", Summary: "Set a new password with the code of a mail",
-	Description: "Ends all sessions of the person and opens none. After a 422 the token stays usable.",
+	Description: "Ends all sessions of the person and opens none. No browser that has signed in before is known any more. After a 422 the token stays usable.",
 	Errors:      []doorward.Code{doorward.CodeResetNotFound, doorward.CodeResetExpired, doorward.CodeResetUsed},
 }
 
@@ -45,7 +45,7 @@ type changeInput struct {
 
 var docChangePassword = front.Doc{
 	ID: "changePassword", Tag: "Passwords", Summary: "Change the own password",
-	Description: "Ends all other sessions of the person, in every tenant.",
+	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 

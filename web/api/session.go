@@ -62,7 +62,7 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 
 var docEndOtherSessions = front.Doc{
 	ID: "endOtherSessions", Tag: "Sessions", Summary: "End all one's own sessions but this one",
-	Description: "In every tenant.",
+	Description: "In every tenant. Other browsers that have signed in before are no longer known: their `doorward_device` is worth nothing.",
 }
 
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

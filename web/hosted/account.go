@@ -13,6 +13,7 @@ type account struct {
 	Shortest int
 	Words    string
 	Sessions []sessionRow
+	Others   bool // other sessions, or other browsers that are known
 	Tenants  []tenantRow
 }
 
@@ -36,7 +37,12 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
+	others, err := h.app.Sessions.OtherBrowsers(ctx, c.Caller)
+	if err != nil {
+		return ui.View{}, err
+	}
 	a := newAccount(c.Caller, memberships, sessions)
+	a.Others = len(sessions) > 1 || others > 0
 	a.Shortest = h.app.PasswordRules.MinLength
 	t, err := h.only(ctx, memberships)
 	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err

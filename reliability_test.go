@@ -17,7 +17,7 @@ const reliabilityPage = "docs/reliability.md"
 var reliabilityFaults = []string{
 	"disk full, SQLite", "disk full, PostgreSQL", "database gone", "database restarted", "database slow", "database locked",
 	"primary lost", "primary replaced, and living on", "synchronous standby gone",
-	"node killed", "clock jumps forward", "clock jumps backward", "clocks differ", "mail server in trouble",
+	"node killed", "clock jumps forward", "clock jumps backward", "clocks differ", "mail server in trouble", "some mail hosts slow or dead",
 	"2,000 slow connections", "too many connections", "100,000 requests of junk", "HTTP/2 out of order",
 }
 

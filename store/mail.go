@@ -28,13 +28,17 @@ var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
 }
 
-// kindsToSend are the MailKinds as sqlDueMails looks for one of them.
-var kindsToSend = func() string {
-	text := " "
+// kindsToSend and urgentKinds are the MailKinds, all and those that are urgent, as
+// sqlDueMails looks for one of them.
+var kindsToSend, urgentKinds = func() (all, urgent string) {
+	all, urgent = " ", " "
 	for _, kind := range MailKinds {
-		text += string(kind) + " "
+		all += string(kind) + " "
+		if kind.Urgent() {
+			urgent += string(kind) + " "
+		}
 	}
-	return text
+	return all, urgent
 }()
 
 // Urgent reports whether somebody waits for a mail of the kind, or ought to hear of
@@ -97,6 +101,11 @@ ORDER BY next_at, id LIMIT $4`
 // version doesn't know wait for a node of the newer one that has queued them.
 func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
+}
+
+// DueUrgentMails is DueMails without those that aren't urgent.
+func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, urgentKinds)
 }
 
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`

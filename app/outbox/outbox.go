@@ -47,9 +47,9 @@ type Job struct {
 // Queue is a queue of work of the type T. Its fields are set before it is used and
 // stay; all are needed.
 type Queue[T any] struct {
-	// Look returns work that is due, in the order of Due and ID: what comes behind
-	// the job, the zero one for all, at most limit.
-	Look func(ctx context.Context, after Job, limit int) ([]T, error)
+	// Look returns work that is due, or the urgent part of it, in the order of Due and
+	// ID: what comes behind the job, the zero one for all, at most limit.
+	Look func(ctx context.Context, urgent bool, after Job, limit int) ([]T, error)
 	// Job describes a piece of work.
 	Job func(T) Job
 	// Try claims the work, makes one try by calling send, and notes what came of it.

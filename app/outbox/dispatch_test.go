@@ -110,7 +110,7 @@ func (b *table) failing() bool {
 // the database is there, and not when all of a long queue has been read again.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
 	b := &table{fails: 2, blind: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
 	q := b.queue()
 	try := q.Try
 	q.Try = func(ctx context.Context, j Job, send Send) error {

@@ -7,9 +7,7 @@ import "time"
 // was there at the start, what there was no memory for, and what has come late. Either
 // way what is urgent is read first, however much else there is.
 type look struct {
-	wanted bool      // something may be new
-	newest time.Time // when the last look for it took place, by the queue's clock
-	newAt  time.Time // no such look before; these and the following by our own clock
+	urgent, other news
 
 	whole   bool // a reading of all is under way
 	after   Job  // as far as it has come
@@ -19,6 +17,13 @@ type look struct {
 	left    bool      // there was no memory or time for something
 
 	timer *time.Timer
+}
+
+// news is how far what is new has been read.
+type news struct {
+	wanted bool      // there may be something
+	newest time.Time // when the last look for it took place, by the queue's clock
+	at     time.Time // no such look before, by our own clock
 }
 
 const (
@@ -39,14 +44,13 @@ func (d *dispatcher[T]) read() {
 	if now.Before(d.pause) {
 		return
 	}
-	if l.wanted && !now.Before(l.newAt) {
-		l.wanted = false
-		if err := d.readNew(); err != nil {
-			l.wanted = true
-			d.failed(err)
-			return
-		}
-		l.newAt = restFor(now, restNew)
+	err := d.readNew(&l.urgent, d.readUrgent)
+	if err == nil {
+		err = d.readNew(&l.other, d.readOther)
+	}
+	if err != nil {
+		d.failed(err)
+		return
 	}
 	if !l.whole && (!now.Before(l.nextAt) || l.left && d.waiting.len() < few) {
 		l.whole, l.left, l.after, l.began = true, false, Job{}, now
@@ -61,25 +65,28 @@ func (d *dispatcher[T]) read() {
 	}
 }
 
-// readNew reads what has become due since the last time, and a little before. Of what
-// isn't urgent it reads a piece.
-func (d *dispatcher[T]) readNew() error {
-	now := d.queue.Now()
+// readNew reads what has become due since the last time, and a little before.
+func (d *dispatcher[T]) readNew(n *news, read func(after Job) error) error {
+	began, now := time.Now(), d.queue.Now()
+	if !n.wanted || began.Before(n.at) {
+		return nil
+	}
 	from := now
-	if !d.look.newest.IsZero() && d.look.newest.Before(from) { // else the clock was set back
-		from = d.look.newest
+	if !n.newest.IsZero() && n.newest.Before(from) { // else the clock was set back
+		from = n.newest
 	}
-	after := Job{Due: from.Add(-overlap)}
-	if err := d.readUrgent(after); err != nil {
+	if err := read(Job{Due: from.Add(-overlap)}); err != nil {
 		return err
 	}
-	n, _, err := d.readFrom(false, after)
-	if err != nil {
-		return err
-	}
-	d.look.newest = now
-	d.look.left = d.look.left || n == piece
+	n.wanted, n.newest, n.at = false, now, restFor(began, restNew)
 	return nil
+}
+
+// readOther reads a piece of what comes behind a job. The rest is found in time.
+func (d *dispatcher[T]) readOther(after Job) error {
+	n, _, err := d.readFrom(false, after)
+	d.look.left = d.look.left || n == piece
+	return err
 }
 
 // readUrgent reads the urgent work that comes behind a job, as far as there is memory
@@ -158,6 +165,9 @@ func restFor(began time.Time, times int) time.Time {
 	return now.Add(time.Duration(times) * now.Sub(began))
 }
 
+// want says that there may be something new.
+func (l *look) want() { l.urgent.wanted, l.other.wanted = true, true }
+
 // again receives when it is time for a reading that waits.
 func (d *dispatcher[T]) again() <-chan time.Time {
 	l := &d.look
@@ -166,8 +176,10 @@ func (d *dispatcher[T]) again() <-chan time.Time {
 	case l.whole || l.left && d.waiting.len() < few:
 		at = l.wholeAt
 	}
-	if l.wanted && l.newAt.Before(at) {
-		at = l.newAt
+	for _, n := range []news{l.urgent, l.other} {
+		if n.wanted && n.at.Before(at) {
+			at = n.at
+		}
 	}
 	if at.Before(d.pause) {
 		at = d.pause

@@ -139,7 +139,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	defer d.end()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	d.look.wanted = true
+	d.look.want()
 	for ctx.Err() == nil {
 		d.read()
 		d.start()
@@ -147,9 +147,9 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-q.Wake:
-			d.look.wanted = true
+			d.look.want()
 		case <-tick.C:
-			d.look.wanted = true
+			d.look.want()
 		case <-d.again():
 		case e := <-d.events:
 			if err := d.handle(e); err != nil {

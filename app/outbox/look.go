@@ -16,6 +16,7 @@ type look struct {
 	nextAt  time.Time // no new reading of all before
 	left    bool      // there was no memory or time for something
 
+	rows  int // read so far
 	timer *time.Timer
 }
 
@@ -34,6 +35,9 @@ const (
 	// A reading is followed by a rest of so many times as long as it took: one of what
 	// is new, one of a piece, and one of all pieces.
 	restNew, restPiece, restWhole = 4, 4, 19
+	// little is what takes no time to read, so that no rest is needed: how long that
+	// took says how busy the machine is.
+	little = 100
 	// few is when more is read of what there was no memory for.
 	few = 1000
 )
@@ -75,10 +79,14 @@ func (d *dispatcher[T]) readNew(n *news, read func(after Job) error) error {
 	if !n.newest.IsZero() && n.newest.Before(from) { // else the clock was set back
 		from = n.newest
 	}
+	before := d.look.rows
 	if err := read(Job{Due: from.Add(-overlap)}); err != nil {
 		return err
 	}
-	n.wanted, n.newest, n.at = false, now, restFor(began, restNew)
+	n.wanted, n.newest, n.at = false, now, time.Now()
+	if d.look.rows-before > little {
+		n.at = restFor(began, restNew)
+	}
 	return nil
 }
 
@@ -145,6 +153,7 @@ func (d *dispatcher[T]) readFrom(urgent bool, after Job) (n int, last Job, err e
 	if err != nil {
 		return 0, after, err
 	}
+	d.look.rows += len(all)
 	last = after
 	for _, work := range all {
 		last = d.queue.Job(work)

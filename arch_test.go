@@ -137,6 +137,12 @@ var laws = []law{
 		plant:  file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
+		name:   "app/outbox knows no work and no database: it imports the standard library only",
+		remedy: "hand in a function (see outbox.Queue); what a mail is belongs in app/mail",
+		breaks: func(s step) bool { return s.from.folder == "app/outbox" && s.ships() && !standard(s.imports) },
+		plant:  file{"app/outbox/outbox.go", "package outbox\n\nimport _ \"" + module + "/internal/smtp\" // here"},
+	},
+	{
 		name:   "app joins the features and knows nothing above",
 		remedy: "hand plain values down; what speaks a protocol belongs in web",
 		breaks: func(s step) bool { return s.from.folder == "app" && s.leaves(".", "store", "app/*", "internal/*") },

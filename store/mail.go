@@ -99,6 +99,17 @@ func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit i
 	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
 
+// The kinds are those of MailKind.Urgent, and of the index mails_urgent.
+const sqlDueUrgentMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in') AND (next_at, id) > ($1, $2) AND next_at <= $3
+ORDER BY next_at, id LIMIT $4`
+
+// DueUrgentMails is DueMails without those that aren't urgent, and takes no longer for
+// them.
+func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
+}
+
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
 
 // ClaimMail takes the mail for one try and reports whether nobody else has. A

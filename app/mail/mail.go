@@ -103,8 +103,12 @@ func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 // slowly.
 func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }
 
-func (m *Mail) due(ctx context.Context, after outbox.Job, limit int) ([]store.Mail, error) {
-	return m.db.Read().DueMails(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
+func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.Mail, error) {
+	look := m.db.Read().DueMails
+	if urgent {
+		look = m.db.Read().DueUrgentMails
+	}
+	return look(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
 // job: a mail goes to the mail server for the domain of its recipient.

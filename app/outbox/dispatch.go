@@ -197,8 +197,11 @@ func (d *dispatcher[T]) handle(e event) error {
 	delete(d.flight, t.ID)
 	d.count(t, -1)
 	d.learn(t)
-	if d.ctx.Err() != nil {
+	if e.err == nil || d.ctx.Err() != nil {
 		return nil
+	}
+	if !t.sent {
+		t.putBack()
 	}
 	return e.err
 }
@@ -227,8 +230,7 @@ func (d *dispatcher[T]) judge(t *try, quick bool) {
 	}
 }
 
-// failed lets a database that fails rest for a second. What was being tried is found
-// again.
+// failed lets a database that fails rest for a second.
 func (d *dispatcher[T]) failed(err error) {
 	if now := time.Now(); now.After(d.pause) {
 		d.pause = now.Add(pollEvery)

@@ -20,6 +20,8 @@ type table struct {
 	// looks are how many rows each look has found.
 	looks []int
 	tried []string
+	fails int  // tries to come that fail for want of the database
+	blind bool // what has been found once is not found again
 }
 
 func (b *table) queue() *Queue[Job] {
@@ -27,6 +29,9 @@ func (b *table) queue() *Queue[Job] {
 		Look: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
+			if b.failing() {
+				return errors.New("gone")
+			}
 			err := send(ctx, func(context.Context) error { return nil })
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -37,15 +42,18 @@ func (b *table) queue() *Queue[Job] {
 	}
 }
 
-func (b *table) look(_ context.Context, after Job, limit int) (found []Job, err error) {
+func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, row := range b.rows {
-		if len(found) < limit && (row.Due.After(after.Due) || row.Due.Equal(after.Due) && row.ID > after.ID) {
+		if len(found) < limit && (row.Urgent || !urgent) && (row.Due.After(after.Due) || row.Due.Equal(after.Due) && row.ID > after.ID) {
 			found = append(found, row)
 		}
 	}
 	b.looks = append(b.looks, len(found))
+	if b.blind && len(found) > 0 {
+		b.rows = nil
+	}
 	return found, b.err
 }
 
@@ -88,5 +96,32 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	q.Run(ctx)
 	if took := time.Since(began); took < pollEvery || len(b.looks) > 4 {
 		t.Errorf("in %v it was asked %d times", took, len(b.looks))
+	}
+}
+
+func (b *table) failing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fails--
+	return b.fails >= 0
+}
+
+// TestFailedClaimIsNotForgotten: what could not be claimed is tried again as soon as
+// the database is there, and not when all of a long queue has been read again.
+func TestFailedClaimIsNotForgotten(t *testing.T) {
+	b := &table{fails: 2, blind: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
+	q := b.queue()
+	try := q.Try
+	q.Try = func(ctx context.Context, j Job, send Send) error {
+		err := try(ctx, j, send)
+		if err == nil {
+			stop()
+		}
+		return err
+	}
+	q.Run(ctx)
+	if len(b.tried) != 1 {
+		t.Errorf("tried are %q", b.tried)
 	}
 }

@@ -47,9 +47,9 @@ type Job struct {
 // Queue is a queue of work of the type T. Its fields are set before it is used and
 // stay; all are needed.
 type Queue[T any] struct {
-	// Look returns work that is due, in the order of Due and ID: what comes behind
-	// the job, the zero one for all, at most limit.
-	Look func(ctx context.Context, after Job, limit int) ([]T, error)
+	// Look returns work that is due, or the urgent part of it, in the order of Due and
+	// ID: what comes behind the job, the zero one for all, at most limit.
+	Look func(ctx context.Context, urgent bool, after Job, limit int) ([]T, error)
 	// Job describes a piece of work.
 	Job func(T) Job
 	// Try claims the work, makes one try by calling send, and notes what came of it.
@@ -139,7 +139,7 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	defer d.end()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	d.look.wanted = true
+	d.look.want()
 	for ctx.Err() == nil {
 		d.read()
 		d.start()
@@ -147,9 +147,9 @@ func (q *Queue[T]) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-q.Wake:
-			d.look.wanted = true
+			d.look.want()
 		case <-tick.C:
-			d.look.wanted = true
+			d.look.want()
 		case <-d.again():
 		case e := <-d.events:
 			if err := d.handle(e); err != nil {

@@ -17,6 +17,7 @@ type try struct {
 	cutShort  bool
 	cutting   context.Context // ends when the try is cut short
 	cut       context.CancelFunc
+	putBack   func() // among what waits
 
 	sent bool          // send was called
 	took time.Duration // by send
@@ -38,6 +39,7 @@ func (d *dispatcher[T]) launch(work T, job Job, slow bool) {
 	d.started++
 	t := &try{Job: job, number: d.started, slow: slow, slowAfter: d.hosts.slowAfter()}
 	t.cutting, t.cut = context.WithCancel(d.ctx)
+	t.putBack = func() { d.waiting.add(work, job, d.hosts.isSlow(job.Host)) }
 	d.flight[job.ID] = t
 	d.count(t, 1)
 	d.tries.Go(func() {

@@ -289,6 +289,8 @@ func mails(w *world) {
 	same(w, []store.Mail{first, second})(all, nil)
 	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1))
 	same(w, []store.Mail{second})(w.Read().DueMails(ctx, first, w.clock.read(), 1))
+	same(w, []store.Mail{second})(w.Read().DueUrgentMails(ctx, store.Mail{}, w.clock.read(), 1))
+	same(w, []store.Mail(nil))(w.Read().DueUrgentMails(ctx, second, w.clock.read(), 1))
 	same(w, []store.Mail{second})(w.Read().DueMails(ctx, store.Mail{NextAt: noon.Add(time.Microsecond)}, w.clock.read(), 100))
 	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, second, w.clock.read(), 100))
 	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, noon, 100))

@@ -108,7 +108,7 @@ func (db *DB) Space() (s Space, err error) {
 }
 
 // ErrPooled says that a pooler stands between, and how it has to be set.
-var ErrPooled = errors.New("store: a pooler of connections, such as PgBouncer, stands in front of PostgreSQL")
+var ErrPooled = errors.New("a pooler of connections, such as PgBouncer, stands in front of PostgreSQL")
 
 // CheckPooling returns ErrPooled, as unavailable, where a pooler gives connections of
 // PostgreSQL to others between two transactions: prepared statements, the lock on

@@ -103,6 +103,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 	if err == nil {
 		defer db.Close()
+		err = db.CheckPooling(ctx)
+	}
+	if err == nil {
 		err = db.Ping(ctx)
 	}
 	switch {
@@ -110,14 +113,13 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		f.wrong = "there is no file " + strings.TrimPrefix(cfg.Database, "sqlite:")
 		f.remedy = "\"doorward migrate\" and \"doorward serve\" make it; --database names another one."
 		return []finding{f}
+	case errors.Is(err, store.ErrPooled):
+		f.wrong = cause(err)
+		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
 		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
-		return []finding{f}
-	}
-	if err := db.CheckPooling(ctx); err != nil {
-		f.wrong = cause(err)
-		return []finding{f}
+		return append([]finding{f}, lackOfSpace(ctx, db)...)
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db)}
 	if all[1].wrong == "" {

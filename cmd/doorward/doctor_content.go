@@ -69,6 +69,17 @@ func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
+// lackOfSpace is why a database may not even open.
+func lackOfSpace(ctx context.Context, db *store.DB) []finding {
+	if db == nil {
+		return nil
+	}
+	if f, says := checkSpace(ctx, db); says && f.wrong != "" {
+		return []finding{f}
+	}
+	return nil
+}
+
 func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 	l, err := db.LookForDamage(ctx)
 	f := finding{what: "pages", fine: "no damage found"}

@@ -131,6 +131,9 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := db.CheckPooling(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	if err := prepare(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -19,6 +19,7 @@ needs=(
 	"nodejs:node"
 	"npm:npm"
 	"openssl:openssl"
+	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"
 	"spin:spin"
 	"sqlite3:sqlite3"

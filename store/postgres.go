@@ -37,6 +37,11 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	return &DB{
 		engine: engine{
 			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, full: postgresFull, exclusive: exclusivePostgres,
+			direct: func(ctx context.Context) (*pgx.Conn, error) {
+				own := cfg.ConnConfig.Copy()
+				own.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+				return pgx.ConnectConfig(ctx, own)
+			},
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, behind: postgresBehind,
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/doorward/doorward"
@@ -71,6 +72,9 @@ type engine struct {
 	// breaks; nil where there are none. notify sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
+	// direct makes a connection outside of the pool, which prepares nothing; nil: there
+	// is no server.
+	direct func(ctx context.Context) (*pgx.Conn, error)
 	// affirm writes to the log alone, for a commit that changes nothing and is to be
 	// waited for like one that does (Tx.Affirm); empty where no commit can be lost.
 	affirm string

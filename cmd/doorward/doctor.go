@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 )
@@ -20,7 +21,10 @@ func doctorCommand() *cobra.Command {
 	s := newSettings()
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database, schema, mail and clock",
-		Long:    `Doctor checks everything a server needs and says what to do about what is wrong. It changes nothing.`,
+		Long: `Doctor checks everything a server needs and says what to do about what is wrong. It
+tries a write and takes it back, looks through the pages of SQLite and at the end of
+each audit trail for some seconds, and names the sender to the mail server without
+sending. Nothing of it stays. Exit code 0 says that all is well.`,
 		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
@@ -43,7 +47,7 @@ type finding struct {
 }
 
 func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	findings := []finding{{what: "configuration", fine: "valid"}, checkBaseURL(cfg)}
 	findings = append(findings, checkProxies(s, cfg)...)
@@ -99,6 +103,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 	if err == nil {
 		defer db.Close()
+		err = db.CheckPooling(ctx)
+	}
+	if err == nil {
 		err = db.Ping(ctx)
 	}
 	switch {
@@ -106,12 +113,18 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		f.wrong = "there is no file " + strings.TrimPrefix(cfg.Database, "sqlite:")
 		f.remedy = "\"doorward migrate\" and \"doorward serve\" make it; --database names another one."
 		return []finding{f}
+	case errors.Is(err, store.ErrPooled):
+		f.wrong = cause(err)
+		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
 		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
-		return []finding{f}
+		return append([]finding{f}, lackOfSpace(ctx, db)...)
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
+	if all[1].wrong == "" {
+		all = append(all, checkContent(ctx, db)...)
+	}
 	all = append(all, checkAgreement(ctx, db, s, cfg)...)
 	if f, ok := checkReplication(ctx, db); ok {
 		all = append(all, f)
@@ -171,13 +184,22 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	return f
 }
 
+// mailWithin is how long a mail server may take over everything.
+const mailWithin = 15 * time.Second
+
 func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	f := finding{what: "mail", fine: "the destination takes mail"}
 	if s.mailIsLogged() {
 		f.fine = "goes to the log only; set --smtp to send it"
 	}
+	ctx, cancel := context.WithTimeout(ctx, mailWithin)
+	defer cancel()
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
+		if smtp.SenderRefused(err) {
+			f.remedy = "Set " + s.from.of("mail-from") + " to an address that the server sends for, or allow it there. Mails wait in the queue until they can leave."
+			return f
+		}
 		f.remedy = "Check " + s.from.of("smtp") + ". Mails wait in the queue until they can leave."
 	}
 	return f

@@ -75,7 +75,12 @@ func (s *server) Send(ctx context.Context, m Message) error {
 }
 
 func (s *server) Check(ctx context.Context) error {
-	return s.visit(ctx, func(*smtp.Client) error { return nil })
+	return s.visit(ctx, func(client *smtp.Client) error {
+		if err := client.Mail("<" + s.from.Address + ">"); err != nil {
+			return &senderError{fmt.Errorf("sender %s: %w", s.from.Address, err)}
+		}
+		return client.Reset()
+	})
 }
 
 // visit connects, does the errand and leaves. Closing the connection is what

@@ -78,7 +78,8 @@ type Transport interface {
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it
-	// connects, secures the connection, signs in and leaves; for a directory
+	// connects, secures the connection, signs in, names the sender, takes that back
+	// and leaves (SenderRefused tells of the last but one); for a directory
 	// it writes a file, there or where the directory would be made, and removes
 	// it again; the log always passes.
 	Check(ctx context.Context) error
@@ -120,6 +121,18 @@ func Permanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)
 }
+
+// SenderRefused reports whether err, from Transport.Check, is a mail server's answer to
+// the sender.
+func SenderRefused(err error) bool {
+	var s *senderError
+	return errors.As(err, &s)
+}
+
+type senderError struct{ err error }
+
+func (e *senderError) Error() string { return e.err.Error() }
+func (e *senderError) Unwrap() error { return e.err }
 
 type permanentError struct{ err error }
 

@@ -1,0 +1,58 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// RecentSound reports whether the last n events of a trail are what was written, follow
+// each other, and end where the chain ends. It doesn't look at those before. Errors:
+// unavailable.
+func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, error) {
+	end, err := t.db.Read().Chain(ctx, tenantID)
+	if errors.Is(err, store.ErrNone) {
+		_, faults, err := t.headless(ctx, tenantID)
+		if doorward.HasCode(err, doorward.CodeNotFound) { // destroyed meanwhile
+			return true, nil
+		}
+		return len(faults) == 0, err
+	}
+	if err != nil {
+		return false, err
+	}
+	sound, err := t.endsIn(ctx, end, n)
+	if err == nil && !sound {
+		_, err := t.db.Read().Chain(ctx, tenantID)
+		if errors.Is(err, store.ErrNone) { // likewise
+			return true, nil
+		}
+	}
+	return sound, err
+}
+
+// endsIn walks from the event before the last n to the end that was read.
+func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error) {
+	seq, hash := end.Origin, end.Genesis()
+	from := max(end.Origin+1, end.Last-int64(n))
+	links, err := t.db.Read().Links(ctx, end.TenantID, doorward.Position{At: from}, n+1)
+	if err != nil {
+		return false, err
+	}
+	if from > end.Origin+1 && len(links) > 0 { // the one before is taken as it is
+		seq, hash = links[0].Seq-1, nil
+	}
+	for _, l := range links {
+		if l.Seq > end.Last { // came since
+			break
+		}
+		if l.Seq != seq+1 || !l.Whole() || hash != nil && !l.Follows(hash, l.Seq) {
+			return false, nil
+		}
+		seq, hash = l.Seq, l.Hash
+	}
+	return seq == end.Last && bytes.Equal(hash, end.Head), nil
+}

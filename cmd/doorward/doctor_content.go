@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/store"
+)
+
+// checkContent looks at a database whose schema is as needed.
+func checkContent(ctx context.Context, db *store.DB) (all []finding) {
+	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue} {
+		ctx, cancel := context.WithTimeout(ctx, checkWithin)
+		if f, says := check(ctx, db); says {
+			all = append(all, f)
+		}
+		cancel()
+	}
+	return all
+}
+
+// checkWithin bounds each of them.
+const checkWithin = 10 * time.Second
+
+func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
+	f := finding{what: "writing", fine: "a write was tried and taken back"}
+	err := db.TryWrite(ctx)
+	if err == nil {
+		return f, true
+	}
+	f.wrong, f.code = cause(err), exitFailed
+	switch {
+	case db.Full(err):
+		f.remedy = "The disk of the database is full. Make room; until then nobody signs in, and nothing needs a restart afterwards."
+	case db.Locked(err):
+		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
+	default:
+		f.remedy = "See to it that the user of the server may write to the database and its folder, and that it is no standby or read-only file system."
+	}
+	return f, true
+}
+
+// leastFree is what a busy hour may write before anybody looks.
+const (
+	leastFree  = 64 << 20
+	leastFiles = 100
+)
+
+func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
+	s, err := db.Space()
+	f := finding{what: "space", fine: fmt.Sprintf("%d MiB are free beside the database", s.Free>>20), code: exitFailed}
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return f, false
+	case err != nil:
+		f.wrong = cause(err)
+	case s.Free < leastFree:
+		f.wrong = fmt.Sprintf("only %d MiB are free in %s", s.Free>>20, s.Folder)
+		f.remedy = "Make room: without it writes are 503, and a backup beside the database takes as much as that."
+	case s.FilesKnown && s.Files < leastFiles:
+		f.wrong = fmt.Sprintf("only %d more files can be made in %s", s.Files, s.Folder)
+		f.remedy = "Delete files there that nobody needs: \"df -i\" shows how many inodes are used."
+	default:
+		f.code = 0
+	}
+	return f, true
+}
+
+// lackOfSpace is why a database may not even open.
+func lackOfSpace(ctx context.Context, db *store.DB) []finding {
+	if db == nil {
+		return nil
+	}
+	if f, says := checkSpace(ctx, db); says && f.wrong != "" {
+		return []finding{f}
+	}
+	return nil
+}
+
+func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
+	l, err := db.LookForDamage(ctx)
+	f := finding{what: "pages", fine: "no damage found"}
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return f, false
+	case err != nil:
+		f.wrong = cause(err)
+	case l.Damage != "":
+		f.wrong = "the database is damaged: " + l.Damage
+	case l.Tables < l.Of:
+		f.fine = fmt.Sprintf("no damage found in %d of %d tables, for which there was time; \"doorward backup\" looks through all", l.Tables, l.Of)
+	}
+	if f.wrong != "" {
+		f.code = exitFailed
+		f.remedy = "Stop the servers, keep the files as they are, and restore the last backup: docs/operations.md."
+	}
+	return f, true
+}
+
+// recentEvents is how far back the end of each trail is walked.
+const recentEvents = 1000
+
+func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
+	f := finding{what: "audit trail", code: exitFailed}
+	trail := audit.New(db, func(context.Context) {})
+	chains, err := trail.Chains(ctx)
+	if err != nil {
+		f.wrong = cause(err)
+		return f, true
+	}
+	for i, id := range chains {
+		sound, err := trail.RecentSound(ctx, id, recentEvents)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			f.code, f.fine = 0, fmt.Sprintf("the ends of %d of %d are sound, for which there was time; \"doorward audit verify\" walks all", i, len(chains))
+			return f, true
+		case err != nil:
+			f.wrong = cause(err)
+			return f, true
+		case !sound:
+			f.wrong = "the trail of " + chainName(id) + " was tampered with"
+			f.remedy = "\"doorward audit verify\" shows where; docs/audit.md says what to do."
+			return f, true
+		}
+	}
+	f.code, f.fine = 0, fmt.Sprintf("the last %d events of each are sound; \"doorward audit verify\" walks all", recentEvents)
+	return f, true
+}
+
+// mailsWait is how long a mail may wait, as for the alert DoorwardMailStuck.
+const mailsWait = 15 * time.Minute
+
+func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
+	v, err := db.Read().Vitals(ctx)
+	f := finding{what: "mail queue", fine: fmt.Sprintf("%d wait", v.MailsQueued)}
+	age := db.Now().Sub(v.OldestMail)
+	switch {
+	case err != nil:
+		f.wrong, f.code = cause(err), exitUnavailable
+	case v.MailsQueued > 0 && age > mailsWait:
+		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
+		f.remedy = "Is a server running? Its log says why a mail could not leave: look for \"mail not sent yet\"."
+	}
+	return f, true
+}

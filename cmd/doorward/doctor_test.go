@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/freeport"
+	"github.com/doorward/doorward/internal/installed"
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// examined runs doctor and returns what it prints and its exit code.
+func examined(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := command()
+	cmd.SetOut(&out)
+	cmd.SetArgs(append([]string{"doctor"}, args...))
+	began, code := time.Now(), 0
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		code = exitCode(err)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("doctor took %v", took)
+	}
+	return out.String(), code
+}
+
+// finds wants doctor to fail with all of the texts.
+func finds(t *testing.T, args []string, texts ...string) {
+	t.Helper()
+	out, code := examined(t, args...)
+	if code == 0 {
+		t.Errorf("doctor says that all is well:\n%s", out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			t.Errorf("doctor doesn't say %q:\n%s", text, out)
+		}
+	}
+}
+
+func filled(t *testing.T, dsn string) (*sql.DB, []string) {
+	t.Helper()
+	fill(t, dsn)
+	db, err := openSQL(dsn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	exec1(t, db, `UPDATE mails SET state = 'sent'`)
+	if out, code := examined(t, "--database", dsn); code != 0 {
+		t.Fatalf("doctor is not content to begin with:\n%s", out)
+	}
+	return db, []string{"--database", dsn}
+}
+
+func exec1(t *testing.T, db *sql.DB, query string) {
+	t.Helper()
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDoctorFindsWhatIsInTheRows: an old mail, and an event that was edited.
+func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "doorward.db"), "postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			db, args := filled(t, dsn)
+			exec1(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
+			finds(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
+			exec1(t, db, `UPDATE mails SET state = 'sent'`)
+			exec1(t, db, `UPDATE events SET action = 'user.remove' WHERE action = 'tenant.create'`)
+			finds(t, args, "FAIL  audit trail    the trail of ", "was tampered with", `"doorward audit verify" shows where`)
+			exec1(t, db, `UPDATE events SET action = 'tenant.create' WHERE action = 'user.remove'`)
+			exec1(t, db, `UPDATE audit_chains SET last = last + 1`)
+			finds(t, args, "FAIL  audit trail")
+			rows := 0
+			if err := db.QueryRow(`SELECT count(*) FROM backups`).Scan(&rows); err != nil || rows != 0 {
+				t.Errorf("doctor has left %d rows, %v", rows, err)
+			}
+		})
+	}
+}
+
+// TestDoctorFindsALock: a program that writes and doesn't end.
+func TestDoctorFindsALock(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	db, args := filled(t, dsn)
+	db.SetMaxOpenConns(1)
+	exec1(t, db, `BEGIN IMMEDIATE`)
+	finds(t, args, "FAIL  writing        ", "database is locked", "fuser -v")
+	exec1(t, db, `ROLLBACK`)
+}
+
+// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is told to be one.
+func TestDoctorFindsAReadOnlyServer(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	db, args := filled(t, dsn)
+	var name string
+	if err := db.QueryRow(`SELECT current_database()`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	exec1(t, db, `ALTER DATABASE "`+name+`" SET default_transaction_read_only = on`)
+	finds(t, args, "FAIL  writing        ", "read-only transaction", "standby")
+}
+
+// TestDoctorFindsDamage: pages that hold something else.
+func TestDoctorFindsDamage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "doorward.db")
+	db, args := filled(t, "sqlite:"+file)
+	var page, size int64
+	err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_master WHERE name = 'devices'`).Scan(&page, &size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(size)), (page-1)*size); err != nil {
+		t.Fatal(err)
+	}
+	finds(t, args, "FAIL  pages          ", "restore the last backup")
+}
+
+// TestDoctorFindsAFullDisk runs on a disk of its own.
+func TestDoctorFindsAFullDisk(t *testing.T) {
+	folder := onSmallDisk(t, 24)
+	if folder == "" {
+		return
+	}
+	dsn := "sqlite:" + filepath.Join(folder, "doorward.db")
+	fill(t, dsn)
+	free := ballast(t, folder)
+	full := "FAIL  space          only 0 MiB are free in " + folder
+	finds(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Make room")
+	free()
+	db, err := openSQL(dsn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	args := []string{"--database", dsn}
+	exec1(t, db, `UPDATE mails SET tries = 0`) // as a server that has it open
+	free = ballast(t, folder)
+	finds(t, args, "FAIL  writing        ", "The disk of the database is full", full)
+	free()
+	if out, code := examined(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {
+		t.Errorf("with room again, of 24 MiB:\n%s", out)
+	}
+}
+
+// TestDoctorFindsARefusedSender: the mail server takes everything but the sender, and
+// nothing is sent.
+func TestDoctorFindsARefusedSender(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	_, args := filled(t, dsn)
+	for reply, fine := range map[string]bool{"250 ok": true, "550 5.7.1 you may not send as this": false, "451 try later": false} {
+		server, said := mailServer(t, reply)
+		out, code := examined(t, append(args, "--smtp", "smtp://"+server+"?tls=none")...)
+		if fine != (code == 0) || !fine && (!strings.Contains(out, "FAIL  mail ") || !strings.Contains(out, reply[4:]) || !strings.Contains(out, "Set --mail-from")) {
+			t.Errorf("%s: exit code %d\n%s", reply, code, out)
+		}
+		commands := <-said
+		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || fine && !strings.Contains(commands, "RSET") {
+			t.Errorf("%s: it was told %q", reply, commands)
+		}
+	}
+}
+
+// mailServer answers one visit, and MAIL with the reply.
+func mailServer(t *testing.T, reply string) (address string, said <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	all := make(chan string, 1)
+	go func() {
+		var text strings.Builder
+		defer func() { all <- text.String() }()
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "220 mail.example.com ready\r\n")
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			text.WriteString(lines.Text() + "\n")
+			switch {
+			case strings.HasPrefix(lines.Text(), "MAIL"):
+				fmt.Fprint(conn, reply+"\r\n")
+			case lines.Text() == "QUIT":
+				fmt.Fprint(conn, "221 bye\r\n")
+				return
+			default:
+				fmt.Fprint(conn, "250 ok\r\n")
+			}
+		}
+	}()
+	return l.Addr().String(), all
+}
+
+// TestPgBouncer: doctor and serve name a pooler that serves transactions, and the one
+// that refuses settings; one that serves sessions is fine.
+func TestPgBouncer(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
+	installed.Program(t, "pgbouncer", "pgbouncer")
+	dsn := pgtest.DSN(t)
+	fill(t, dsn)
+	const ignored = "ignore_startup_parameters = extra_float_digits,idle_in_transaction_session_timeout,lock_timeout"
+	for _, test := range []struct{ mode, more, says string }{
+		{"session", ignored, ""},
+		{"transaction", ignored, "set pool_mode = session"},
+		{"statement", ignored, "set pool_mode = session"},
+		{"transaction", "", "ignore_startup_parameters"},
+	} {
+		t.Run(test.mode+" "+test.more, func(t *testing.T) {
+			pooled := pgbouncer(t, dsn, "pool_mode = "+test.mode+"\n"+test.more)
+			if test.says == "" {
+				if out, _ := examined(t, "--database", pooled); !strings.Contains(out, "ok    database       postgres answers") || !strings.Contains(out, "ok    writing") {
+					t.Errorf("doctor says\n%s", out)
+				}
+				return
+			}
+			finds(t, []string{"--database", pooled}, "FAIL  database       a pooler of connections, such as PgBouncer", test.says)
+			if err := runs("serve", "--listen", "localhost:0", "--database", pooled); err == nil || exitCode(err) != exitUnavailable || !strings.Contains(describe(err), test.says) {
+				t.Errorf("serve: %v", err)
+			}
+		})
+	}
+}
+
+// pgbouncer starts one in front of a database and returns the way through it.
+func pgbouncer(t *testing.T, dsn, settings string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := freeport.On("127.0.0.1")
+	_, port, _ := net.SplitHostPort(listen)
+	folder := t.TempDir()
+	for f := folder; f != os.TempDir() && f != "/"; f = filepath.Dir(f) {
+		if err := os.Chmod(f, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(folder, "pgbouncer.ini")
+	text := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\nauth_type = any\nunix_socket_dir =\ndefault_pool_size = 20\n%s\n",
+		u.Hostname(), u.Port(), u.User.Username(), port, settings)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { // it holds no secret
+		t.Fatal(err)
+	}
+	cmd := exec.Command("pgbouncer", file)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait() // its error says that it was killed
+		if t.Failed() {
+			t.Logf("%s", log.String())
+		}
+	})
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); ; <-tick.C {
+		if conn, err := net.Dial("tcp", listen); err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it doesn't listen: %s", log.String())
+		}
+	}
+	u.Host = listen
+	return u.String()
+}

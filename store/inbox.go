@@ -36,7 +36,8 @@ const columnsOfInbox = `source, action, reason, subject, minute, email, return_t
 func inboxColumns(r *InboxRow) []any {
 	return []any{
 		&r.Source, &r.Action, &r.Reason, &r.Subject, (*instant)(&r.Minute), &r.Email, &r.ReturnTo,
-		jsonColumn[doorward.Event]{&r.Event}, &r.Hits, &r.Recorded,
+		jsonColumn[doorward.Event]{&r.Event},
+		&r.Hits, &r.Recorded,
 	}
 }
 
@@ -65,12 +66,14 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 const (
 	selectInbox = `SELECT ` + columnsOfInbox + ` FROM inbox `
 
-	sqlDueInbox     = selectInbox + `WHERE due_at <= $1 ORDER BY due_at, source, subject LIMIT $2`
-	sqlPendingInbox = selectInbox + `WHERE hits > recorded ORDER BY due_at, source, subject LIMIT $1`
+	sqlDueInbox     = selectInbox + `WHERE due_at <= $1 ORDER BY due_at LIMIT $2`
+	sqlPendingInbox = selectInbox + `WHERE hits > recorded ORDER BY due_at LIMIT $1`
 	// The first row of each source comes before the second one of any.
-	sqlKnownInbox = `SELECT i.source, i.action, i.reason, i.subject, i.minute, i.email, i.return_to, i.event, i.hits, i.recorded
-FROM inbox i JOIN users u ON u.email = i.email WHERE i.action = $1 AND i.due_at <= $2
-ORDER BY row_number() OVER (PARTITION BY i.source ORDER BY i.due_at), i.due_at, i.source LIMIT $3`
+	sqlKnownInbox = `SELECT ` + columnsOfInbox + ` FROM (
+  SELECT i.source, i.action, i.reason, i.subject, i.minute, i.email, i.return_to, i.event, i.hits, i.recorded, i.due_at,
+    row_number() OVER (PARTITION BY i.source ORDER BY i.due_at) AS seq
+  FROM inbox i JOIN users u ON u.email = i.email WHERE i.action = $1 AND i.due_at <= $2) AS known
+ORDER BY seq, due_at LIMIT $3`
 )
 
 // DueInbox returns rows to be taken at the instant, the longest waiting first.

@@ -72,6 +72,9 @@ func (n *Node) measureDatabase() []telemetry.Sample {
 	if yes, err := n.DB.Synchronous(ctx); err == nil {
 		all = append(all, synchronous(yes))
 	}
+	if s, err := n.DB.Space(ctx); err == nil {
+		all = append(all, space(s)...)
+	}
 	return append(all, n.measureVitals(vitals)...)
 }
 
@@ -85,6 +88,14 @@ func synchronous(yes bool) telemetry.Sample {
 		s.Value = 1
 	}
 	return s
+}
+
+func space(s store.Space) []telemetry.Sample {
+	all := []telemetry.Sample{{Name: "doorward_database_size_bytes", Help: "Room that the database takes.", Value: float64(s.Size)}}
+	if s.HasFree {
+		all = append(all, telemetry.Sample{Name: "doorward_database_free_bytes", Help: "Room that is left on the file system of the database; SQLite only.", Value: float64(s.Free)})
+	}
+	return all
 }
 
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {

@@ -39,12 +39,3 @@ func (a *acceptLog) note(err error) {
 	}
 	a.log.Error("connections are not accepted", says...)
 }
-
-// descriptorLimit is how many files this process may have open; 0: unknown.
-func descriptorLimit() uint64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0
-	}
-	return uint64(limit.Cur)
-}

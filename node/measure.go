@@ -83,6 +83,7 @@ func (n *Node) measureDatabase() []telemetry.Sample {
 	if yes, err := n.DB.Synchronous(ctx); err == nil {
 		all = append(all, synchronous(yes))
 	}
+	all = append(all, space(ctx, n.DB)...)
 	return append(all, n.measureVitals(vitals)...)
 }
 
@@ -96,6 +97,16 @@ func synchronous(yes bool) telemetry.Sample {
 		s.Value = 1
 	}
 	return s
+}
+
+func space(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
+	if size, err := db.Size(ctx); err == nil {
+		all = append(all, telemetry.Sample{Name: "doorward_database_size_bytes", Help: "Room that the database takes.", Value: float64(size)})
+	}
+	if s, err := db.Space(); err == nil {
+		all = append(all, telemetry.Sample{Name: "doorward_database_free_bytes", Help: "Room that is left on the file system of the database; SQLite only.", Value: float64(s.Free)})
+	}
+	return all
 }
 
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {

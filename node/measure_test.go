@@ -59,6 +59,19 @@ func scrape(t *testing.T, door *doorwardtest.Server) (all []*metric) {
 	return all
 }
 
+// scrapeBoth is a server on PostgreSQL, and what one on SQLite has besides.
+func scrapeBoth(t *testing.T) []*metric {
+	t.Helper()
+	all := scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server)
+	for _, m := range scrape(t, doorwardtest.Start(t)) {
+		if !slices.ContainsFunc(all, func(has *metric) bool { return has.name == m.name }) {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b *metric) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
 var labelName = regexp.MustCompile(`(\w+)="`)
 
 func (m *metric) add(series string) {
@@ -78,7 +91,7 @@ func ours(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
 func TestGoldenMetrics(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n")
-	for _, m := range scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server) {
+	for _, m := range scrapeBoth(t) {
 		if ours(m) {
 			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.name, m.kind, m.described(), m.help)
 		}
@@ -222,6 +235,12 @@ func TestMetricsCount(t *testing.T) {
 			if at, now := counted(t, door, "doorward_last_backup_timestamp_seconds"), door.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
 				t.Errorf("the last backup was at %f, and it is %v", at, now)
 			}
+			if size := counted(t, door, "doorward_database_size_bytes"); size < 1<<16 || size > 1<<30 {
+				t.Errorf("the database takes %v bytes", size)
+			}
+			if engine == "sqlite" && counted(t, door, "doorward_database_free_bytes") < 1<<16 {
+				t.Error("there is no room for the database")
+			}
 			if age := counted(t, door, "doorward_lease_age_seconds"); age < 0 || age > 5 {
 				t.Errorf("the lease is %v s old", age)
 			}
@@ -308,7 +327,7 @@ func missing(scraped []*metric, expr string) (all []string) {
 // TestAlertsAndDashboardNameWhatIsThere: an alert on a metric that was renamed is
 // silent for ever.
 func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
-	scraped := scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server)
+	scraped := scrapeBoth(t)
 	all := expressions(t)
 	if len(all) < 40 {
 		t.Errorf("only %d expressions were found: is the search still right?", len(all))

@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -82,29 +80,6 @@ func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
 		l.Tables++
 	}
 	return l, nil
-}
-
-// Space is the room on the file system of a SQLite database.
-type Space struct {
-	Folder     string
-	Free       uint64 // bytes, for those who aren't root
-	Files      uint64 // that can be made yet
-	FilesKnown bool   // some file systems don't count them
-}
-
-// Space returns the room beside a SQLite database, ErrNone of PostgreSQL.
-func (db *DB) Space() (s Space, err error) {
-	if db.engine.path == "" {
-		return s, ErrNone
-	}
-	s.Folder = filepath.Dir(db.engine.path)
-	var found syscall.Statfs_t
-	if err := syscall.Statfs(s.Folder, &found); err != nil {
-		return s, err
-	}
-	s.Free = found.Bavail * uint64(found.Bsize)
-	s.Files, s.FilesKnown = found.Ffree, found.Files > 0
-	return s, nil
 }
 
 // ErrPooled says that a pooler stands between, and how it has to be set.

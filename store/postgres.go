@@ -50,6 +50,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			cluster:   servers,
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
+			size:      `SELECT pg_database_size(current_database())`,
 			affirm:    `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,

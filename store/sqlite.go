@@ -36,7 +36,7 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", path: path, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, full: sqliteFull, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
+			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, full: sqliteFull, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
 			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
 			clock:     `SELECT 0, moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one

@@ -78,6 +78,7 @@ type engine struct {
 	// affirm writes to the log alone, for a commit that changes nothing and is to be
 	// waited for like one that does (Tx.Affirm); empty where no commit can be lost.
 	affirm string
+	size   string // query: how much room the database takes, in bytes
 	// synchronous is a query: whether a commit waits for another server; empty where
 	// there is none.
 	synchronous string

@@ -384,6 +384,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
+	own, _ := d.page(t, "/api/v2/invitations", "id", as(acme.Owner.Token())) // its mail may have come too late
 	delivery := func(id string) string {
 		t.Helper()
 		return d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).text("delivery")
@@ -409,7 +410,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 		"delivery=failed": {never}, "delivery=failed&status=PENDING": {never}, "delivery=failed&status=ACCEPTED": {},
 		"delivery=sent&status=PENDING": {later}, "delivery=queued&status=PENDING": {}, "delivery=&status=PENDING": {never, later},
 	} {
-		if ids, _ := d.page(t, "/api/v2/invitations?"+query, "id", as(acme.Owner.Token())); !slices.Equal(ids, want) {
+		if ids, _ := d.page(t, "/api/v2/invitations?"+query, "id", as(acme.Owner.Token())); !slices.Equal(slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(own, id) }), want) {
 			t.Errorf("%s: %q, want %q", query, ids, want)
 		}
 	}

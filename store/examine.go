@@ -52,15 +52,13 @@ type Looked struct {
 	Damage     string // what SQLite found; empty: nothing
 }
 
-const sqlTablesOfSQLite = `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`
-
 // LookForDamage has SQLite look through the pages, table by table, until all are done
 // or time is up. ErrNone of PostgreSQL, which has programs of its own for it.
 func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
 	if db.engine.path == "" {
 		return l, ErrNone
 	}
-	names, err := list(ctx, db.Read(), textColumn, sqlTablesOfSQLite)
+	names, err := list(ctx, db.Read(), textColumn, `SELECT name FROM sqlite_master WHERE type = 'table'`)
 	if err != nil {
 		return l, err
 	}

@@ -27,7 +27,7 @@ type source struct {
 
 // engineFiles hold what only one engine understands, and statements that are made
 // of the schema.
-var engineFiles = []string{"postgres.go", "sqlite.go", "migrate.go", "backup.go", "move.go"}
+var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "backup.go", "move.go"}
 
 func readSource(t *testing.T) source {
 	t.Helper()

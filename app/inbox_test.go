@@ -275,7 +275,7 @@ func TestCountedOverNodes(t *testing.T) {
 
 // What a node counted in memory comes in when another one has closed the minute.
 func TestRepetitionsThatComeLate(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *ahead) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		for range 5 {

@@ -14,17 +14,18 @@ type Attempt struct {
 
 // Nothing changes but what an expired window has left: the row is written so that
 // it is held.
-const sqlLockThrottle = `INSERT INTO throttles (bucket, hits, since, until) VALUES ($1, 0, $2, 0)
+const sqlLockThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 0, $2, 0, $4)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 0 ELSE throttles.hits END,
-  since = CASE WHEN throttles.since <= $3 OR throttles.hits = 0 THEN $2 ELSE throttles.since END
+  since = CASE WHEN throttles.since <= $3 OR throttles.hits = 0 THEN $2 ELSE throttles.since END,
+  expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END
 RETURNING hits, since, until`
 
 // LockThrottle returns the counter of the bucket, 0 when the counting began a
 // window ago or earlier, and holds it against other transactions until this one
 // ends.
 func (tx *Tx) LockThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
-	return one(ctx, tx.Reader, throttleColumns, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)))
+	return one(ctx, tx.Reader, throttleColumns, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES ($1, $2, $3, $4)`

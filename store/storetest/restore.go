@@ -55,6 +55,7 @@ func leaps(w *world) {
 func deeds(w *world) {
 	ctx := w.Context()
 	same(w, time.Unix(0, 0).UTC())(w.Read().NewestEvent(ctx))
+	same(w, "")(w.Read().NewestEventID(ctx))
 	same(w, map[doorward.Action]int{})(w.Read().CountDeeds(ctx, time.Unix(0, 0)))
 	record := func(tenant string, action doorward.Action, outcome doorward.Outcome) {
 		w.write(func(tx *store.Tx) {
@@ -71,6 +72,13 @@ func deeds(w *world) {
 	record("", doorward.UserRole, doorward.Done)
 	record("tnt_1", doorward.UserRole, doorward.Refused)
 	same(w, w.clock.read())(w.Read().NewestEvent(ctx))
+	newest, err := w.Read().NewestEventID(ctx)
+	ok(w, err)
+	same(w, true)(w.Read().HasEvent(ctx, newest))
+	same(w, false)(w.Read().HasEvent(ctx, "evt_absent"))
+	event, err := w.Read().Event(ctx, newest)
+	ok(w, err)
+	same(w, w.clock.read())(event.At, nil)
 	same(w, map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})(w.Read().CountDeeds(ctx, since))
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/store"
 )
 
@@ -25,13 +26,13 @@ import (
 type Inbox struct {
 	door *access.Door
 	db   *store.DB
-	log  *slog.Logger
+	warn func(error)
 	turn chan struct{} // held by who works
 }
 
 // New returns a worker.
 func New(door *access.Door, db *store.DB, log *slog.Logger) *Inbox {
-	return &Inbox{door, db, log, make(chan struct{}, 1)}
+	return &Inbox{door, db, lograte.Warnings(log, "inbox"), make(chan struct{}, 1)}
 }
 
 const (
@@ -91,7 +92,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (w *Inbox) noted(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		w.log.Warn("inbox", "err", err)
+		w.warn(err)
 	}
 }
 

@@ -30,6 +30,9 @@ func (s Settings) Shared() []store.Setting {
 // is none: the node starts, and registers when it can.
 func (a *App) Join(ctx context.Context) error {
 	err := a.Watch.Join(ctx)
+	if moved := a.db.Clock().Moved(); err == nil && moved != 0 {
+		a.log.Warn("the time is moved by --clock-offset, for tests: what ends by time ends by that", "moved", moved.String())
+	}
 	if err == nil && !a.db.Clock().Wrong() {
 		err = a.cutFuture(ctx)
 	}

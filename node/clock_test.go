@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,9 +15,11 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
 )
 
 // databases are where the tests of clocks and settings take place.
@@ -220,8 +223,21 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if a := ahead.ask(anyCheck, old); a.status != http.StatusUnauthorized {
 			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
 		}
+		ahead.logs("the time is moved by --clock-offset", `"moved":"26h0m0s"`)
 		late := ahead.login(acme.Owner.Email)
 		ahead.stop()
+
+		n, err := node.Open(t.Context(), node.Config{Database: dsn, Listen: "localhost:8080", Lease: store.MinLease, Log: slog.New(slog.DiscardHandler), Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drift, err := n.DB.ClockDrift(t.Context())
+		if off := time.Until(n.DB.Now()); err != nil || drift.Abs() > time.Second || off.Abs() > time.Second {
+			t.Errorf("a command after that goes by a time %v off and takes its clock for %v ahead, %v", off, drift, err)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
 
 		now = launch(t, dsn)
 		var answer struct {

@@ -168,6 +168,7 @@ func checkBackup(ctx context.Context, file, name string, damaged bool) (info Bac
 	if err != nil && !(damaged && errors.Is(err, ErrChecksum)) {
 		return info, err
 	}
+	info.Wrong = err != nil
 	info.Schema, err = checkContent(ctx, file, name)
 	return info, err
 }

@@ -27,6 +27,7 @@ type Clock struct {
 	drift  atomic.Int64 // nanoseconds
 	wrong  atomic.Bool
 	mended atomic.Int64
+	moved  atomic.Int64 // nanoseconds
 
 	mu sync.Mutex // one measurement is taken over at a time
 }
@@ -83,6 +84,9 @@ func (c *Clock) Wrong() bool { return c.wrong.Load() }
 // back by more than ClockTolerance: what was noted until then may lie in the future.
 func (c *Clock) Mended() int64 { return c.mended.Load() }
 
+// Moved is by how much the installation's clock is, for tests of expiry.
+func (c *Clock) Moved() time.Duration { return time.Duration(c.moved.Load()) }
+
 // Err is nil unless the clock is Wrong; then it is unavailable and says so.
 func (c *Clock) Err() error {
 	if !c.Wrong() {
@@ -125,6 +129,7 @@ func (c *Clock) take(r reading) {
 		c.mended.Add(1)
 	}
 	c.drift.Store(int64(drift))
+	c.moved.Store(int64(r.moved))
 	c.wrong.Store(wrong) // last: who finds it right finds the anchor right
 }
 
@@ -137,6 +142,7 @@ func (c *Clock) begin(r reading) {
 	defer c.mu.Unlock()
 	c.anchor.Store(&anchor{r.theirs, r.local})
 	c.drift.Store(int64(c.driftOf(r)))
+	c.moved.Store(int64(r.moved))
 }
 
 // StartClock measures the database's clock for the first time. offset moves this
@@ -149,7 +155,7 @@ func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 		return nil
 	}
 	r, err := db.readClock(ctx)
-	if err == nil && offset != 0 {
+	if err == nil && offset != r.moved {
 		err = db.moveAlone(ctx, &r)
 	}
 	if err == nil {
@@ -162,12 +168,13 @@ func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 func (db *DB) moveAlone(ctx context.Context, r *reading) error {
 	nodes, err := db.Read().peers(ctx)
 	if err == nil && len(nodes) == 0 {
-		r.theirs = r.theirs.Add(db.clock.offset - r.moved)
+		r.theirs, r.moved = r.theirs.Add(db.clock.offset-r.moved), db.clock.offset
 	}
 	return err
 }
 
-// ClockDrift measures how far this machine's clock is ahead of the database's.
+// ClockDrift measures how far this machine's clock is ahead of the database's: of the
+// installation's, where a node keeps that moved.
 func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
 	r, err := db.readClock(ctx)
 	if err != nil {
@@ -176,7 +183,11 @@ func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
 	if db.clock.handed != nil {
 		return db.clock.handed().Sub(r.theirs), nil
 	}
-	return db.clock.driftOf(r), nil
+	nodes, err := db.Read().peers(ctx)
+	if len(nodes) == 0 {
+		r.theirs = r.theirs.Add(-r.moved)
+	}
+	return db.clock.driftOf(r), err
 }
 
 // measureClock follows the database's clock. An answer that took too long says

@@ -26,7 +26,8 @@ var ErrChecksum = fmt.Errorf("%w: the checksum", ErrNoBackup)
 
 // BackupInfo is what is known of a backup that was checked.
 type BackupInfo struct {
-	Sealed bool      // it has a checksum, which is right; false: an older Doorward made it
+	Sealed bool      // it has a checksum, which is right
+	Wrong  bool      // it has one that is wrong, or has lost it; with neither, an older Doorward made it
 	Taken  time.Time // zero unless sealed
 	Bytes  int64     // without the seal
 	SHA256 string    // of these bytes and the seal's first lines, hexadecimal; empty unless sealed
@@ -163,7 +164,7 @@ func checkSeal(ctx context.Context, file, name string) (info BackupInfo, err err
 	case ok:
 		return s.check(ctx, f, name)
 	case marked:
-		return info, fmt.Errorf("%w of %s, with which it ended, isn't there: it was cut off, something was added, or a program has written to it", ErrChecksum, name)
+		return info, fmt.Errorf("%w at the end of %s isn't there: it was cut off, something was added, or a program has written to it", ErrChecksum, name)
 	}
 	return BackupInfo{Bytes: size}, nil
 }

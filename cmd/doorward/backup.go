@@ -116,7 +116,10 @@ func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error
 // warnUnsealed: of a backup without a checksum it is not known whether it is what was
 // written.
 func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
-	if !info.Sealed {
+	switch {
+	case info.Wrong:
+		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or lost, so what is in it isn't what was written. SQLite can read it; that is all that is known.\n", file)
+	case !info.Sealed:
 		fmt.Fprintf(warn, "doorward: %s has no checksum, as an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
 	}
 }

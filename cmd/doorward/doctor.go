@@ -119,6 +119,9 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	case err != nil:
 		f.wrong = cause(err)
 		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
+		if strings.HasPrefix(cfg.Database, "sqlite:") {
+			f.remedy = "Check " + s.from.of("database") + ", that this user may read and write the file and its folder, and that there is room. If it is damaged, restore the last backup: docs/operations.md."
+		}
 		return append([]finding{f}, lackOfSpace(ctx, db)...)
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/app/audit"
@@ -89,7 +90,7 @@ func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 	case err != nil:
 		f.wrong = cause(err)
 	case l.Damage != "":
-		f.wrong = "the database is damaged: " + l.Damage
+		f.wrong = "the database is damaged: " + strings.Join(strings.Fields(l.Damage), " ")
 	case l.Tables < l.Of:
 		f.fine = fmt.Sprintf("no damage found in %d of %d tables, for which there was time; \"doorward backup\" looks through all", l.Tables, l.Of)
 	}

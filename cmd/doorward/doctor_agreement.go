@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,12 +39,11 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		return f, true
 	}
 	var strict, others []string
-	for _, d := range differences {
-		text := fmt.Sprintf("%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node)
-		if d.Setting.Strict && s.asNode {
-			strict = append(strict, text)
+	for _, same := range alike(differences) {
+		if same[0].Setting.Strict && s.asNode {
+			strict = append(strict, whereDiffers(same))
 		} else {
-			others = append(others, text)
+			others = append(others, whereDiffers(same))
 		}
 	}
 	f.fine = strings.Join(others, "; ")
@@ -52,6 +52,29 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		f.remedy = "Set them alike on all nodes; to change them while nodes run, see --change-shared."
 	}
 	return f, len(differences) > 0
+}
+
+// alike puts together the nodes that have a setting alike.
+func alike(all []store.Difference) (groups [][]store.Difference) {
+	for _, d := range all {
+		i := slices.IndexFunc(groups, func(g []store.Difference) bool {
+			return g[0].Setting == d.Setting && g[0].Theirs == d.Theirs
+		})
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], d)
+	}
+	return groups
+}
+
+func whereDiffers(alike []store.Difference) string {
+	d, on := alike[0], "the node "+alike[0].Node
+	if n := len(alike); n > 1 {
+		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
+	}
+	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, on)
 }
 
 // shownClosed is how many closed tenants are told one by one.

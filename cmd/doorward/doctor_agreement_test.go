@@ -1,0 +1,29 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/doorward/doorward/store"
+)
+
+// TestDifferencesAreToldOnce: of a hundred nodes that have a setting alike, one is named.
+func TestDifferencesAreToldOnce(t *testing.T) {
+	hold := store.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
+	lease := store.Setting{Name: "revocation-lease", Value: "1s"}
+	var got []string
+	for _, same := range alike([]store.Difference{
+		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"}, {Setting: lease, Theirs: "2s", Node: "nod_1"},
+		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"}, {Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
+	}) {
+		got = append(got, whereDiffers(same))
+	}
+	want := []string{
+		"tenant-hold is 0s here and 336h0m0s on 2 nodes, such as nod_1",
+		"revocation-lease is 1s here and 2s on the node nod_1",
+		"tenant-hold is 0s here and 1h0m0s on the node nod_3",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -54,6 +54,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			affirm:    `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
+			commits: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
 		},
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{postgresPool(pool.Stat(), write.Stats())} },

@@ -82,6 +82,7 @@ type engine struct {
 	// synchronous is a query: whether a commit waits for another server; empty where
 	// there is none.
 	synchronous string
+	commits     string // commits something that leaves no row; empty as above
 }
 
 // Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
@@ -126,6 +127,17 @@ func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
 	}
 	err = db.read.QueryRowContext(ctx, db.engine.synchronous).Scan(&yes)
 	return yes, fault(err)
+}
+
+// TryCommit commits something that nobody reads and nothing is left of but a record in
+// the log: where commits wait for another server, it returns when that has it. ErrNone
+// of SQLite.
+func (db *DB) TryCommit(ctx context.Context) error {
+	if db.engine.commits == "" {
+		return ErrNone
+	}
+	_, err := db.write.ExecContext(ctx, db.engine.commits)
+	return fault(err)
 }
 
 // scheme is the part of a DSN that is no secret.

@@ -24,7 +24,8 @@ func doctorCommand() *cobra.Command {
 		Long: `Doctor checks everything a server needs and says what to do about what is wrong. It
 tries a write and takes it back, looks through the pages of SQLite and at the end of
 each audit trail for some seconds, and names the sender to the mail server without
-sending. Nothing of it stays. Exit code 0 says that all is well.`,
+sending. Nothing of it stays but a record in PostgreSQL's log, where commits wait for a
+standby. Exit code 0 says that all is well.`,
 		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
@@ -147,8 +148,28 @@ func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 		f.wrong, f.code = cause(err), exitUnavailable
 	case !yes:
 		f.fine = "none that commits wait for: a failover may undo what was answered"
+	default:
+		checkStandby(ctx, db, &f)
 	}
 	return f, true
+}
+
+// commitWithin is how long a standby may take: longer than any call waits.
+const commitWithin = 5 * time.Second
+
+// checkStandby waits as every commit does. A write that is taken back doesn't.
+func checkStandby(ctx context.Context, db *store.DB, f *finding) {
+	waiting, cancel := context.WithTimeout(ctx, commitWithin)
+	defer cancel()
+	err := db.TryCommit(waiting)
+	switch {
+	case err == nil:
+	case waiting.Err() != nil:
+		f.wrong, f.code = fmt.Sprintf("a commit has waited for a synchronous standby for %v: none is there, and every write is 503", commitWithin), exitUnavailable
+		f.remedy = "Start the standby, or have PostgreSQL wait for none: synchronous_standby_names, or what manages it; docs/high-availability.md."
+	default:
+		f.wrong, f.code = cause(err), exitUnavailable
+	}
 }
 
 func checkSchema(ctx context.Context, db *store.DB) finding {

@@ -116,6 +116,25 @@ func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	finds(t, args, "FAIL  writing        ", "read-only transaction", "standby")
 }
 
+// TestDoctorFindsAMissingStandby: commits wait for a server that isn't there, which a
+// write that is taken back doesn't show.
+func TestDoctorFindsAMissingStandby(t *testing.T) {
+	pair := pgtest.StartPair(t)
+	dsn := pair.DSN(t)
+	fill(t, dsn)
+	db, err := openSQL(dsn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	exec1(t, db, `UPDATE mails SET state = 'sent'`)
+	if out, code := examined(t, "--database", dsn); code != 0 || !strings.Contains(out, "ok    replication    synchronous") {
+		t.Fatalf("doctor is not content to begin with:\n%s", out)
+	}
+	pair.Standby.Stop(t, pgtest.Fast)
+	finds(t, []string{"--database", dsn}, "FAIL  replication    a commit has waited for a synchronous standby for 5s", "Start the standby")
+}
+
 // TestDoctorFindsDamage: pages that hold something else.
 func TestDoctorFindsDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doorward.db")

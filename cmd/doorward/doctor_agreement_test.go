@@ -13,8 +13,10 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 	lease := store.Setting{Name: "revocation-lease", Value: "1s"}
 	var got []string
 	for _, same := range alike([]store.Difference{
-		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"}, {Setting: lease, Theirs: "2s", Node: "nod_1"},
-		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"}, {Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
+		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"},
+		{Setting: lease, Theirs: "2s", Node: "nod_1"},
+		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"},
+		{Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
 	}) {
 		got = append(got, whereDiffers(same))
 	}

@@ -98,7 +98,7 @@ func New(db *store.DB, s Settings) *App {
 	waiting := inbox.New(door, db, s.Log)
 	return &App{
 		Access:      door,
-		Login:       login.New(door, db, desk, sessions),
+		Login:       login.New(db, desk, sessions),
 		Sessions:    sessions,
 		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
 		Passwords:   password.New(door, db, desk, rules, life),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -391,4 +392,53 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	w.ok(err)
 	w.ok(w.on(0).Access.Inbox().Count(t.Context()))
 	w.ok(w.on(0).Passwords.Forgot(t.Context(), stranger(0), owner.User.Email, ""))
+}
+
+// A row that nobody can read, and one whose event can't be added, keep no other one
+// from being recorded, nor from being seen by who looks.
+func TestPoisonInTheInbox(t *testing.T) {
+	onEachWithLimits(t, func(w *world, clock *ahead) {
+		acme, owner := w.tenant()
+		w.settle()
+		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
+		const refusals = 250
+		for n := range refusals {
+			by := owner.Caller
+			by.User.ID = fmt.Sprintf("usr_%03d", n)
+			_ = w.on(0).Access.Refuse(w.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
+		}
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(1), owner.User.Email, ""))
+		var taken, event string
+		w.ok(w.observe().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&taken))
+		w.ok(w.observe().QueryRow(`SELECT event FROM inbox WHERE source = 'usr_013'`).Scan(&event))
+		poison := func(source, event string) {
+			_, err := w.observe().Exec(`UPDATE inbox SET event = $1 WHERE source = $2`, event, source)
+			w.ok(err)
+		}
+		poison("usr_007", `{"At":`)
+		poison("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
+		mails := w.size("mails")
+		w.settle()
+		w.drain()
+		recorded := func() int {
+			return w.raw(`SELECT count(*) FROM events WHERE action = 'settings.manage' AND outcome = 'refused'`)
+		}
+		if got := recorded(); got != refusals-2 || w.size("mails") != mails+1 {
+			w.Errorf("%d refusals are recorded, want %d; %d mails, want 1", got, refusals-2, w.size("mails")-mails)
+		}
+		if got := strings.Count(w.log.String(), "is set aside"); got == 0 {
+			w.Errorf("the log says nothing:\n%s", w.log.String())
+		}
+		v, err := w.on(0).Vitals(w.Context())
+		w.ok(err)
+		if v.InboxAside != 2 {
+			w.Errorf("%d of %d rows are set aside, want 2", v.InboxAside, v.InboxRows)
+		}
+		poison("usr_013", event) // as it was
+		clock.move(time.Minute)
+		w.drain()
+		if got := recorded(); got != refusals-1 || w.size("inbox") != 1 {
+			w.Errorf("%d refusals are recorded and %d rows left, want %d and 1", got, w.size("inbox"), refusals-1)
+		}
+	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
@@ -51,6 +52,7 @@ type world struct {
 	stop  []func()
 	mail  *mailbox
 	made  int
+	log   logtest.Journal // of all nodes
 
 	observer *sql.DB // see observe
 }
@@ -96,7 +98,7 @@ func (w *world) node(db *store.DB, limits credential.Limits) *app.App {
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
 		TenantHold: hold, Attempts: limits, PasswordMinLength: 12, Common: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
-		Transport: w.mail, Log: slog.New(slog.DiscardHandler),
+		Transport: w.mail, Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -128,6 +128,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
 		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, alike ones in one, kept until their minute is over. It takes 100,000.", Value: float64(v.InboxRows)},
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
+		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are tried again every hour and stay.", Value: float64(v.InboxAside)},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
 	}
 }

@@ -25,23 +25,42 @@ type InboxRow struct {
 	Event    doorward.Event
 	Hits     int
 	Recorded int // how many of Hits the trail has
+
+	Aside bool  // it could not be recorded before
+	Fault error // why Event can't be read; it is zero then
 }
 
 // Over reports whether the minute of the row is past at the instant, so that
 // nothing more is counted in it.
 func (r InboxRow) Over(now time.Time) bool { return !now.Before(r.Minute.Add(InboxMinute)) }
 
-const columnsOfInbox = `source, action, reason, subject, minute, email, return_to, event, hits, recorded`
+const (
+	filedColumnsOfInbox = `source, action, reason, subject, minute, email, return_to, event, hits, recorded`
+	columnsOfInbox      = filedColumnsOfInbox + `, aside > 0`
+)
 
 func inboxColumns(r *InboxRow) []any {
 	return []any{
 		&r.Source, &r.Action, &r.Reason, &r.Subject, (*instant)(&r.Minute), &r.Email, &r.ReturnTo,
-		jsonColumn[doorward.Event]{&r.Event},
-		&r.Hits, &r.Recorded,
+		inboxEvent{r},
+		&r.Hits, &r.Recorded, &r.Aside,
 	}
 }
 
-const sqlFileInbox = `INSERT INTO inbox (` + columnsOfInbox + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
+// inboxEvent scans the event of a row. One that can't be read is a fault of that
+// row alone.
+type inboxEvent struct{ of *InboxRow }
+
+// Scan is for database/sql.
+func (e inboxEvent) Scan(v any) error {
+	var event doorward.Event
+	if e.of.Fault = (jsonColumn[doorward.Event]{&event}).Scan(v); e.of.Fault == nil {
+		e.of.Event = event
+	}
+	return nil
+}
+
+const sqlFileInbox = `INSERT INTO inbox (` + filedColumnsOfInbox + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
 ON CONFLICT (source, action, reason, subject, minute) DO UPDATE SET hits = inbox.hits + $9`
 
 // FileInbox adds the row's hits to the row with its key. A new one is due at once,
@@ -66,28 +85,30 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 const (
 	selectInbox = `SELECT ` + columnsOfInbox + ` FROM inbox `
 
-	sqlDueInbox     = selectInbox + `WHERE due_at <= $1 ORDER BY due_at LIMIT $2`
-	sqlPendingInbox = selectInbox + `WHERE hits > recorded ORDER BY due_at LIMIT $1`
+	sqlDueInbox     = selectInbox + `WHERE due_at <= $1 AND (action <> $2 OR email = '') ORDER BY due_at LIMIT $3`
+	sqlPendingInbox = selectInbox + `WHERE hits > recorded AND aside = 0 ORDER BY due_at LIMIT $1`
 	// The first row of each source comes before the second one of any.
 	sqlKnownInbox = `SELECT ` + columnsOfInbox + ` FROM (
-  SELECT i.source, i.action, i.reason, i.subject, i.minute, i.email, i.return_to, i.event, i.hits, i.recorded, i.due_at,
+  SELECT i.source, i.action, i.reason, i.subject, i.minute, i.email, i.return_to, i.event, i.hits, i.recorded, i.aside, i.due_at,
     row_number() OVER (PARTITION BY i.source ORDER BY i.due_at) AS seq
   FROM inbox i JOIN users u ON u.email = i.email WHERE i.action = $1 AND i.due_at <= $2) AS known
 ORDER BY seq, due_at LIMIT $3`
 )
 
-// DueInbox returns rows to be taken at the instant, the longest waiting first.
-func (r Reader) DueInbox(ctx context.Context, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlDueInbox, micros(now), limit)
+// DueInbox returns rows to be taken at the instant, the longest waiting first, but for
+// those of an action that have an address: see KnownInbox and TakeUnknownInbox.
+func (r Reader) DueInbox(ctx context.Context, but doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
+	return list(ctx, r, inboxColumns, sqlDueInbox, micros(now), but, limit)
 }
 
-// PendingInbox is DueInbox for rows of which the trail lacks something, due or not.
+// PendingInbox is DueInbox for rows of which the trail lacks something, due or not,
+// but for those that are set aside.
 func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxColumns, sqlPendingInbox, limit)
 }
 
-// KnownInbox is DueInbox for rows of an action whose address has an account, the
-// sources by turns.
+// KnownInbox returns rows of an action to be taken at the instant whose address has an
+// account, the sources by turns.
 func (r Reader) KnownInbox(ctx context.Context, act doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxColumns, sqlKnownInbox, act, micros(now), limit)
 }
@@ -107,6 +128,26 @@ func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, erro
 		return tx.hit(ctx, sqlDeleteInbox, key...)
 	}
 	return tx.hit(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
+}
+
+const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside = 0 THEN $8 ELSE aside END` + keyOfInbox
+
+// SetAsideInbox puts the row off, which could not be recorded, and reports whether it
+// is still as it was read.
+func (tx *Tx) SetAsideInbox(ctx context.Context, r InboxRow, until time.Time) (bool, error) {
+	return tx.hit(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
+}
+
+const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, subject, minute) IN (
+  SELECT i.source, i.action, i.reason, i.subject, i.minute FROM inbox i
+  WHERE i.action = $1 AND i.due_at <= $2 AND i.email <> '' AND NOT EXISTS (SELECT 1 FROM users u WHERE u.email = i.email)
+  ORDER BY i.due_at LIMIT $3)
+RETURNING ` + columnsOfInbox
+
+// TakeUnknownInbox removes rows of an action that are due and whose address has no
+// account, and returns them: one statement for many, since strangers send them.
+func (tx *Tx) TakeUnknownInbox(ctx context.Context, act doorward.Action, limit int) ([]InboxRow, error) {
+	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, act, micros(tx.Now), limit)
 }
 
 const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`

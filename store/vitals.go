@@ -13,19 +13,20 @@ type Vitals struct {
 	OldestMail  time.Time // that is queued; 1970 without any
 	InboxRows   int       // refusals and requests that are counted, due or not
 	InboxDue    time.Time // since when the longest waiting of them is due; 1970 without any
+	InboxAside  int       // of them, those that could not be recorded
 	LastBackup  time.Time // that was completed; 1970 without any
 }
 
 func vitalsColumns(v *Vitals) []any {
 	return []any{
 		&v.Position, &v.Nodes, &v.MailsQueued, (*instant)(&v.OldestMail),
-		&v.InboxRows, (*instant)(&v.InboxDue), (*instant)(&v.LastBackup),
+		&v.InboxRows, (*instant)(&v.InboxDue), &v.InboxAside, (*instant)(&v.LastBackup),
 	}
 }
 
 const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELECT count(*) FROM nodes),
   (SELECT count(*) FROM mails WHERE state = 'queued'), (SELECT coalesce(min(created_at), 0) FROM mails WHERE state = 'queued'),
-  (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox),
+  (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox), (SELECT count(*) FROM inbox WHERE aside > 0),
   (SELECT coalesce(max(completed_at), 0) FROM backups)`
 
 // Vitals returns them as they are now.

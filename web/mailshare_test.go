@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
 )
@@ -25,6 +28,7 @@ func TestWhoseMailItIs(t *testing.T) {
 	sink.Refuse(smtptest.AtConnect, 421) // so that all of them stay queued
 	d.offered(t, acme.Owner, "bob@x.example", "USER", 3)
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": acme.Owner.Email}).ok(http.StatusAccepted)
+	d.Node.App.Inbox.Settle(t.Context()) // it is the worker that queues the mail
 	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), "Globex", "owner@globex.example")
 	if err != nil {
 		t.Fatal(err)
@@ -63,5 +67,89 @@ func TestOneSlowHost(t *testing.T) {
 	}
 	if sink.Stalled() == 0 {
 		t.Error("the slow host is not tried")
+	}
+}
+
+// TestResetInAFlood: a tenant has invited people at a thousand hosts that are dead, ten
+// thousand requests for resets of nobody's account wait and more come in from many
+// networks; a real reset mail leaves meanwhile.
+func TestResetInAFlood(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]func() []doorwardtest.Option{
+		"sqlite":   func() []doorwardtest.Option { return nil },
+		"postgres": func() []doorwardtest.Option { return []doorwardtest.Option{doorwardtest.Database(pgtest.DSN(t))} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sink := smtptest.Start(t, smtptest.Options{})
+			d := start(t, append(dsn(), doorwardtest.Mail(sink.URL()))...)
+			owner := d.Tenant("Acme").Owner
+			sink.StallTo(func(to string) bool { return to != owner.Email })
+			d.inviteDead(t, owner, 1000)
+			d.fileJunk(t, 0, 10_000)
+			flooding, stop := context.WithCancel(t.Context())
+			var flood sync.WaitGroup
+			flood.Go(func() {
+				for n := 10_000; flooding.Err() == nil; n += 100 {
+					d.fileJunk(t, n, 100)
+				}
+			})
+			began := time.Now()
+			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)
+			for n := 1; !strings.Contains(sink.Wait(t, owner.Email, n)[n-1].Parse(t).Text, "/reset#"); n++ {
+			}
+			t.Logf("the mail took %v; %d mails are stalled", time.Since(began).Round(time.Millisecond), sink.Stalled())
+			stop()
+			flood.Wait()
+			if sink.Stalled() == 0 {
+				t.Error("no dead host is tried")
+			}
+		})
+	}
+}
+
+// inviteDead invites one person at each of so many hosts.
+func (d *door) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
+	t.Helper()
+	by := doorward.Caller{Kind: doorward.Anonymous, IP: "192.0.2.1"}
+	in, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	by = by.As(in.User)
+	by.Session = in.Session
+	for n := 0; n < hosts; n += 100 {
+		var offers []invite.Offer
+		for i := range 100 {
+			offers = append(offers, invite.Offer{Email: fmt.Sprintf("ann@dead%d.example", n+i), Role: string(doorward.RoleUser)})
+		}
+		if _, err := d.Node.App.Invitations.SendAll(t.Context(), by, offers); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fileJunk files requests for resets of nobody's account as many networks send them,
+// numbered from one on.
+func (d *door) fileJunk(t *testing.T, from, count int) {
+	t.Helper()
+	err := d.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
+		for n := from; n < from+count; n++ {
+			network, email := fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255), fmt.Sprintf("n%d@nowhere.example", n)
+			err := tx.FileInbox(context.Background(), store.InboxRow{
+				Source: network, Action: doorward.PasswordForgot, Subject: "1 " + email, Minute: tx.Now.Truncate(store.InboxMinute), Email: email, Hits: 1,
+				Event: doorward.Event{
+					ID: doorward.NewID(doorward.PrefixEvent), At: tx.Now, Action: doorward.PasswordForgot, Outcome: doorward.Done,
+					ActorType: doorward.Anonymous, Target: doorward.Object{Type: "user"}, IP: network,
+				},
+			}, false)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -111,6 +111,47 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// A refused login takes two transactions, whether the address has an account or the
+// password was right.
+func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
+	t.Parallel()
+	for _, limits := range []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.LoginLimits(0, 0)} {
+		collector := tracetest.Start(t)
+		d := start(t, limits, traced(collector, &logtest.Journal{}))
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "USER")
+		d.suspend(t, acme.ID, ann.ID)
+		d.login(t, acme.Owner.Email, "not the password").fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, "nobody@acme.example", "not the password").fails(http.StatusUnauthorized, "invalid_credentials")
+		d.login(t, ann.Email, doorwardtest.Password).fails(http.StatusForbidden, "membership_suspended")
+		d.Stop()
+		want, seen := []string(nil), 0
+		for _, root := range collector.Named("POST /api/v2/auth/login") {
+			lines := outline(collector.Spans(), root)
+			if strings.HasSuffix(lines[0], " 200") {
+				continue
+			}
+			lines = lines[1:]
+			if want == nil {
+				want = lines
+			}
+			if diff := cmp.Diff(want, lines); diff != "" {
+				t.Errorf("two refused logins differ (-first +other):\n%s", diff)
+			}
+			seen++
+		}
+		transactions := 0
+		for _, line := range want {
+			if strings.Contains(line, "transaction") {
+				transactions++
+			}
+		}
+		if seen != 3 || transactions != 2 {
+			t.Errorf("%d refused logins, of %d transactions, want 3 of 2:\n%s", seen, transactions, strings.Join(want, "\n"))
+		}
+	}
+}
+
 // leadATracedLife signs in, ends sessions, is refused and gets mail, and stops the
 // server so that all of it is handed over.
 func leadATracedLife(t *testing.T, d *door) {

@@ -80,20 +80,25 @@ func (i *Inbox) Count(ctx context.Context) error {
 	return err
 }
 
-// add counts the refusal of the row, whose minute and hits are filled in. Errors:
-// unavailable, and then it isn't counted.
-func (i *Inbox) add(ctx context.Context, row store.InboxRow) error {
+// Record writes a refusal in a transaction. It is nil where nothing has to be
+// written.
+type Record func(context.Context, *store.Tx) error
+
+// add counts the refusal of the row, whose minute and hits are filled in, and has
+// write write it, in a transaction that does other things as well. Errors: those of
+// write, and then the row isn't taken for written.
+func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	row.Minute, row.Hits = row.Event.At.Truncate(store.InboxMinute), 1
 	row, again := i.remember(row)
-	if again {
-		return nil
-	}
-	if i.Full() {
+	switch {
+	case again:
+		return write(nil)
+	case i.Full():
 		i.dropped.Add(1)
 		i.forget(row)
-		return nil
+		return write(nil)
 	}
-	err := i.write(ctx, row.Action, func(tx *store.Tx) error { return tx.FileInbox(ctx, row, false) })
+	err := write(func(ctx context.Context, tx *store.Tx) error { return tx.FileInbox(ctx, row, false) })
 	if err != nil {
 		i.forget(row)
 		return err
@@ -248,7 +253,24 @@ func (d *Door) Inbox() *Inbox { return d.inbox }
 // refusal that nobody can see later hasn't happened. Looking at a page is no try
 // to do anything, so that it isn't let in there is not recorded.
 func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return d.file(ctx, by, refusal(by, act, on, reason), reason)
+	return d.file(by, refusal(by, act, on, reason), reason, d.alone(ctx, act))
+}
+
+// alone writes a refusal in a transaction of its own.
+func (d *Door) alone(ctx context.Context, act doorward.Action) func(Record) error {
+	return func(record Record) error {
+		if record == nil {
+			return nil
+		}
+		return d.inbox.write(ctx, act, func(tx *store.Tx) error { return record(ctx, tx) })
+	}
+}
+
+// RefuseWith is Refuse where something else is written along with the record, in
+// the transaction that write opens: a caller who is refused waits for one commit
+// less. If write fails, nothing is recorded and its error is returned.
+func (d *Door) RefuseWith(by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
+	return d.file(by, refusal(by, act, on, reason), reason, write)
 }
 
 // RefuseAccount is Refuse where it isn't known whose account it is about, nor
@@ -256,20 +278,33 @@ func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Acti
 // request does the same for every address. Refusals that are counted together have
 // one counter, if it isn't empty, else they are those of one caller.
 func (d *Door) RefuseAccount(ctx context.Context, by doorward.Caller, act doorward.Action, email, counter string, reason *doorward.Error) error {
-	row := refusal(by, act, doorward.Object{Type: "user", TenantID: by.User.TenantID}, reason)
-	row.Email, row.Subject = email, email
+	row := ofAddress(by, act, email, reason)
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return d.file(ctx, by, row, reason)
+	return d.file(by, row, reason, d.alone(ctx, act))
 }
 
-func (d *Door) file(ctx context.Context, by doorward.Caller, row store.InboxRow, reason *doorward.Error) error {
+// RefuseAccountWith is RefuseAccount for one caller, and RefuseWith.
+func (d *Door) RefuseAccountWith(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
+	return d.file(by, ofAddress(by, act, email, reason), reason, write)
+}
+
+func ofAddress(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error) store.InboxRow {
+	row := refusal(by, act, doorward.Object{Type: "user", TenantID: by.User.TenantID}, reason)
+	row.Email, row.Subject = email, email
+	return row
+}
+
+func (d *Door) file(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
+	var err error
 	if by.Looking {
-		return reason
+		err = write(nil)
+	} else {
+		row.Event.At = d.db.Now()
+		err = d.inbox.add(row, write)
 	}
-	row.Event.At = d.db.Now()
-	if err := d.inbox.add(ctx, row); err != nil {
+	if err != nil {
 		return err
 	}
 	return reason

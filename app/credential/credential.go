@@ -52,7 +52,8 @@ func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Desk
 	return &Desk{door, db, pool, limits}
 }
 
-// Proof is a right password whose attempt is in flight. Each is given to End. The
+// Proof is a right password whose attempt is in flight. Each is given to End, or
+// refused. The
 // zero Proof is for what was proved otherwise: it settles nothing.
 type Proof struct {
 	Account doorward.Account
@@ -80,10 +81,7 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 		return Proof{}, err
 	}
 	if !right {
-		if err := d.fail(ctx, attempt); err != nil {
-			return Proof{}, err
-		}
-		return Proof{}, d.refuse(ctx, by, email, doorward.Fail(doorward.CodeInvalidCredentials, ""))
+		return Proof{}, d.refuse(ctx, by, email, attempt)
 	}
 	proof.desk, proof.by, proof.attempt = d, by, attempt
 	return proof, nil
@@ -129,7 +127,7 @@ func (p Proof) End(ctx context.Context, err error) error {
 		p.untouched()
 		return nil
 	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
-		return cmp.Or(p.desk.fail(ctx, p.attempt), err)
+		return cmp.Or(p.desk.fail(ctx, p.attempt, nil), err)
 	}
 	p.desk.giveBack(ctx, p.attempt)
 	return err

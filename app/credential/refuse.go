@@ -6,17 +6,31 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/store"
 )
 
-// refuse has the refusal recorded where the administrators of the person see it:
-// in the tenant that the caller is in or, for somebody who isn't signed in, the
-// one the person used last. Attempts at addresses without an account are of the
-// installation. Which it is finds out the worker, so that this does the same for
-// every address. What was typed is not recorded: people type passwords where
-// addresses belong.
-func (d *Desk) refuse(ctx context.Context, by doorward.Caller, email string, reason *doorward.Error) error {
-	return d.door.RefuseAccount(ctx, by, doorward.SessionRefuse, email, "", reason)
+// refuse counts the attempt as a failure and has the refusal recorded where the
+// administrators of the person see it: in the tenant that the caller is in or, for
+// somebody who isn't signed in, the one the person used last. Attempts at addresses
+// without an account are of the installation. Which it is finds out the worker, so
+// that this does the same for every address, in one transaction. What was typed is
+// not recorded: people type passwords where addresses belong.
+func (d *Desk) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
+	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
+	return d.door.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
+		return d.fail(ctx, a, record)
+	})
+}
+
+// Refuse ends the attempt of a right password that opens nothing as a failure, and
+// has that recorded, in one transaction, as it is for a wrong one: a commit more
+// would tell them apart. It returns the reason, or the fault that kept it from
+// being counted. The proof is not given to End.
+func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
+	return p.desk.door.RefuseWith(p.by, doorward.SessionRefuse, on, reason, func(record access.Record) error {
+		return p.desk.fail(ctx, p.attempt, record)
+	})
 }
 
 // limited is refuse for attempts that are refused for the limits. They cost

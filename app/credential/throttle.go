@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
 )
@@ -251,31 +252,47 @@ func delay(further int) time.Duration {
 	return min(firstDelay<<further, longestDelay)
 }
 
-// fail counts the attempt as a failure. The counters are held in the order of
-// reserve: the other way round two attempts would deadlock.
-func (d *Desk) fail(ctx context.Context, a attempt) error {
+// fail counts the attempt as a failure, and writes the record of it, unless nil, in
+// the same transaction.
+func (d *Desk) fail(ctx context.Context, a attempt, record access.Record) error {
+	if a.id == "" && record == nil {
+		return nil
+	}
 	ctx, span := trace.Start(ctx, "attempt.fail")
 	defer span.End()
+	if a.id == "" {
+		return d.door.Upkeep(ctx, func(tx *store.Tx) error { return record(ctx, tx) })
+	}
 	return d.finish(ctx, a, func(ctx context.Context, tx *store.Tx) error {
-		if a.ip != "" {
-			if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
-				return err
-			}
-		}
-		if a.all != "" {
-			if _, err := tx.HitThrottle(ctx, a.all, deviceWindow); err != nil {
-				return err
-			}
-		}
-		switch {
-		case a.own == "":
-			return nil
-		case a.device != nil:
-			_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
+		if err := d.countFailure(ctx, tx, a); err != nil || record == nil {
 			return err
 		}
-		return d.failAccount(ctx, tx, a.own)
+		return record(ctx, tx)
 	})
+}
+
+// countFailure holds the counters in the order of reserve: the other way round two
+// attempts would deadlock. The record comes behind them: whoever holds its row never
+// waits for a counter.
+func (d *Desk) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
+	if a.ip != "" {
+		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
+			return err
+		}
+	}
+	if a.all != "" {
+		if _, err := tx.HitThrottle(ctx, a.all, deviceWindow); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.own == "":
+		return nil
+	case a.device != nil:
+		_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
+		return err
+	}
+	return d.failAccount(ctx, tx, a.own)
 }
 
 func (d *Desk) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {

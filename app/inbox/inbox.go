@@ -13,6 +13,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -26,13 +27,16 @@ import (
 type Inbox struct {
 	door *access.Door
 	db   *store.DB
+	log  *slog.Logger
 	warn func(error)
 	turn chan struct{} // held by who works
+	// lines bounds what the log says of rows that are set aside.
+	lines lograte.Limiter
 }
 
 // New returns a worker.
 func New(door *access.Door, db *store.DB, log *slog.Logger) *Inbox {
-	return &Inbox{door, db, lograte.Warnings(log, "inbox"), make(chan struct{}, 1)}
+	return &Inbox{door: door, db: db, log: log, warn: lograte.Warnings(log, "inbox"), turn: make(chan struct{}, 1)}
 }
 
 const (
@@ -40,6 +44,8 @@ const (
 	// gather bounds how often the chains of events are locked for what strangers do.
 	gather = 100 * time.Millisecond
 	batch  = 200 // rows recorded in one transaction
+	// junk is how many requests for a reset of nobody's account are counted in one.
+	junk = 1000
 	// endWithin bounds the last pass, when the server ends.
 	endWithin = 2 * time.Second
 )
@@ -104,11 +110,8 @@ const passBatches = 10
 // writes what is in memory and counts what is in the database.
 func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	if full {
-		if err := w.door.Inbox().Flush(ctx); err != nil {
-			return false, err
-		}
-		if err := w.door.Inbox().Count(ctx); err != nil {
-			return false, err
+		if err := errors.Join(w.door.Inbox().Flush(ctx), w.door.Inbox().Count(ctx)); err != nil {
+			w.noted(ctx, err) // what is in the database is recorded all the same
 		}
 	}
 	err = w.exclusively(ctx, func() error {
@@ -155,11 +158,31 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	if err := w.record(ctx, known); err != nil {
 		return false, err
 	}
-	rows, err := w.db.Read().DueInbox(ctx, w.db.Now(), batch)
+	unknown, err := w.countUnknown(ctx)
 	if err != nil {
 		return false, err
 	}
-	return len(rows) > 0, w.record(ctx, rows)
+	rows, err := w.db.Read().DueInbox(ctx, doorward.PasswordForgot, w.db.Now(), batch)
+	if err != nil {
+		return false, err
+	}
+	return len(known)+unknown+len(rows) > 0, w.record(ctx, rows)
+}
+
+// countUnknown counts requests for a reset of nobody's account and returns how many.
+func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
+	err = w.door.Upkeep(ctx, func(tx *store.Tx) error {
+		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, junk)
+		if n = len(rows); err != nil {
+			return err
+		}
+		l := newLedger(tx)
+		for _, row := range rows {
+			l.count(row)
+		}
+		return l.fileStrangers(ctx)
+	})
+	return n, err
 }
 
 // How much somebody who looks at the trail waits for: no longer than an answer may
@@ -184,6 +207,9 @@ func (w *Inbox) Settle(ctx context.Context) {
 
 func (w *Inbox) pending(ctx context.Context) error {
 	for range settleBatches {
+		if _, err := w.countUnknown(ctx); err != nil {
+			return err
+		}
 		rows, err := w.db.Read().PendingInbox(ctx, batch)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -195,14 +221,47 @@ func (w *Inbox) pending(ctx context.Context) error {
 	return nil
 }
 
-// record claims the rows and records them in one transaction.
+// record records the rows. Of those that can't be, each is set aside by itself, so
+// that it keeps nobody else's waiting.
 func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
+	var readable []store.InboxRow
+	for _, row := range rows {
+		if row.Fault == nil {
+			readable = append(readable, row)
+		} else if err := w.setAside(ctx, row, row.Fault); err != nil {
+			return err
+		}
+	}
+	access.SortInbox(readable)
+	return w.recordAll(ctx, readable)
+}
+
+// recordAll finds the row that keeps the others from being recorded by halves. It
+// gives up when that can't be set aside either: then the database is at fault.
+func (w *Inbox) recordAll(ctx context.Context, rows []store.InboxRow) error {
+	err := w.recordOnce(ctx, rows)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case len(rows) == 1:
+		if err = w.recordOnce(ctx, rows); err == nil || ctx.Err() != nil { // the database was away for a moment
+			return err
+		}
+		return w.setAside(ctx, rows[0], err)
+	}
+	if err := w.recordAll(ctx, rows[:len(rows)/2]); err != nil {
+		return err
+	}
+	return w.recordAll(ctx, rows[len(rows)/2:])
+}
+
+// recordOnce claims the rows and records them in one transaction.
+func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	access.SortInbox(rows)
 	return w.door.Upkeep(ctx, func(tx *store.Tx) error {
-		l := &ledger{tx: tx, tenants: map[string]bool{}, strangers: map[strangers]store.InboxRow{}}
+		l := newLedger(tx)
 		for _, row := range rows {
 			if err := l.take(ctx, row); err != nil {
 				return err
@@ -211,4 +270,34 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 		l.write()
 		return l.fileStrangers(ctx)
 	})
+}
+
+// A row that can't be recorded is tried again after a minute, since whatever it
+// needed may have been held by others, and then every hour: a newer version may know
+// how.
+const (
+	asideFirst = time.Minute
+	asideAgain = time.Hour
+)
+
+// setAside puts the row off. The log names neither source nor subject: both may hold
+// an address.
+func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
+	pause := asideFirst
+	if row.Aside {
+		pause = asideAgain
+	}
+	there := false
+	err := w.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		there, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(pause))
+		return err
+	})
+	if err != nil || !there {
+		return err
+	}
+	if leftOut, ok := w.lines.Line(cause.Error(), time.Now()); ok {
+		w.log.Error("inbox: a row can't be recorded and is set aside",
+			"action", row.Action, "reason", row.Reason, "minute", row.Minute, "event", row.Event.ID, "again", pause, "leftOut", leftOut, "err", cause)
+	}
+	return nil
 }

@@ -21,6 +21,10 @@ type ledger struct {
 	strangers map[strangers]store.InboxRow
 }
 
+func newLedger(tx *store.Tx) *ledger {
+	return &ledger{tx: tx, tenants: map[string]bool{}, strangers: map[strangers]store.InboxRow{}}
+}
+
 // strangers are callers of one network who have shown nothing and asked for
 // nobody's account, in one minute.
 type strangers struct {
@@ -42,7 +46,7 @@ const forgotWithin = time.Hour
 
 // take claims the row and records what the trail lacks of it.
 func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
-	claimed, err := l.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Subject != nobody)
+	claimed, err := l.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
 	if err != nil || !claimed || row.Hits == row.Recorded {
 		return err
 	}
@@ -135,11 +139,18 @@ func (l *ledger) hasTrail(ctx context.Context, tenantID string) (bool, error) {
 
 // count adds the row to those of its network.
 func (l *ledger) count(row store.InboxRow) {
+	if row.Fault != nil { // its event can't be read
+		row.Event = doorward.Event{
+			At: row.Minute, Action: row.Action, Outcome: doorward.Done, ActorType: doorward.Anonymous,
+			Target: doorward.Object{Type: "user"}, IP: row.Source, Changes: []doorward.Change{},
+		}
+	}
 	key := strangers{doorward.Network(row.Event.IP), row.Action, row.Reason, row.Minute}
 	sum, has := l.strangers[key]
 	if !has {
 		sum = row
 		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, nobody, "", ""
+		sum.Aside, sum.Fault = false, nil
 		sum.Hits, sum.Recorded, sum.Event.ID = 0, 0, doorward.NewID(doorward.PrefixEvent)
 	}
 	sum.Hits += row.Hits - row.Recorded

@@ -7,7 +7,6 @@ package login
 
 import (
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
@@ -16,15 +15,14 @@ import (
 
 // Login is the feature. Make it with New.
 type Login struct {
-	door     *access.Door
 	db       *store.DB
 	desk     *credential.Desk
 	sessions *session.Sessions
 }
 
 // New returns the feature.
-func New(door *access.Door, db *store.DB, desk *credential.Desk, sessions *session.Sessions) *Login {
-	return &Login{door, db, desk, sessions}
+func New(db *store.DB, desk *credential.Desk, sessions *session.Sessions) *Login {
+	return &Login{db, desk, sessions}
 }
 
 // Result is a successful login.

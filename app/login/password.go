@@ -21,6 +21,10 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 	if err != nil {
 		return Result{}, err
 	}
+	tenantID, err = l.chooseTenant(ctx, proof, tenantID)
+	if err != nil {
+		return Result{}, err
+	}
 	result, err := l.open(ctx, by, proof, tenantID)
 	return result, proof.End(ctx, err)
 }
@@ -29,10 +33,6 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 // password that opens nothing is a failed attempt, and nobody is remembered who
 // hasn't signed in.
 func (l *Login) open(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID string) (Result, error) {
-	tenantID, err := l.chooseTenant(ctx, by, proof.Account, tenantID)
-	if err != nil {
-		return Result{}, err
-	}
 	token, remembered := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, tenantID, func(tx *access.Tx) (err error) {
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
@@ -50,18 +50,17 @@ func (l *Login) open(ctx context.Context, by doorward.Caller, proof credential.P
 	return Result{Opened: opened}, nil
 }
 
-// chooseTenant records a refusal as one: the password was right.
-func (l *Login) chooseTenant(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string) (string, error) {
-	memberships, err := l.db.Read().Memberships(ctx, account.ID)
+// chooseTenant ends the attempt where it returns an error.
+func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (string, error) {
+	memberships, err := l.db.Read().Memberships(ctx, proof.Account.ID)
 	if err != nil {
-		return "", err
+		return "", proof.End(ctx, err)
 	}
 	user, reason := choose(memberships, tenantID)
 	if reason == nil {
 		return user.TenantID, nil
 	}
-	on := doorward.Object{Type: "user", ID: account.ID, TenantID: user.TenantID}
-	return "", l.door.Refuse(ctx, by, doorward.SessionRefuse, on, reason)
+	return "", proof.Refuse(ctx, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
 }
 
 // choose picks the membership to sign in to, or says why none can be.

@@ -15,10 +15,12 @@ CREATE TABLE inbox (
     hits      BIGINT NOT NULL, -- how many there were
     recorded  BIGINT NOT NULL, -- how many of them the trail has
     due_at    BIGINT NOT NULL, -- when the worker takes the row
+    aside     BIGINT NOT NULL DEFAULT 0, -- since when it is set aside because it could not be recorded; 0: it isn't
     PRIMARY KEY (source, action, reason, subject, minute)
 );
 CREATE INDEX inbox_due ON inbox (due_at);
 CREATE INDEX inbox_action ON inbox (action, minute);
+CREATE INDEX inbox_aside ON inbox (aside) WHERE aside > 0;
 
 -- How many refusals an event stands for: its change "count", to be added up.
 ALTER TABLE events ADD COLUMN times BIGINT NOT NULL DEFAULT 1;

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,8 +52,8 @@ func inbox(w *world) {
 	again := w.waiting("192.0.2.1", "ann", 3)
 	w.files(true, again) // the first one's event stays
 	a.Hits = 4
-	same(w, []store.InboxRow{a, b})(w.Read().DueInbox(ctx, noon.Add(time.Microsecond), 10))
-	same(w, []store.InboxRow{a})(w.Read().DueInbox(ctx, noon, 10))
+	same(w, []store.InboxRow{a, b})(w.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Microsecond), 10))
+	same(w, []store.InboxRow{a})(w.Read().DueInbox(ctx, doorward.PasswordForgot, noon, 10))
 	same(w, []store.InboxRow{a})(w.Read().PendingInbox(ctx, 1))
 	same(w, 2)(w.Read().CountInbox(ctx, 10))
 	v, err := w.Read().Vitals(ctx)
@@ -71,15 +72,15 @@ func inbox(w *world) {
 	}
 	a.Recorded = 3
 	same(w, []store.InboxRow{b, a})(w.Read().PendingInbox(ctx, 10))
-	same(w, []store.InboxRow{b})(w.Read().DueInbox(ctx, noon.Add(time.Second), 10))
+	same(w, []store.InboxRow{b})(w.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Second), 10))
 	if !w.claims(b, true) || !w.claims(a, false) {
 		w.Error("what is there is not claimed")
 	}
 	same(w, []store.InboxRow(nil))(w.Read().PendingInbox(ctx, 10))
 	a.Recorded = 4
 	over := a.Minute.Add(store.InboxMinute)
-	same(w, []store.InboxRow(nil))(w.Read().DueInbox(ctx, over.Add(-time.Microsecond), 10))
-	same(w, []store.InboxRow{a})(w.Read().DueInbox(ctx, over, 10))
+	same(w, []store.InboxRow(nil))(w.Read().DueInbox(ctx, doorward.PasswordForgot, over.Add(-time.Microsecond), 10))
+	same(w, []store.InboxRow{a})(w.Read().DueInbox(ctx, doorward.PasswordForgot, over, 10))
 	w.clock.move(over.Sub(noon))
 	if !w.claims(a, false) {
 		w.Error("what is over is not claimed")
@@ -97,6 +98,65 @@ func inbox(w *world) {
 	if len(events) != 1 || !events[0].At.Equal(noon) {
 		w.Errorf("recorded is %v, want one at %v", events, noon)
 	}
+}
+
+// A row that is set aside comes up again when its time has come, for nobody who looks
+// before.
+func inboxAside(w *world) {
+	ctx := w.Context()
+	bad, good := w.waiting("192.0.2.1", "ann", 1), w.waiting("192.0.2.1", "bob", 1)
+	w.files(false, bad)
+	w.clock.move(time.Microsecond)
+	w.files(false, good)
+	until := w.clock.read().Add(time.Hour)
+	changed := bad
+	changed.Recorded = 1 // as it is not
+	for row, there := range map[*store.InboxRow]bool{&bad: true, &changed: false} {
+		w.write(func(tx *store.Tx) {
+			same(w, there)(tx.SetAsideInbox(ctx, *row, until))
+		})
+	}
+	bad.Aside = true
+	due := func(at time.Time) ([]store.InboxRow, error) {
+		return w.Read().DueInbox(ctx, doorward.PasswordForgot, at, 10)
+	}
+	same(w, []store.InboxRow{good})(due(until.Add(-time.Microsecond)))
+	same(w, []store.InboxRow{good, bad})(due(until))
+	same(w, []store.InboxRow{good})(w.Read().PendingInbox(ctx, 10))
+	v, err := w.Read().Vitals(ctx)
+	ok(w, err)
+	same(w, 1)(v.InboxAside, nil)
+}
+
+// Many rows of nobody's account go at once, and no others.
+func inboxOfNobody(w *world) {
+	ctx := w.Context()
+	w.account("ann@acme.example")
+	kept := []store.InboxRow{w.waiting("a", "ann", 1), w.waiting("b", "nobody", 1), w.waiting("d", "later", 1), w.waiting("e", "refused", 1)}
+	kept[1].Email = ""
+	kept[2].Email, kept[3].Email = "bob@acme.example", "bob@acme.example"
+	kept[3].Action, kept[3].Reason = doorward.SessionRefuse, doorward.CodeInvalidCredentials
+	for i := range kept[:3] {
+		kept[i].Action, kept[i].Reason = doorward.PasswordForgot, ""
+	}
+	w.files(false, kept[0], kept[1], kept[3])
+	w.files(true, kept[2])
+	var junk []store.InboxRow
+	for n := range 5 {
+		r := w.waiting("c", fmt.Sprint(n), n+1)
+		r.Action, r.Reason, r.Email = doorward.PasswordForgot, "", fmt.Sprintf("n%d@acme.example", n)
+		w.clock.move(time.Microsecond)
+		w.files(false, r)
+		junk = append(junk, r)
+	}
+	for _, want := range [][]store.InboxRow{junk[:3], junk[3:], nil} {
+		w.write(func(tx *store.Tx) {
+			got, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, 3)
+			slices.SortFunc(got, func(a, b store.InboxRow) int { return a.Hits - b.Hits })
+			same(w, want)(got, err)
+		})
+	}
+	same(w, len(kept))(w.Read().CountInbox(ctx, 10))
 }
 
 // Rows whose address has an account come first, and no source before another one

@@ -92,6 +92,8 @@ var cases = []struct {
 	{"vitals", vitals},
 	{"the inbox", inbox},
 	{"the inbox by turns", inboxByTurns},
+	{"what is set aside in the inbox", inboxAside},
+	{"the inbox of nobody", inboxOfNobody},
 	{"races in the inbox", inboxRaces},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},

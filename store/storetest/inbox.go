@@ -117,7 +117,9 @@ func inboxAside(w *world) {
 		})
 	}
 	bad.Aside = true
-	due := func(at time.Time) ([]store.InboxRow, error) { return w.Read().DueInbox(ctx, doorward.PasswordForgot, at, 10) }
+	due := func(at time.Time) ([]store.InboxRow, error) {
+		return w.Read().DueInbox(ctx, doorward.PasswordForgot, at, 10)
+	}
 	same(w, []store.InboxRow{good})(due(until.Add(-time.Microsecond)))
 	same(w, []store.InboxRow{good, bad})(due(until))
 	same(w, []store.InboxRow{good})(w.Read().PendingInbox(ctx, 10))

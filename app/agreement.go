@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -50,75 +50,33 @@ func (a *App) Differing(name string) (n float64) {
 	return n
 }
 
+// futureEvery is how often what lies in the future is looked for when nothing says
+// that there is any: nodes of the version before go by clocks of their own.
+const futureEvery = time.Hour
+
+// futures says when what lay in the future was cut.
+type futures struct {
+	mu     sync.Mutex
+	cut    time.Time // zero: not yet
+	mended int64     // see store.Clock
+}
+
+// cutFuture reads whole tables, so it works only at the start, after the clock was
+// mended, and every now and then.
 func (a *App) cutFuture(ctx context.Context) error {
+	f, mended := &a.futures, a.db.Clock().Mended()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.cut.IsZero() && mended == f.mended && time.Since(f.cut) < futureEvery {
+		return nil
+	}
 	n, err := a.Sessions.CutFuture(ctx)
-	if err == nil && n > 0 {
+	if err != nil {
+		return err
+	}
+	f.cut, f.mended = time.Now(), mended
+	if n > 0 {
 		a.log.Warn("sessions from a clock that was ahead are cut: they end as if they had been opened now", "sessions", n)
 	}
-	return err
-}
-
-// observer says once when something begins and once when it ends. It is called by
-// one goroutine.
-type observer struct {
-	log      *slog.Logger
-	clock    *store.Clock
-	watch    *store.Watch
-	reported clockState
-	differ   map[store.Difference]bool
-}
-
-// clockState is how far the clocks are apart, in steps that mean something.
-type clockState int
-
-const (
-	clockRight clockState = iota
-	clockOff              // worth a warning
-	clockWrong            // nothing is judged by it
-)
-
-func (o *observer) look() {
-	o.lookAtClock()
-	o.lookAtSettings()
-}
-
-// lookAtClock takes a difference for over below half of what begins it, so that
-// one at the limit doesn't fill the log.
-func (o *observer) lookAtClock() {
-	drift, state := o.clock.Drift(), clockRight
-	switch {
-	case o.clock.Wrong():
-		state = clockWrong
-	case drift.Abs() > store.ClockWarning, o.reported != clockRight && drift.Abs() > store.ClockWarning/2:
-		state = clockOff
-	}
-	if state == o.reported {
-		return
-	}
-	o.reported = state
-	ahead := slog.String("ahead", drift.Round(time.Millisecond).String())
-	switch state {
-	case clockWrong:
-		o.log.Error("this node's clock and the database's are too far apart: nothing is judged by time here until they agree", ahead)
-	case clockOff:
-		o.log.Warn("this node's clock and the database's differ: set this machine's clock right", ahead)
-	case clockRight:
-		o.log.Info("this node's clock and the database's agree again", ahead)
-	}
-}
-
-func (o *observer) lookAtSettings() {
-	now := map[store.Difference]bool{}
-	for _, d := range o.watch.Differences() {
-		now[d] = true
-		if !o.differ[d] {
-			o.log.Warn("a setting differs from that of another node: set it alike on all", "setting", d.Setting.Name, "here", d.Setting.Value, "there", d.Theirs, "node", d.Node)
-		}
-	}
-	for d := range o.differ {
-		if !now[d] {
-			o.log.Info("a setting no longer differs from that of another node", "setting", d.Setting.Name, "here", d.Setting.Value, "node", d.Node)
-		}
-	}
-	o.differ = now
+	return nil
 }

@@ -73,14 +73,22 @@ type App struct {
 	desk *credential.Desk
 	pool *argon.Pool
 	log  *slog.Logger
+
+	futures futures
+	mended  chan struct{} // the clock is right again
 }
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
 	watch.Publish(s.Shared(), s.ChangeShared)
-	watch.Polled((&observer{log: s.Log, clock: db.Clock(), watch: watch}).look)
-	watch.Report(newNoticeLog(s.Log).write)
+	lines, mended := newNoticeLog(s.Log), make(chan struct{}, 1)
+	watch.Report(func(n store.Notice) {
+		lines.write(n)
+		if n.Kind == store.ClockRight {
+			poke(mended)
+		}
+	})
 	door := access.New(db, watch)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
@@ -103,7 +111,14 @@ func New(db *store.DB, s Settings) *App {
 		Overviews:   overview.New(door, db, life, waiting.Settle),
 		Whole:       installation.New(door, life),
 		Watch:       watch, PasswordRules: rules,
-		db: db, desk: desk, pool: pool, log: s.Log,
+		db: db, desk: desk, pool: pool, log: s.Log, mended: mended,
+	}
+}
+
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -182,6 +197,7 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-a.mended: // nothing was swept meanwhile
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
@@ -310,4 +311,25 @@ func TestKillSwitch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKillSwitchRestore: a database that is set back knows no browser, whatever is
+// kept: its owner may have given it up since.
+func TestKillSwitchRestore(t *testing.T) {
+	onEach(t, func(w *world) {
+		c := w.cast(false)
+		knows := func() int {
+			known, err := w.db.Read().KnownDevices(w.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
+			w.ok(err)
+			return len(known)
+		}
+		if knows() != 1 {
+			w.Fatal("the browser isn't known to begin with: this shows nothing")
+		}
+		_, err := w.on(0).Whole.Restored(w.Context(), operator, installation.Keep{Sessions: true, Links: true})
+		w.ok(err)
+		if knows() != 0 {
+			w.Error("a browser of before the restore is known")
+		}
+	})
 }

@@ -110,8 +110,8 @@ func TestTraefikRoutes(t *testing.T) {
 		}
 		asked++
 	}
-	if asked != 5 {
-		t.Errorf("%d routes to the service, want the four of the table and the one that refuses the rest", asked)
+	if asked != 6 {
+		t.Errorf("%d routes to the service, want the four of the table and the two that refuse the rest and the metrics", asked)
 	}
 	if s := readSettings(t, "traefik/traefik.yml").at("entryPoints", "platform", "http", "underscoreHeadersStrategy").text(); s != "reject" {
 		t.Errorf("underscores in headers: %q", s)

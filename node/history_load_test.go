@@ -14,12 +14,14 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -76,17 +78,38 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 		})
 	}
 	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = store.MaxLease, 0 })
-	acme := door.Tenant("Acme")
-	for i := range people {
-		joined := acme.Join(fmt.Sprintf("user%d@acme.example", i), "USER")
-		l.history.people = append(l.history.people, newPerson(joined.Email, "USER"))
-	}
+	l.history.people = importPeople(t, door.Node, door.Tenant("Acme").ID, people)
 	door.Stop()
 	l.operator = openOperator(t, dsn)
 	return l
 }
 
-// newPerson is somebody whom doorwardtest has made.
+// importPeople makes people without any mail: the nodes under test would send it.
+func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (people []*person) {
+	t.Helper()
+	hash, err := argon.NewPool(quickHash, argon.Options{}).Hash(t.Context(), doorwardtest.Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := "email;role;passwordHash\n"
+	for i := range count {
+		people = append(people, newPerson(fmt.Sprintf("user%d@acme.example", i), "USER"))
+		list += people[i].email + ";USER;" + hash + "\n"
+	}
+	read, err := roster.Read(strings.NewReader(list), roster.CSV)
+	if err == nil {
+		_, err = n.App.Users.Import(t.Context(), doorward.OperatorAtTerminal(), tenantID, read, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return people
+}
+
+// quickHash costs a test little.
+var quickHash = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
+
+// newPerson is somebody with the password of doorwardtest.
 func newPerson(email, role string) *person {
 	begun := func(value string) register { return register{{act{known: true}, value}} }
 	return &person{email: email, role: begun(role), status: begun("active"), password: begun(doorwardtest.Password)}
@@ -106,7 +129,7 @@ func openOperator(t *testing.T, dsn string) *node.Node {
 		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour},
 		SessionsInMemory: 1000, Lease: time.Second,
 		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		Hash:  quickHash,
 		Clock: time.Now, Log: quiet,
 	})
 	if err != nil {

@@ -245,5 +245,6 @@ func (w *Watch) compare(nodes []neighbour) {
 			all = append(all, differ(w.settings, n.id, n.settings)...)
 		}
 	}
+	w.noteSettings(all)
 	w.differences.Store(&all)
 }

@@ -26,6 +26,7 @@ type Clock struct {
 	anchor atomic.Pointer[anchor]
 	drift  atomic.Int64 // nanoseconds
 	wrong  atomic.Bool
+	mended atomic.Int64
 
 	mu sync.Mutex // one measurement is taken over at a time
 }
@@ -78,14 +79,27 @@ func (c *Clock) Drift() time.Duration { return time.Duration(c.drift.Load()) }
 // that nothing is judged by time.
 func (c *Clock) Wrong() bool { return c.wrong.Load() }
 
+// Mended counts up when a clock that was wrong is right again, and when the time was set
+// back by more than ClockTolerance: what was noted until then may lie in the future.
+func (c *Clock) Mended() int64 { return c.mended.Load() }
+
 // Err is nil unless the clock is Wrong; then it is unavailable and says so.
 func (c *Clock) Err() error {
 	if !c.Wrong() {
 		return nil
 	}
-	e := doorward.Unavailable(fmt.Errorf("store: this machine's clock is %v off the database's", c.Drift().Round(time.Millisecond)))
+	e := doorward.Unavailable(fmt.Errorf("store: this machine's clock is %s the database's", Ahead(c.Drift())))
 	e.Detail = "The clocks of this node and of the database are too far apart to tell what is over."
 	return e
+}
+
+// Ahead says a drift in words, before "the database's": "1h30m0s ahead of", "2s behind".
+func Ahead(drift time.Duration) string {
+	how := "ahead of"
+	if drift < 0 {
+		how = "behind"
+	}
+	return drift.Abs().Round(time.Millisecond).String() + " " + how
 }
 
 // reading is a measurement.
@@ -103,9 +117,12 @@ func (c *Clock) take(r reading) {
 	defer c.mu.Unlock()
 	drift, was := c.driftOf(r), c.anchor.Load()
 	wrong := drift.Abs() > ClockTolerance
-	off := r.theirs.Sub(was.at.Add(r.local.Sub(was.local))).Abs()
-	if !wrong && off > r.within+agreement {
+	off := r.theirs.Sub(was.at.Add(r.local.Sub(was.local)))
+	if !wrong && off.Abs() > r.within+agreement {
 		c.anchor.Store(&anchor{r.theirs, r.local})
+	}
+	if !wrong && (c.wrong.Load() || off < -ClockTolerance) {
+		c.mended.Add(1)
 	}
 	c.drift.Store(int64(drift))
 	c.wrong.Store(wrong) // last: who finds it right finds the anchor right

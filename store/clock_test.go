@@ -61,6 +61,36 @@ func TestClock(t *testing.T) {
 	m.is(0, false, "and is right again")
 }
 
+// TestClockIsMended: what may lie in the future is looked for after each fault, and
+// after none of the corrections of every day.
+func TestClockIsMended(t *testing.T) {
+	m := &measured{T: t, Clock: newClock(nil)}
+	counts := func(want int64, what string) {
+		t.Helper()
+		if got := m.Mended(); got != want {
+			t.Errorf("%s: mended %d times, want %d", what, got, want)
+		}
+	}
+	m.begin(m.now(0, 0))
+	m.take(m.now(-ClockTolerance/2, 0))
+	m.take(m.now(ClockTolerance/2, 0))
+	counts(0, "within the tolerance")
+	m.step = 90 * time.Minute
+	m.take(m.now(0, 0))
+	counts(0, "wrong")
+	m.step = 0
+	m.take(m.now(0, 0))
+	counts(1, "right again")
+	for _, jump := range []struct {
+		of   time.Duration
+		want int64
+	}{{26 * time.Hour, 1}, {0, 2}} { // of a machine that has the database as well
+		m.step = jump.of
+		m.take(m.now(jump.of, 0))
+		counts(jump.want, "both clocks jump to "+jump.of.String())
+	}
+}
+
 // TestNowCosts: a check in memory reads the clock, so that allocates nothing.
 func TestNowCosts(t *testing.T) {
 	c := newClock(nil)

@@ -2,16 +2,19 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
-// Notice is what a node has noticed of its database, its lease or another node,
-// for the log.
+// Notice is what a node has noticed of its database, its lease, its clock or another
+// node, for the log.
 type Notice struct {
-	Kind   NoticeKind
-	Node   string        // id of the other node
-	Lasted time.Duration // how long it was so, of what is over
-	Err    error         // the cause, where one is known
+	Kind    NoticeKind
+	Node    string        // id of the other node
+	Lasted  time.Duration // how long it was so, of what is over
+	Err     error         // the cause, where one is known
+	Drift   time.Duration // of the kinds about the clock: how far it is ahead of the database's
+	Setting Difference    // of the kinds about settings
 }
 
 // NoticeKind says what happened. It is the text of the line in the log.
@@ -27,6 +30,13 @@ const (
 	NodeJoined    NoticeKind = "node joined"
 	NodeLeft      NoticeKind = "node left"
 	NodeGone      NoticeKind = "node gone"
+
+	ClockOff   NoticeKind = "clock off"   // beyond ClockWarning
+	ClockWrong NoticeKind = "clock wrong" // beyond ClockTolerance, see Clock
+	ClockRight NoticeKind = "clock right" // after either
+
+	SettingDiffers NoticeKind = "setting differs"
+	SettingAgrees  NoticeKind = "setting agrees" // or the other node has gone
 )
 
 // Report names what is told of notices, under the lock of a poll: it must not
@@ -44,6 +54,8 @@ type notices struct {
 	err      error     // of the last of them
 	held     bool      // the lease, when it was looked last
 	lapsed   time.Time // when it was found to be over
+	clock    NoticeKind
+	differ   []Difference
 }
 
 // lostAfter is how many polls fail before the database counts as lost. One alone
@@ -107,4 +119,35 @@ func (w *Watch) noteNodes(seen map[string]sighting, now time.Time) {
 		}
 		w.notices.report(Notice{Kind: kind, Node: id, Lasted: silent})
 	}
+}
+
+// noteClock takes a difference for over below half of what begins it, so that one at
+// the limit is no news with each poll.
+func (w *Watch) noteClock() {
+	n, drift, is := &w.notices, w.db.clock.Drift(), ClockRight
+	switch {
+	case w.db.clock.Wrong():
+		is = ClockWrong
+	case drift.Abs() > ClockWarning, n.clock != ClockRight && drift.Abs() > ClockWarning/2:
+		is = ClockOff
+	}
+	if is != n.clock {
+		n.clock = is
+		n.report(Notice{Kind: is, Drift: drift})
+	}
+}
+
+// noteSettings compares what differs with what did at the look before.
+func (w *Watch) noteSettings(differ []Difference) {
+	for _, d := range differ {
+		if !slices.Contains(w.notices.differ, d) {
+			w.notices.report(Notice{Kind: SettingDiffers, Node: d.Node, Setting: d})
+		}
+	}
+	for _, d := range w.notices.differ {
+		if !slices.Contains(differ, d) {
+			w.notices.report(Notice{Kind: SettingAgrees, Node: d.Node, Setting: d})
+		}
+	}
+	w.notices.differ = differ
 }

@@ -21,6 +21,25 @@ func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
 	return tx.exec(ctx, sqlRetireAllTokens, micros(tx.Now))
 }
 
+const (
+	sqlLeapGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
+	sqlEndAllDevices     = `DELETE FROM devices`
+	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
+)
+
+// EndAllTrust ends what trusts any browser of anybody. It is for a database that was
+// set back, in which trust that was given up since lives again. Like those of changes,
+// the numbers of generations that were given since must not be given anew.
+func (tx *Tx) EndAllTrust(ctx context.Context) error {
+	for _, query := range []string{sqlLeapGenerations, sqlEndAllDevices} {
+		if err := tx.must(ctx, query); err != nil {
+			return err
+		}
+	}
+	const counters = "devices:"
+	return tx.must(ctx, sqlEndDeviceCounters, counters, len(counters))
+}
+
 const sqlLeap = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
 
 // Leap makes every node forget what it remembers. It is for a database that was

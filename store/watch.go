@@ -54,7 +54,6 @@ type Watch struct {
 	settings    []Setting
 	force       bool
 	differences atomic.Pointer[[]Difference]
-	polled      func()
 	notices     notices
 }
 
@@ -69,8 +68,8 @@ type sighting struct {
 func (db *DB) Watch(lease time.Duration) *Watch {
 	return &Watch{
 		db: db, id: doorward.NewID("nod_"), lease: lease, epoch: time.Now(),
-		apply: func(context.Context, []Change) error { return nil }, reset: func() {}, polled: func() {},
-		wake: make(chan struct{}, 1), seen: map[string]sighting{}, notices: notices{report: func(Notice) {}},
+		apply: func(context.Context, []Change) error { return nil }, reset: func() {},
+		wake: make(chan struct{}, 1), seen: map[string]sighting{}, notices: notices{report: func(Notice) {}, clock: ClockRight},
 	}
 }
 
@@ -215,12 +214,8 @@ func (w *Watch) poll(ctx context.Context) {
 		w.measured = sent
 		w.db.measureClock(asking)
 	}
-	w.polled()
+	w.noteClock()
 }
-
-// Polled names what is called after each successful poll, once the clock is
-// measured and the neighbours are looked at. To be called before Run.
-func (w *Watch) Polled(fn func()) { w.polled = fn }
 
 // renew begins the lease at the instant before the poll was sent, or of a cluster
 // before the last one that has committed a beat.

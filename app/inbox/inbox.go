@@ -28,6 +28,7 @@ type Inbox struct {
 	door *access.Door
 	db   *store.DB
 	log  *slog.Logger
+	warn func(error)
 	turn chan struct{} // held by who works
 	// lines bounds what the log says of rows that are set aside.
 	lines lograte.Limiter
@@ -35,7 +36,7 @@ type Inbox struct {
 
 // New returns a worker.
 func New(door *access.Door, db *store.DB, log *slog.Logger) *Inbox {
-	return &Inbox{door: door, db: db, log: log, turn: make(chan struct{}, 1)}
+	return &Inbox{door: door, db: db, log: log, warn: lograte.Warnings(log, "inbox"), turn: make(chan struct{}, 1)}
 }
 
 const (
@@ -97,7 +98,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (w *Inbox) noted(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		w.log.Warn("inbox", "err", err)
+		w.warn(err)
 	}
 }
 

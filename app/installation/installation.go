@@ -38,7 +38,9 @@ type Ended struct{ Sessions, Links int64 }
 // Restored makes a database that was set back to an older state one that can be
 // served. Sessions that were ended since would live again, and links that were
 // used or revoked since would open something, so all of them end, unless they are
-// to be kept. Nodes that run forget what they remember before it returns.
+// to be kept. No browser is known any more, whatever is kept: which of them somebody
+// has given up since, as with a stolen password, can't be known. Nodes that run forget
+// what they remember before it returns.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
@@ -50,6 +52,9 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			if ended.Links, err = tx.RetireAllTokens(ctx); err != nil {
 				return err
 			}
+		}
+		if err := tx.EndAllTrust(ctx); err != nil {
+			return err
 		}
 		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))
 		tx.Changed("linksEnded", "", strconv.FormatInt(ended.Links, 10))

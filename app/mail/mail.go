@@ -33,6 +33,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/outbox"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -71,7 +72,7 @@ func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL stri
 	m.queue = &outbox.Queue[store.Mail]{
 		Look: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
 		Now: db.Now, Wake: db.MailQueued(),
-		Warn: func(err error) { log.Warn("mail queue", "err", err) },
+		Warn: lograte.Warnings(log, "mail queue"),
 	}
 	return m
 }

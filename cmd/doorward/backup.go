@@ -252,13 +252,14 @@ tampered with, is refused.
 
 Sessions that were ended since the backup would live again, and links in mails
 that were used or revoked since would open something. So all sessions and links
-end: people sign in anew, and invitations are sent again from the list of them.
+end: people sign in anew, and invitations are sent again from the list of them. No
+browser counts as known any more, since some may have been given up since.
 What else was done since the backup is undone and has to be done again; restore
 lists it, suspensions and new passwords first of all. Operator keys that were
 revoked since stay revoked, and are named.
 
 With --finish there is no FILE, and the database stays as it is but for the ending
-of sessions and links: for one that other programs have set back, such as
+of sessions, links and known browsers: for one that other programs have set back, such as
 pg_restore or a snapshot. No server may run on it. Which keys were revoked since
 can't be known then, so all that are good are listed.`,
 		Example: `  doorward restore /var/backups/doorward.db
@@ -286,7 +287,7 @@ can't be known then, so all that are good are listed.`,
 	show(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
 	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore what is there of a backup whose checksum is wrong or whose audit trail was tampered with")
-	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions and links, in a database that other programs have set back")
+	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that other programs have set back")
 	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
 	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
 	return cmd

@@ -192,26 +192,27 @@ func readFile(path string) (map[string]entry, error) {
 	if doc.Content[0].Kind != yaml.MappingNode {
 		return nil, badConfig("%s: write a setting a line, as in \"listen: localhost:8080\".", path)
 	}
-	settings, err := readSettings(path, doc.Content[0].Content)
-	if err != nil {
-		return nil, err
-	}
-	return settings, checkExposed(path, settings)
+	return readSettings(path, doc.Content[0].Content)
 }
 
-// checkExposed refuses a file that others may read when a password stands in it. One
-// that only names the files of secrets is for everybody.
-func checkExposed(path string, settings map[string]entry) error {
+// exposedSecret says that the YAML file has a password in it and can be read by
+// others, and what to do; empty when it isn't so. The file is of settings first, so
+// this is a warning where a file of nothing but a secret is refused.
+func exposedSecret(path string) string {
+	settings, err := readFile(path)
+	if err != nil {
+		return ""
+	}
 	for _, name := range secrets {
 		e, set := settings[name]
 		if !set || e.isPath || !holdsPassword(name, e.value) {
 			continue
 		}
 		if err := secretfile.Check(path); err != nil {
-			return badConfig("%s: %s\n  Or put the secret into a file of its own, and name that in %s-file.", e.from, unreadable(path, err), name)
+			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, unreadable(path, err), name)
 		}
 	}
-	return nil
+	return ""
 }
 
 // holdsPassword reports whether there is something to hide in a value that can be

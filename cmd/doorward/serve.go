@@ -64,6 +64,9 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if s.traceHeader != "" && plainAbroad(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP})
 	}
+	if exposed := exposedSecret(s.configFile); exposed != "" {
+		all = append(all, warning{text: exposed})
+	}
 	if s.mailIsLogged() {
 		all = append(all, warning{text: "mails go to this log, with the links that let people in; set --smtp to send them"})
 	}

@@ -32,7 +32,8 @@ import (
 
 // settings are the values of all flags that settings come from.
 type settings struct {
-	from origins
+	from       origins
+	configFile string // the YAML file; empty without one
 	// asNode: a --config or a setting was given that all nodes share, so the settings
 	// are those of a node, and not of a command that was told where the database is.
 	asNode bool
@@ -162,6 +163,7 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 	if s.from, err = resolve(cmd); err != nil {
 		return cfg, err
 	}
+	s.configFile = cmd.Flag("config").Value.String()
 	for _, name := range append([]string{"config"}, sharedStrictly...) {
 		s.asNode = s.asNode || cmd.Flags().Changed(name) // by flag, variable or file
 	}

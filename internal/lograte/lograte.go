@@ -9,6 +9,7 @@
 package lograte
 
 import (
+	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -50,6 +51,18 @@ func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 	l.lines[cause] = now
 	leftOut, l.leftOut = l.leftOut, 0
 	return leftOut, true
+}
+
+// Warnings returns what logs the errors of work that is tried again until it succeeds,
+// under one message: a line a minute for each cause, so that an outage of an hour
+// leaves the log readable.
+func Warnings(log *slog.Logger, msg string) func(error) {
+	limit := &Limiter{Quiet: time.Minute}
+	return func(err error) {
+		if leftOut, ok := limit.Line(err.Error(), time.Now()); ok {
+			log.Warn(msg, "err", err, "leftOut", leftOut)
+		}
+	}
 }
 
 // withoutDigits makes one cause of errors that differ in the port of a connection.

@@ -1,9 +1,14 @@
 package lograte
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/doorward/doorward/internal/logtest"
 )
 
 // TestLine: the first of a cause has a line, one a second tells how many were
@@ -44,6 +49,24 @@ func TestLine(t *testing.T) {
 	for after, want := range []bool{true, false, true} {
 		if _, line := slow.Line("x", began.Add(time.Duration(after)*30*time.Second)); line != want {
 			t.Errorf("with a minute between lines, after %d s: %v", after*30, line)
+		}
+	}
+}
+
+// TestWarnings: what fails each second has a line, and another cause has one, too.
+func TestWarnings(t *testing.T) {
+	var journal logtest.Journal
+	warn := Warnings(slog.New(slog.NewTextHandler(&journal, nil)), "work")
+	for range 100 {
+		warn(errors.New("refused"))
+	}
+	warn(errors.New("full"))
+	if got := strings.Count(journal.String(), "msg=work"); got != 2 {
+		t.Errorf("%d lines, want 2:\n%s", got, journal.String())
+	}
+	for _, want := range []string{"err=refused leftOut=0", "err=full leftOut=99"} {
+		if !strings.Contains(journal.String(), want) {
+			t.Errorf("no line has %q:\n%s", want, journal.String())
 		}
 	}
 }

@@ -447,6 +447,37 @@ func generations(w *world) {
 	same(w, []string{"bob 1"})(w.known(bob.Email, time.Time{}, "bob 1"), nil)
 }
 
+// trustAfterARestore: nobody's browser is known, what is remembered afterwards is, and
+// no generation that somebody has had is had again.
+func trustAfterARestore(w *world) {
+	ctx := w.Context()
+	acme := w.tenant("Acme")
+	ann, bob := w.member(acme, "ann@acme.example", doorward.RoleUser), w.member(acme, "bob@acme.example", doorward.RoleUser)
+	yes(w)(w.remember("ann 1", ann.ID), nil)
+	yes(w)(w.remember("bob 1", bob.ID), nil)
+	w.write(func(tx *store.Tx) {
+		_, err := tx.HitThrottle(ctx, "devices:"+ann.ID, time.Hour)
+		ok(w, err)
+	})
+	before, err := w.Read().Account(ctx, ann.ID)
+	ok(w, err)
+	w.write(func(tx *store.Tx) { ok(w, tx.EndAllTrust(ctx)) })
+	same(w, []string(nil))(w.known(ann.Email, time.Time{}, "ann 1"), nil)
+	same(w, []string(nil))(w.known(bob.Email, time.Time{}, "bob 1"), nil)
+	same(w, 0)(w.Read().CountDevices(ctx, ann.ID, time.Time{}))
+	after, err := w.Read().Account(ctx, ann.ID)
+	ok(w, err)
+	if after.Generation < before.Generation+1000 {
+		w.Errorf("the generation is %d and was %d: passwords that were changed since the backup have used the next ones", after.Generation, before.Generation)
+	}
+	w.write(func(tx *store.Tx) {
+		is, err := tx.HitThrottle(ctx, "devices:"+ann.ID, time.Hour)
+		same(w, 1)(is.Hits, err)
+	})
+	yes(w)(w.remember("ann 2", ann.ID), nil)
+	same(w, []string{"ann 2"})(w.known(ann.Email, time.Time{}, "ann 2"), nil)
+}
+
 // strippedAccounts keep their address and id only.
 func strippedAccounts(w *world) {
 	ctx := w.Context()

@@ -73,6 +73,7 @@ var cases = []struct {
 	{"devices", devices},
 	{"room for devices", roomForDevices},
 	{"generations of credentials", generations},
+	{"trust after a restore", trustAfterARestore},
 	{"stripped accounts", strippedAccounts},
 	{"attempts in flight", attemptsInFlight},
 	{"who has signed in", whoHasSignedIn},

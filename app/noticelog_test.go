@@ -1,0 +1,63 @@
+package app
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/store"
+)
+
+// TestNoticesThatComeAndGo: a flood of them has a line and its end, and the last line
+// says how it is.
+func TestNoticesThatComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var journal logtest.Journal
+		l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))
+		says := func(lost, back int, when string) {
+			t.Helper()
+			if a, b := strings.Count(journal.String(), "database lost"), strings.Count(journal.String(), "database back"); a != lost || b != back {
+				t.Errorf("%s: %d times lost and %d times back, want %d and %d:\n%s", when, a, b, lost, back, journal.String())
+			}
+		}
+		for range 10 {
+			l.write(store.Notice{Kind: store.DatabaseLost})
+			l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Second})
+		}
+		says(1, 1, "a flood")
+		time.Sleep(2 * noticeQuiet) // of the bubble
+		says(1, 1, "nothing is left over")
+
+		l.write(store.Notice{Kind: store.DatabaseLost})
+		l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Second})
+		l.write(store.Notice{Kind: store.DatabaseLost})
+		says(2, 2, "lost again at once")
+		time.Sleep(2 * noticeQuiet)
+		says(3, 2, "lost for good")
+		l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Minute})
+		says(3, 3, "back after that")
+	})
+}
+
+// TestNoticesOfClockAndSettings: each has its line, with what somebody needs to mend it.
+func TestNoticesOfClockAndSettings(t *testing.T) {
+	var journal logtest.Journal
+	l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))
+	for range 3 {
+		l.write(store.Notice{Kind: store.ClockWrong, Drift: -90 * time.Minute})
+		l.write(store.Notice{Kind: store.ClockRight, Drift: time.Millisecond})
+	}
+	d := store.Difference{Setting: store.Setting{Name: "tenant-hold", Value: "0s"}, Theirs: "336h0m0s", Node: "nod_2"}
+	l.write(store.Notice{Kind: store.SettingDiffers, Node: d.Node, Setting: d})
+	for text, times := range map[string]int{
+		`level=ERROR msg="clock wrong" ahead=-1h30m0s effect="not ready`: 3, `level=INFO msg="clock right" ahead=1ms`: 3,
+		`level=WARN msg="setting differs" setting=tenant-hold here=0s there=336h0m0s node=nod_2`: 1,
+	} {
+		if got := strings.Count(journal.String(), text); got != times {
+			t.Errorf("%d lines, want %d, have %s:\n%s", got, times, text, journal.String())
+		}
+	}
+}

@@ -33,6 +33,7 @@ func TestMetricsAreForThisMachineAlone(t *testing.T) {
 	for _, name := range []string{
 		"X-Real-IP", "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Uri", "X-Forwarded", "True-Client-IP",
 		"CF-Connecting-IP", "CF-Ray", "X-Client-IP", "X-Original-Forwarded-For", "X-Original-URI", "X-Cluster-Client-IP", "X-Envoy-External-Address", "x-real-ip", "CDN-Loop",
+		"X_Forwarded_For", "Forwarded-For", "X-NginX-Proxy", "X-Varnish", "Front-End-Https", "Surrogate-Capability",
 	} {
 		if status := scrapeAs(t, address, "HTTP/1.1", "localhost"+port, name+": 203.0.113.9\r\n"); status != http.StatusNotFound {
 			t.Errorf("with %s: %d", name, status)

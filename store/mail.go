@@ -110,6 +110,15 @@ func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, l
 	return list(ctx, r, mailColumns, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
 }
 
+const sqlDueMailsOf = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
+FROM mails WHERE subject_id = $1 AND state = 'queued' AND (next_at, id) > ($2, $3) AND next_at <= $4
+ORDER BY next_at, id LIMIT $5`
+
+// DueMailsOf is DueMails for those about a subject.
+func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, now time.Time, limit int) ([]Mail, error) {
+	return list(ctx, r, mailColumns, sqlDueMailsOf, subjectID, micros(after.NextAt), after.ID, micros(now), limit)
+}
+
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
 
 // ClaimMail takes the mail for one try and reports whether nobody else has. A

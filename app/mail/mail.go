@@ -100,6 +100,28 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // ctx; a mail that could not be sent is noted in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
+// DeliverOf tries the mails about a subject that are due, once, and gives each so much
+// time to be handed over. All others it leaves to whoever runs: there may be any number
+// of them, to hosts that don't answer. The error is as in Deliver.
+func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
+	only := outbox.Queue[store.Mail]{
+		Look: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
+			return m.db.Read().DueMailsOf(ctx, subjectID, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
+		},
+		Job: m.queue.Job, Permanent: m.queue.Permanent, Now: m.queue.Now, Wake: m.queue.Wake, Warn: m.queue.Warn,
+		Try: func(ctx context.Context, row store.Mail, send outbox.Send) error {
+			return m.try(ctx, row, func(ctx context.Context, hand func(context.Context) error) error {
+				return send(ctx, func(ctx context.Context) error {
+					ctx, cancel := context.WithTimeout(ctx, within)
+					defer cancel()
+					return hand(ctx)
+				})
+			})
+		},
+	}
+	return only.Drain(ctx)
+}
+
 // Sending is how many mails this process is sending, and to how many domains only
 // slowly.
 func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }

@@ -404,3 +404,38 @@ func (f *fixture) addresses() (n int) {
 	f.must(db.QueryRowContext(f.Context(), `SELECT count(*) FROM mails WHERE recipient LIKE '%@%' OR last_error LIKE '%@%'`).Scan(&n))
 	return n
 }
+
+// TestOneSubjectAlone: what is about one subject leaves while any number of dead hosts
+// are queued before it, and nobody else's is touched. A host that is dead itself has
+// so much time, and the mail is tried again later.
+func TestOneSubjectAlone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(f *fixture) {
+		f.sink.StallTo(func(to string) bool { return !strings.HasSuffix(to, "@good.example") })
+		f.invite("dead", hosts(100, "dead-")...)
+		f.invite("good", "good.example")
+		f.must(f.DeliverOf(f.Context(), "inv_good_0", time.Minute))
+		f.sink.Wait(f.T, "ann0.good@good.example", 1)
+		if n := f.sink.Stalled(); n > 0 {
+			f.Errorf("%d mails of others were tried", n)
+		}
+		queued := func() (all []store.Mail) {
+			all, err := f.db.Read().DueMails(f.Context(), store.Mail{}, f.db.Now().Add(time.Minute), 1000)
+			f.must(err)
+			return all
+		}
+		if n := len(queued()); n != 100 {
+			f.Errorf("%d mails are queued, want those of the others", n)
+		}
+		f.must(f.DeliverOf(f.Context(), "inv_dead_7", 50*time.Millisecond))
+		tried := 0
+		for _, m := range queued() {
+			if tried += m.Tries; m.Tries > 0 && (m.SubjectID != "inv_dead_7" || m.LastError == "") {
+				f.Errorf("tried was %+v", m)
+			}
+		}
+		if tried != 1 {
+			f.Errorf("%d tries, want 1", tried)
+		}
+	})
+}

@@ -72,12 +72,14 @@ var (
 	forwarding = []string{
 		"Forwarded", "Via", "True-Client-Ip", "Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Proxyuser-Ip", "X-Appengine-User-Ip",
 		"Cdn-Loop", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Remote-Addr", "X-Remote-Ip", "X-Scheme", "Proxy-Connection",
+		"Forwarded-For", "Front-End-Https", "Surrogate-Capability", "X-Nginx-Proxy", "X-Varnish",
 	}
 	forwardingPrefixes = []string{"X-Forwarded", "X-Original-", "X-Real-", "X-Envoy-", "X-Proxy-", "X-Azure-", "X-Amzn-", "X-Amz-Cf-", "Cf-", "Cloudfront-"}
 )
 
 func forwarded(h http.Header) bool {
 	for name := range h {
+		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) // as CGI and its kin write it
 		if slices.Contains(forwarding, name) || slices.ContainsFunc(forwardingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			return true
 		}

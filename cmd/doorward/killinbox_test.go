@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The server is killed while strangers are refused and ask for resets, between the
+// commit of what waits in the inbox and its record, too. Whatever it had answered is
+// recorded once, and each reset that was asked for is mailed once.
+
+func TestKilledWithAFullInboxOnSQLite(t *testing.T) { outliveInbox(t, "sqlite:doorward.db", 6) }
+
+func TestKilledWithAFullInboxOnPostgres(t *testing.T) { outliveInbox(t, pgtest.DSN(t), 4) }
+
+func outliveInbox(t *testing.T, dsn string, rounds int) {
+	t.Parallel()
+	if testing.Short() {
+		rounds = 2
+	}
+	s := &strangers{victim: settle(t, build(t), dsn)}
+	for range rounds {
+		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
+		s.load()
+	}
+	s.start("--clock-offset", "3m") // so that each minute is over
+	s.until("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
+	s.compare()
+	s.end()
+	s.whole()
+	t.Logf("of %d refusals %d were answered, of %d resets %d", s.refusals.sent.Load(), s.refusals.answered.Load(), s.resets.sent.Load(), s.resets.answered.Load())
+}
+
+// strangers each come from a network of their own, so that each leaves a row.
+type strangers struct {
+	*victim
+	networks         atomic.Int64
+	refusals, resets requests
+}
+
+// requests count some: what was sent may have been done, and what was answered was.
+type requests struct{ sent, answered atomic.Int64 }
+
+// load has four strangers at a time try passwords of the OWNER and of nobody, and ask
+// for resets, and kills the server in the midst of it.
+func (s *strangers) load() {
+	var all sync.WaitGroup
+	var dead atomic.Bool
+	for range 4 {
+		all.Go(func() {
+			for n := 0; !dead.Load(); n++ {
+				email := "owner@acme.example"
+				if n%3 == 0 {
+					email = fmt.Sprintf("nobody%d@acme.example", s.networks.Load())
+				}
+				s.send(&s.refusals, http.StatusUnauthorized, "login", map[string]string{"email": email, "password": "not the password"})
+				if n%4 == 0 {
+					s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": fmt.Sprintf("nobody%d@globex.example", s.networks.Load())})
+				}
+			}
+		})
+	}
+	s.send(&s.resets, http.StatusAccepted, "forgot-password", map[string]string{"email": "owner@acme.example"})
+	<-time.After(time.Duration(100+rand.IntN(500)) * time.Millisecond)
+	s.kill()
+	dead.Store(true)
+	all.Wait()
+}
+
+func (s *strangers) send(count *requests, want int, path string, body map[string]string) {
+	text, _ := json.Marshal(body) // texts alone
+	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/api/v2/auth/"+path, bytes.NewReader(text))
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	n := s.networks.Add(1)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255))
+	count.sent.Add(1)
+	res, err := impatient.Do(req)
+	if err != nil {
+		return // killed
+	}
+	res.Body.Close()
+	switch res.StatusCode {
+	case want:
+		count.answered.Add(1)
+	case http.StatusTooManyRequests: // the OWNER's resets of the hour
+		count.sent.Add(-1)
+	case http.StatusServiceUnavailable:
+	default:
+		s.Errorf("%s: %d, want %d", path, res.StatusCode, want)
+	}
+}
+
+// compare compares what was sent with what is recorded, when nothing waits any more.
+func (s *strangers) compare() {
+	s.Helper()
+	for action, r := range map[string]*requests{"session.refuse": &s.refusals, "password.forgot": &s.resets} {
+		told := s.count(`SELECT CAST(coalesce(sum(times), 0) AS BIGINT) FROM events WHERE action = '` + action + `'`)
+		if sent, answered := int(r.sent.Load()), int(r.answered.Load()); told < answered || told > sent {
+			s.Errorf("%d of %s are recorded, of %d that were answered and %d that were sent", told, action, answered, sent)
+		}
+	}
+	mails := s.count(`SELECT count(*) FROM mails WHERE kind = 'reset'`)
+	if events := s.count(`SELECT count(*) FROM events WHERE action = 'password.forgot' AND tenant_id <> ''`); mails != events || mails == 0 {
+		s.Errorf("%d resets were mailed, of %d that are recorded", mails, events)
+	}
+}

@@ -33,10 +33,10 @@ type Caller struct {
 	// before, MaxDevices at most. It holds several when more than one account signs
 	// in with it, or when another host of the domain has set one.
 	Devices [][]byte
-	// Leaving are the hashes of the tokens that a browser holds and will have
+	// Replaced are the hashes of the tokens that a browser holds and will have
 	// replaced once it has signed in. Those of sessions of the same person end with
 	// that, since nobody could use them any more.
-	Leaving [][]byte
+	Replaced [][]byte
 
 	// Looking says that the caller only looks at a page: to be refused that is not
 	// recorded.

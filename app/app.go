@@ -63,16 +63,16 @@ type App struct {
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
-	// Whole is what happens to the installation at once.
-	Whole *installation.Installation
-	Watch *store.Watch
+	// Installation is what happens to the installation at once.
+	Installation *installation.Installation
+	Watch        *store.Watch
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
 
-	db   *store.DB
-	desk *credential.Desk
-	pool *argon.Pool
-	log  *slog.Logger
+	db       *store.DB
+	verifier *credential.Verifier
+	pool     *argon.Pool
+	log      *slog.Logger
 
 	futures futures
 	mended  chan struct{} // the clock is right again
@@ -93,25 +93,25 @@ func New(db *store.DB, s Settings) *App {
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: follow})
-	desk := credential.New(door, db, pool, s.Attempts)
+	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
+	verifier := credential.New(door, db, pool, s.Attempts)
 	waiting := inbox.New(door, db, s.Log)
 	return &App{
-		Access:      door,
-		Login:       login.New(db, desk, sessions),
-		Sessions:    sessions,
-		Invitations: invite.New(door, db, desk, rules, s.InviteResendWait),
-		Passwords:   password.New(door, db, desk, rules, life),
-		Users:       user.New(door, db, life),
-		Tenants:     tenant.New(door, db, life, s.TenantHold, s.Log),
-		Keys:        key.New(door, db),
-		Mail:        mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
-		Inbox:       waiting,
-		Audit:       audit.New(db, waiting.Settle),
-		Overviews:   overview.New(door, db, life, waiting.Settle),
-		Whole:       installation.New(door, life),
-		Watch:       watch, PasswordRules: rules,
-		db: db, desk: desk, pool: pool, log: s.Log, mended: mended,
+		Access:       door,
+		Login:        login.New(db, verifier, sessions),
+		Sessions:     sessions,
+		Invitations:  invite.New(door, db, verifier, rules, s.InviteResendWait),
+		Passwords:    password.New(door, db, verifier, rules, life),
+		Users:        user.New(door, db, life),
+		Tenants:      tenant.New(door, db, life, s.TenantHold, s.Log),
+		Keys:         key.New(door, db),
+		Mail:         mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
+		Inbox:        waiting,
+		Audit:        audit.New(db, waiting.Settle),
+		Overviews:    overview.New(door, db, life, waiting.Settle),
+		Installation: installation.New(door, life),
+		Watch:        watch, PasswordRules: rules,
+		db: db, verifier: verifier, pool: pool, log: s.Log, mended: mended,
 	}
 }
 
@@ -122,8 +122,8 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// follow shows a phase of hashing in the trace of its request.
-func follow(ctx context.Context, phase string) (over func()) {
+// tracePhase shows a phase of hashing in the trace of its request.
+func tracePhase(ctx context.Context, phase string) (over func()) {
 	_, span := trace.Start(ctx, phase)
 	return span.End
 }
@@ -142,7 +142,7 @@ func (a *App) Ready(ctx context.Context) error {
 		return unready(err, "The schema of the database is not one that this version works with.")
 	case err != nil:
 		return unready(err, "The database does not answer.")
-	case a.Watch.Gone():
+	case a.Watch.Lost():
 		return unready(errGone, "This node has not renewed its lease for so long that others take it for dead.")
 	}
 	return a.db.Clock().Err()
@@ -208,5 +208,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.desk.Sweep(ctx), a.desk.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

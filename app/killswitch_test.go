@@ -326,7 +326,7 @@ func TestKillSwitchRestore(t *testing.T) {
 		if knows() != 1 {
 			w.Fatal("the browser isn't known to begin with: this shows nothing")
 		}
-		_, err := w.on(0).Whole.Restored(w.Context(), operator, installation.Keep{Sessions: true, Links: true})
+		_, err := w.on(0).Installation.Restored(w.Context(), operator, installation.Keep{Sessions: true, Links: true})
 		w.ok(err)
 		if knows() != 0 {
 			w.Error("a browser of before the restore is known")

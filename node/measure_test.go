@@ -229,7 +229,7 @@ func TestMetricsCount(t *testing.T) {
 					t.Errorf("%s is %v, want %v", series, got, want)
 				}
 			}
-			if err := door.Node.App.Whole.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
+			if err := door.Node.App.Installation.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
 				t.Fatal(err)
 			}
 			if at, now := counted(t, door, "doorward_last_backup_timestamp_seconds"), door.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {

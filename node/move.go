@@ -42,7 +42,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if moved, err = store.Move(ctx, source, n.DB, progress); err != nil {
 		return nil, 0, err
 	}
-	if err := n.App.Whole.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
+	if err := n.App.Installation.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
 		return moved, 0, err
 	}
 	tampered, err = n.App.Audit.VerifyAll(ctx)

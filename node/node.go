@@ -218,12 +218,12 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		return nil, errors.Join(err, main.Close(), n.Close())
 	}
-	n.follow()
+	n.trace()
 	return n, nil
 }
 
-// follow has requests followed, if there is a collector.
-func (n *Node) follow() {
+// trace has requests followed, if there is a collector.
+func (n *Node) trace() {
 	o := n.cfg.Trace
 	if o.Collector == nil {
 		return
@@ -249,11 +249,11 @@ func (n *Node) build() error {
 	return nil
 }
 
-// counted gives a listener its crowd. Each has its own, so that clients of the
+// counted gives a listener its limiter. Each has its own, so that clients of the
 // main address keep nobody from the other one.
 func (n *Node) counted(l *listener) *listener {
 	l.failing = &n.accepts
-	l.crowd = &crowd{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
+	l.limiter = &connLimiter{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
 	return l
 }
 

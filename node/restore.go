@@ -93,7 +93,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	if err := quiet(ctx, n.DB, false); err != nil {
 		return ended, nil, err
 	}
-	if ended, err = n.App.Whole.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
+	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
 		return ended, nil, err
 	}
 	keys, err = n.DB.Read().OperatorKeys(ctx)
@@ -171,7 +171,7 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 			return err
 		}
 	}
-	r.Ended, err = n.App.Whole.Restored(ctx, doorward.OperatorAtTerminal(), o.Keep)
+	r.Ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), o.Keep)
 	return err
 }
 
@@ -199,7 +199,7 @@ func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error 
 		return nil //nolint:nilerr // it may be what is damaged
 	}
 	defer db.Close()
-	if undone, err := db.Read().CountDeeds(ctx, since); err == nil {
+	if undone, err := db.Read().CountDone(ctx, since); err == nil {
 		r.Undone = undone
 	}
 	if revoked, unknown, err := revokedIn(ctx, db, keys, newest); err == nil {

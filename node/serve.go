@@ -14,7 +14,7 @@ import (
 // listener is one address, who is there and what answers there.
 type listener struct {
 	net.Listener
-	crowd   *crowd
+	limiter *connLimiter
 	handler http.Handler
 	failing *acceptLog
 }
@@ -50,9 +50,9 @@ func (l *listener) Accept() (net.Conn, error) {
 		if !ok {
 			return conn, nil
 		}
-		if guest := l.crowd.enter(tcp); guest != nil {
+		if counted := l.limiter.enter(tcp); counted != nil {
 			_ = tcp.SetWriteBuffer(unread) // else the kernel's own choice
-			return guest, nil
+			return counted, nil
 		}
 		_ = tcp.SetLinger(0)
 		_ = tcp.Close()
@@ -133,7 +133,7 @@ func (s server) serve() error {
 }
 
 // newServer bounds what a slow or hostile client can hold. The times for body
-// and answer are per request, in web/front; crowd has the connections.
+// and answer are per request, in web/front; connLimiter has the connections.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h,

@@ -185,7 +185,7 @@ func (a *admission) judge(ctx context.Context, tx *Tx) (undecided bool, err erro
 		strict := a.w.strictly(n)
 		switch alive, known := a.alive(n); {
 		case known && !alive:
-			err = tx.buryPeer(ctx, n.id, n.beat)
+			err = tx.deleteDeadPeer(ctx, n.id, n.beat)
 		case known:
 			refused, alone = append(refused, strict...), false
 		default:
@@ -199,7 +199,7 @@ func (a *admission) judge(ctx context.Context, tx *Tx) (undecided bool, err erro
 	case len(refused) > 0:
 		return false, &DiffersError{refused}
 	case !undecided && alone && asks:
-		err = tx.must(ctx, sqlMoveClock, a.w.db.clock.offset.Microseconds())
+		err = tx.run(ctx, sqlMoveClock, a.w.db.clock.offset.Microseconds())
 	}
 	return undecided, err
 }
@@ -234,7 +234,7 @@ func (w *Watch) claimClock(ctx context.Context, tx *Tx) error {
 	if err != nil || slices.ContainsFunc(others, func(p peer) bool { return p.id != w.id }) {
 		return err
 	}
-	return tx.must(ctx, sqlMoveClock, w.db.clock.offset.Microseconds())
+	return tx.run(ctx, sqlMoveClock, w.db.clock.offset.Microseconds())
 }
 
 // compare notes the settings that other nodes have otherwise.

@@ -32,7 +32,7 @@ const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES 
 
 // InsertAttempt notes that the attempt is in flight, until an instant at most.
 func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, ends time.Time) error {
-	return tx.must(ctx, sqlInsertAttempt, a.ID, a.Own, a.Wider, micros(ends))
+	return tx.run(ctx, sqlInsertAttempt, a.ID, a.Own, a.Wider, micros(ends))
 }
 
 const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1) AND ends_at > $2`
@@ -54,5 +54,5 @@ const sqlDeleteEndedAttempts = `DELETE FROM attempts WHERE ends_at <= $1`
 
 // DeleteEndedAttempts removes what nodes that were killed have left in flight.
 func (tx *Tx) DeleteEndedAttempts(ctx context.Context) error {
-	return tx.must(ctx, sqlDeleteEndedAttempts, micros(tx.Now))
+	return tx.run(ctx, sqlDeleteEndedAttempts, micros(tx.Now))
 }

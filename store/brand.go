@@ -26,7 +26,7 @@ ON CONFLICT (tenant_id) DO UPDATE SET hash = excluded.hash, width = excluded.wid
 // PutLogo gives the tenant a logo in place of the one it may have. The hash is
 // that of the image.
 func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, image []byte) error {
-	return tx.must(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Ground, image)
+	return tx.run(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Ground, image)
 }
 
 // DeleteLogo reports whether the tenant had one.

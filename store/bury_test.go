@@ -27,8 +27,8 @@ func TestRowMadeAnewIsNotTakenForTheOldOne(t *testing.T) {
 		if err := back.enter(ctx, time.Now(), func(*Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		other.looked = time.Now()
-		if err := other.buryTheDead(ctx); err != nil {
+		other.peersSeenAt = time.Now()
+		if err := other.deleteDeadPeers(ctx); err != nil {
 			t.Fatal(err)
 		}
 		long := other.seen[back.id]

@@ -106,8 +106,8 @@ func hashOf(parts ...[]byte) []byte {
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-// forge makes the event the next link after the chain's head.
-func (c *Chain) forge(e doorward.Event, changes []byte) Link {
+// appendLink makes the event the next link after the chain's head.
+func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	l := Link{Event: e, Seq: c.Last + 1, changes: string(changes), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(l.salt) // never fails
 	l.digest = l.personal()
@@ -160,7 +160,7 @@ func (tx *Tx) lengthen(ctx context.Context, events []doorward.Event) error {
 			return err
 		}
 	}
-	return tx.must(ctx, sqlSetHead, chain.Head, chain.TenantID)
+	return tx.run(ctx, sqlSetHead, chain.Head, chain.TenantID)
 }
 
 func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) error {
@@ -168,8 +168,8 @@ func (tx *Tx) insertLink(ctx context.Context, chain *Chain, e doorward.Event) er
 	if err != nil {
 		return err
 	}
-	l := chain.forge(e, changes)
-	return tx.must(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
+	l := chain.appendLink(e, changes)
+	return tx.run(ctx, sqlInsertLink, e.ID, micros(e.At), e.Action, e.Outcome, e.ActorType, e.ActorID, e.ActorEmail,
 		e.Target.Type, e.Target.ID, e.Target.TenantID, e.IP, e.RequestID, l.changes, l.Seq, l.salt, l.digest, l.Hash, e.Times())
 }
 

@@ -66,7 +66,7 @@ func (tx *Tx) draw(ctx context.Context) error {
 	for i := range tx.changes {
 		c := &tx.changes[i]
 		c.Seq = last - int64(len(tx.changes)-1-i)
-		if err := tx.must(ctx, sqlInsertChange, c.Seq, c.Kind, c.Subject, micros(tx.Now)); err != nil {
+		if err := tx.run(ctx, sqlInsertChange, c.Seq, c.Kind, c.Subject, micros(tx.Now)); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ const sqlDeleteOldChanges = `DELETE FROM changes WHERE at <= $1`
 // DeleteOldChanges forgets changes made before an instant. A node that has
 // slept through some of them notices the gap and forgets all it knows.
 func (tx *Tx) DeleteOldChanges(ctx context.Context, before time.Time) error {
-	return tx.must(ctx, sqlDeleteOldChanges, micros(before))
+	return tx.run(ctx, sqlDeleteOldChanges, micros(before))
 }
 
 // peer is the row of a process that answers from memory.
@@ -174,15 +174,15 @@ func (r Reader) peers(ctx context.Context) ([]peer, error) {
 const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
 
 // insertPeer begins to count beats at a number of chance. At 0 the row of a node
-// that was buried and is back could have the beat that others have seen it not
-// go on from, and they would bury it at once.
+// that was removed and is back could have the beat that others have seen it not
+// go on from, and they would remove it at once.
 func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, applied int64, settings string) error {
-	return tx.must(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62), settings)
+	return tx.run(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62), settings)
 }
 
 const sqlBeat = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
 
-func (tx *Tx) beat(ctx context.Context, id string) (bool, error) {
+func (tx *Tx) heartbeat(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlBeat, id)
 }
 
@@ -195,12 +195,12 @@ func (tx *Tx) applied(ctx context.Context, id string, seq int64) (bool, error) {
 const sqlDeletePeer = `DELETE FROM nodes WHERE id = $1`
 
 func (tx *Tx) deletePeer(ctx context.Context, id string) error {
-	return tx.must(ctx, sqlDeletePeer, id)
+	return tx.run(ctx, sqlDeletePeer, id)
 }
 
 const sqlBuryPeer = `DELETE FROM nodes WHERE id = $1 AND beat = $2`
 
-// buryPeer removes a node that hasn't beaten since the beat given.
-func (tx *Tx) buryPeer(ctx context.Context, id string, beat int64) error {
-	return tx.must(ctx, sqlBuryPeer, id, beat)
+// deleteDeadPeer removes a node that hasn't beaten since the beat given.
+func (tx *Tx) deleteDeadPeer(ctx context.Context, id string, beat int64) error {
+	return tx.run(ctx, sqlBuryPeer, id, beat)
 }

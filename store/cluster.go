@@ -71,7 +71,7 @@ func clusterOf(cfg *pgxpool.Config) *cluster {
 // add takes a way to a server: sslmode=prefer has two to each.
 func (c *cluster) add(like *pgx.ConnConfig, way *pgconn.FallbackConfig) {
 	for _, s := range c.servers {
-		if apart(way, s) == 0 {
+		if rank(way, s) == 0 {
 			s.Fallbacks = append(s.Fallbacks, way)
 			return
 		}
@@ -99,7 +99,7 @@ func (c *cluster) guard(cfg *pgxpool.Config) {
 			if err := takesWrites(ctx, conn); err != nil {
 				return err
 			}
-			return c.meet(ctx, conn)
+			return c.checkTimeline(ctx, conn)
 		}
 	}
 	cfg.PrepareConn = c.use
@@ -114,14 +114,14 @@ func (c *cluster) foundFirst(_ context.Context, cfg *pgx.ConnConfig) error {
 	}
 	all := ways(cfg)
 	slices.SortStableFunc(all, func(a, b *pgconn.FallbackConfig) int {
-		return cmp.Compare(apart(a, found), apart(b, found))
+		return cmp.Compare(rank(a, found), rank(b, found))
 	})
 	take(cfg, all)
 	return nil
 }
 
-// apart is 0 for a way to the server, and 1 for others.
-func apart(way *pgconn.FallbackConfig, server *pgx.ConnConfig) int {
+// rank is 0 for a way to the server, and 1 for others.
+func rank(way *pgconn.FallbackConfig, server *pgx.ConnConfig) int {
 	if way.Host == server.Host && way.Port == server.Port {
 		return 0
 	}
@@ -130,8 +130,8 @@ func apart(way *pgconn.FallbackConfig, server *pgx.ConnConfig) int {
 
 const timelineOf = "doorward_timeline" // in the data of a connection
 
-// meet judges a server that takes writes, by a new connection to it.
-func (c *cluster) meet(ctx context.Context, conn *pgconn.PgConn) error {
+// checkTimeline judges a server that takes writes, by a new connection to it.
+func (c *cluster) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error {
 	number, since, err := promotion(ctx, conn)
 	if err != nil {
 		return err
@@ -282,8 +282,8 @@ func (c *cluster) look(ctx context.Context) {
 	wg.Wait()
 }
 
-// glance looks for a process without a lease, such as a command: once in MinLease.
-func (c *cluster) glance(ctx context.Context) {
+// probeIfStale looks for a process without a lease, such as a command: once in MinLease.
+func (c *cluster) probeIfStale(ctx context.Context) {
 	if c == nil || c.mayRead.Load() != nil {
 		return
 	}
@@ -293,8 +293,8 @@ func (c *cluster) glance(ctx context.Context) {
 	}
 }
 
-// met is the newest timeline there is; 0 of one server.
-func (c *cluster) met() uint32 {
+// newestTimeline is the newest timeline there is; 0 of one server.
+func (c *cluster) newestTimeline() uint32 {
 	if c == nil {
 		return 0
 	}

@@ -35,19 +35,19 @@ const (
 
 // PromiseHold fixes the end of closings that have none, a hold after they began.
 func (tx *Tx) PromiseHold(ctx context.Context, hold time.Duration) error {
-	if err := tx.must(ctx, sqlPromise, hold.Microseconds()); err != nil {
+	if err := tx.run(ctx, sqlPromise, hold.Microseconds()); err != nil {
 		return err
 	}
-	return tx.must(ctx, sqlReleased)
+	return tx.run(ctx, sqlReleased)
 }
 
 const sqlForsakeTenant = `UPDATE tenants SET closed_at = 0, destroy_at = 0
 WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + due + `)`
 
-// ForsakeTenant makes the closing of a tenant one that can't be taken back, as
+// MarkDestroyed makes the closing of a tenant one that can't be taken back, as
 // if it had been closed in 1970, and reports whether its data is to be destroyed
 // by now. To be called under LockTenant.
-func (tx *Tx) ForsakeTenant(ctx context.Context, id string) (bool, error) {
+func (tx *Tx) MarkDestroyed(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlForsakeTenant, micros(tx.Now), id)
 }
 
@@ -80,17 +80,17 @@ WHERE invited_by = $1`
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
 	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
-		if err := tx.must(ctx, query, a.ID); err != nil {
+		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}
 	}
 	if err := tx.DeleteCounters(ctx, a); err != nil {
 		return err
 	}
-	if err := tx.must(ctx, sqlDeleteInboxOf, a.Email, a.ID); err != nil {
+	if err := tx.run(ctx, sqlDeleteInboxOf, a.Email, a.ID); err != nil {
 		return err
 	}
-	return tx.must(ctx, sqlDeleteMailsTo, a.Email)
+	return tx.run(ctx, sqlDeleteMailsTo, a.Email)
 }
 
 // DeleteCounters deletes the counters that are named after the account.
@@ -116,12 +116,12 @@ const (
 // tenant.
 func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
 	for _, query := range []string{sqlDeleteInvitationTokens, sqlDeleteInvitationMails, sqlDeleteEventMails, sqlDeleteInvitations} {
-		if err := tx.must(ctx, query, tenantID); err != nil {
+		if err := tx.run(ctx, query, tenantID); err != nil {
 			return err
 		}
 	}
 	resends := "resend:" + tenantID + ":"
-	return tx.must(ctx, sqlDeleteResends, resends, len(resends))
+	return tx.run(ctx, sqlDeleteResends, resends, len(resends))
 }
 
 // DeleteTenant deletes the row of a tenant of which nothing else is left, and

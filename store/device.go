@@ -63,7 +63,7 @@ AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_genera
 // the oldest that was never used again, and if there is none it isn't remembered.
 // It counts right only under LockAccount.
 func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, most int, since time.Time) (bool, error) {
-	if err := tx.must(ctx, sqlDeleteUnusedDevices, userID, most-1, micros(since)); err != nil {
+	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, most-1, micros(since)); err != nil {
 		return false, err
 	}
 	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), most)
@@ -77,7 +77,7 @@ const useAgain = 24 * time.Hour
 
 // UseDevice notes that the browser has signed in again.
 func (tx *Tx) UseDevice(ctx context.Context, hash []byte) error {
-	return tx.must(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useAgain)))
+	return tx.run(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useAgain)))
 }
 
 const (
@@ -93,13 +93,13 @@ func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, but []byte) er
 	if but == nil {
 		but = []byte{} // NULL would be unlike nothing
 	}
-	if err := tx.must(ctx, sqlRaiseGeneration, userID); err != nil {
+	if err := tx.run(ctx, sqlRaiseGeneration, userID); err != nil {
 		return err
 	}
-	if err := tx.must(ctx, sqlEndOtherDevices, userID, but); err != nil {
+	if err := tx.run(ctx, sqlEndOtherDevices, userID, but); err != nil {
 		return err
 	}
-	if err := tx.must(ctx, sqlCarryDevicesOver, userID); err != nil {
+	if err := tx.run(ctx, sqlCarryDevicesOver, userID); err != nil {
 		return err
 	}
 	return tx.ClearThrottle(ctx, "devices:"+userID)
@@ -109,5 +109,5 @@ const sqlDeleteOldDevices = `DELETE FROM devices WHERE created_at <= $1`
 
 // DeleteOldDevices forgets the devices first seen before an instant.
 func (tx *Tx) DeleteOldDevices(ctx context.Context, before time.Time) error {
-	return tx.must(ctx, sqlDeleteOldDevices, micros(before))
+	return tx.run(ctx, sqlDeleteOldDevices, micros(before))
 }

@@ -137,7 +137,7 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	if err != nil || n == chainBatch {
 		return n, err
 	}
-	return n, tx.must(ctx, sqlDeleteChain, tenantID)
+	return n, tx.run(ctx, sqlDeleteChain, tenantID)
 }
 
 const sqlEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE id = $1`

@@ -10,7 +10,7 @@ func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
 // Raw runs a statement that no method has, inside the transaction. It is no
 // method, since the methods of Tx are the contract.
-func Raw(ctx context.Context, tx *Tx, query string) error { return tx.must(ctx, query) }
+func Raw(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
 // MigrationLock is what a migrating node holds in PostgreSQL.
 const MigrationLock = migrationLock

@@ -78,7 +78,7 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 		due = r.Minute.Add(InboxMinute)
 	}
 	tx.filed = true
-	return tx.must(ctx, sqlFileInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute),
+	return tx.run(ctx, sqlFileInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute),
 		r.Email, r.ReturnTo, string(event), r.Hits, micros(due))
 }
 

@@ -67,7 +67,7 @@ const sqlRetireTokens = `UPDATE link_tokens SET retired_at = $1 WHERE subject_id
 // RetireTokens makes the tokens that have been made for the subject open
 // nothing.
 func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
-	return tx.must(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
+	return tx.run(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
 }
 
 // InvitationFilter chooses invitations; empty fields choose nothing.
@@ -153,7 +153,7 @@ WHERE tenant_id = $1 AND email = $2 AND state = 'PENDING' AND expires_at <= $3`
 // RetireExpiredInvitation makes room for a new invitation to an address whose
 // pending one has expired.
 func (tx *Tx) RetireExpiredInvitation(ctx context.Context, tenantID, email string) error {
-	return tx.must(ctx, sqlRetireExpiredInvitation, tenantID, email, micros(tx.Now))
+	return tx.run(ctx, sqlRetireExpiredInvitation, tenantID, email, micros(tx.Now))
 }
 
 const sqlAcceptInvitation = `UPDATE invitations SET state = 'ACCEPTED', accepted_at = $1
@@ -189,5 +189,5 @@ const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_a
 // InsertLinkToken makes the token behind hash one of the subject, an
 // invitation or a reset.
 func (tx *Tx) InsertLinkToken(ctx context.Context, hash []byte, subjectID string) error {
-	return tx.must(ctx, sqlInsertLinkToken, hash, subjectID, micros(tx.Now))
+	return tx.run(ctx, sqlInsertLinkToken, hash, subjectID, micros(tx.Now))
 }

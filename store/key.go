@@ -34,7 +34,7 @@ const sqlInsertOperatorKey = `INSERT INTO operator_keys (id, name, hash, created
 
 // InsertOperatorKey adds the key.
 func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte) error {
-	return tx.must(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt))
+	return tx.run(ctx, sqlInsertOperatorKey, k.ID, k.Name, hash, micros(k.CreatedAt))
 }
 
 const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`

@@ -20,7 +20,7 @@ func (tx *Tx) StripAccount(ctx context.Context, id string) error {
 	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
 		return err
 	}
-	return tx.must(ctx, sqlStripAccount, micros(tx.Now), id)
+	return tx.run(ctx, sqlStripAccount, micros(tx.Now), id)
 }
 
 // LeftAccount is an account whose last membership has ended, if it has none since.
@@ -44,5 +44,5 @@ func (r Reader) LeftAccounts(ctx context.Context, by time.Time, limit int) ([]Le
 
 // ForgetLeft notes that nothing more has to go with the account's last membership.
 func (tx *Tx) ForgetLeft(ctx context.Context, id string) error {
-	return tx.must(ctx, sqlForgetLeft, id)
+	return tx.run(ctx, sqlForgetLeft, id)
 }

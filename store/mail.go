@@ -83,7 +83,7 @@ func (tx *Tx) QueueReset(ctx context.Context, recipient, returnTo string) error 
 
 func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID, returnTo string) error {
 	tx.queued = true
-	return tx.must(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo, tx.MailShare)
+	return tx.run(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo, tx.MailShare)
 }
 
 // Neither LIKE nor an array is the same in both databases: a kind is in a text if
@@ -131,7 +131,7 @@ const sqlMailSent = `UPDATE mails SET state = 'sent', sent_at = $1, last_error =
 
 // MailSent notes that the mail server has taken the mail.
 func (tx *Tx) MailSent(ctx context.Context, id string) error {
-	return tx.must(ctx, sqlMailSent, micros(tx.Now), id)
+	return tx.run(ctx, sqlMailSent, micros(tx.Now), id)
 }
 
 const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = $3 AND state = 'queued'`
@@ -139,28 +139,28 @@ const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = 
 // MailRetry notes a failed try and when the next one is due. The cause may be
 // of any bytes.
 func (tx *Tx) MailRetry(ctx context.Context, id string, next time.Time, cause string) error {
-	return tx.must(ctx, sqlMailRetry, micros(next), storable(cause), id)
+	return tx.run(ctx, sqlMailRetry, micros(next), storable(cause), id)
 }
 
 const sqlMailFailed = `UPDATE mails SET state = 'failed', last_error = $1 WHERE id = $2 AND state = 'queued'`
 
 // MailFailed gives the mail up. The cause may be of any bytes.
 func (tx *Tx) MailFailed(ctx context.Context, id, cause string) error {
-	return tx.must(ctx, sqlMailFailed, storable(cause), id)
+	return tx.run(ctx, sqlMailFailed, storable(cause), id)
 }
 
 const sqlSetMailSubject = `UPDATE mails SET subject_id = $1 WHERE id = $2`
 
 // SetMailSubject notes what the mail turned out to be about.
 func (tx *Tx) SetMailSubject(ctx context.Context, id, subjectID string) error {
-	return tx.must(ctx, sqlSetMailSubject, subjectID, id)
+	return tx.run(ctx, sqlSetMailSubject, subjectID, id)
 }
 
 const sqlDeleteMail = `DELETE FROM mails WHERE id = $1`
 
 // DeleteMail takes the mail out of the queue without a trace.
 func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
-	return tx.must(ctx, sqlDeleteMail, id)
+	return tx.run(ctx, sqlDeleteMail, id)
 }
 
 const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (

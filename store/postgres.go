@@ -46,7 +46,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-			unhurried: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
+			noTimeout: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
 			cluster:   servers,
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,

@@ -112,8 +112,8 @@ func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error
 	return n, fault(err)
 }
 
-// must runs a statement whose row count says nothing.
-func (tx *Tx) must(ctx context.Context, query string, args ...any) error {
+// run runs a statement whose row count says nothing.
+func (tx *Tx) run(ctx context.Context, query string, args ...any) error {
 	_, err := tx.exec(ctx, query, args...)
 	return err
 }

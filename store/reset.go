@@ -30,14 +30,14 @@ const sqlInsertReset = `INSERT INTO resets (id, user_id, created_at, expires_at)
 
 // InsertReset adds the reset.
 func (tx *Tx) InsertReset(ctx context.Context, r Reset) error {
-	return tx.must(ctx, sqlInsertReset, r.ID, r.UserID, micros(r.CreatedAt), micros(r.ExpiresAt))
+	return tx.run(ctx, sqlInsertReset, r.ID, r.UserID, micros(r.CreatedAt), micros(r.ExpiresAt))
 }
 
 const sqlExpireResets = `UPDATE resets SET expires_at = $1 WHERE user_id = $2 AND used_at IS NULL AND expires_at > $1`
 
 // ExpireResets ends the user's open resets.
 func (tx *Tx) ExpireResets(ctx context.Context, userID string) error {
-	return tx.must(ctx, sqlExpireResets, micros(tx.Now), userID)
+	return tx.run(ctx, sqlExpireResets, micros(tx.Now), userID)
 }
 
 const sqlUseReset = `UPDATE resets SET used_at = $1 WHERE id = $2 AND used_at IS NULL AND expires_at > $1`

@@ -15,7 +15,7 @@ const (
 // RetireAllTokens makes every link that was ever sent open nothing, and returns
 // how many. Invitations stay as they are, to be sent again.
 func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
-	if err := tx.must(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
+	if err := tx.run(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
 		return 0, err
 	}
 	return tx.exec(ctx, sqlRetireAllTokens, micros(tx.Now))
@@ -32,23 +32,23 @@ const (
 // the numbers of generations that were given since must not be given anew.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
 	for _, query := range []string{sqlLeapGenerations, sqlEndAllDevices} {
-		if err := tx.must(ctx, query); err != nil {
+		if err := tx.run(ctx, query); err != nil {
 			return err
 		}
 	}
 	const counters = "devices:"
-	return tx.must(ctx, sqlEndDeviceCounters, counters, len(counters))
+	return tx.run(ctx, sqlEndDeviceCounters, counters, len(counters))
 }
 
 const sqlLeap = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
 
-// Leap makes every node forget what it remembers. It is for a database that was
+// InvalidateAll makes every node forget what it remembers. It is for a database that was
 // set back: the numbers that were given since are given anew, so one that is
 // beyond all of them is drawn, and nodes see that they have missed something.
 // 2^32 changes in the life of a backup would be a thousand a second for 50 days.
-func (tx *Tx) Leap(ctx context.Context) error {
+func (tx *Tx) InvalidateAll(ctx context.Context) error {
 	tx.announce(ChangeAll, "")
-	return tx.must(ctx, sqlLeap)
+	return tx.run(ctx, sqlLeap)
 }
 
 const sqlNoteBackup = `INSERT INTO backups (id, completed_at, destination) VALUES (1, $1, $2)
@@ -57,7 +57,7 @@ ON CONFLICT (id) DO UPDATE SET completed_at = $1, destination = $2`
 // NoteBackup records that a backup was completed now. The destination is its file,
 // empty where that is not known.
 func (tx *Tx) NoteBackup(ctx context.Context, destination string) error {
-	return tx.must(ctx, sqlNoteBackup, micros(tx.Now), storable(destination))
+	return tx.run(ctx, sqlNoteBackup, micros(tx.Now), storable(destination))
 }
 
 const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
@@ -85,16 +85,16 @@ func (r Reader) HasEvent(ctx context.Context, id string) (bool, error) {
 
 const sqlCountDeeds = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
 
-// CountDeeds counts what was done after an instant, by its name.
-func (r Reader) CountDeeds(ctx context.Context, after time.Time) (map[doorward.Action]int, error) {
+// CountDone counts what was done after an instant, by its name.
+func (r Reader) CountDone(ctx context.Context, after time.Time) (map[doorward.Action]int, error) {
 	type row struct {
 		action doorward.Action
 		n      int
 	}
 	rows, err := list(ctx, r, func(v *row) []any { return []any{&v.action, &v.n} }, sqlCountDeeds, micros(after))
-	deeds := map[doorward.Action]int{}
+	done := map[doorward.Action]int{}
 	for _, v := range rows {
-		deeds[v.action] = v.n
+		done[v.action] = v.n
 	}
-	return deeds, err
+	return done, err
 }

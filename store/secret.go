@@ -19,7 +19,7 @@ func (r Reader) SharedSecret(ctx context.Context, name string) ([]byte, error) {
 // MakeSharedSecret returns the secret of that name: the one there is, or else
 // the one given, which all nodes share from then on.
 func (tx *Tx) MakeSharedSecret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
-	if err := tx.must(ctx, sqlInsertSharedSecret, name, fresh); err != nil {
+	if err := tx.run(ctx, sqlInsertSharedSecret, name, fresh); err != nil {
 		return nil, err
 	}
 	value, err := tx.SharedSecret(ctx, name)

@@ -95,7 +95,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
-	return tx.must(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
+	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent)
 }
 
@@ -110,7 +110,7 @@ type Use struct {
 // TouchSessions notes uses. It brings no ended session back: that row is gone.
 func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	for _, u := range uses {
-		if err := tx.must(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
+		if err := tx.run(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ const sqlDeleteOtherSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND id
 // may be empty.
 func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, but string) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.must(ctx, sqlDeleteOtherSessions, tenantID, but)
+	return tx.run(ctx, sqlDeleteOtherSessions, tenantID, but)
 }
 
 const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND created_at <= $2`
@@ -274,7 +274,7 @@ const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND cre
 // instant.
 func (tx *Tx) DeleteAgedSessions(ctx context.Context, tenantID string, created time.Time) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.must(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
+	return tx.run(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
 }
 
 const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + overForAll
@@ -291,7 +291,7 @@ const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AN
 // DeleteOverdueUserSessions removes rows of the user's sessions that are over, so
 // that dead sessions take no place in the limit.
 func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life Life, userID string) error {
-	return tx.must(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
+	return tx.run(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
 }
 
 const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND id NOT IN (

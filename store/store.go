@@ -67,7 +67,7 @@ type engine struct {
 	// snapshot is how a transaction begins whose queries all see one state, and
 	// unhurried a statement that lets it take the time it needs; empty for none.
 	snapshot  sql.TxOptions
-	unhurried string
+	noTimeout string
 	// listen calls wake for every notification until ctx ends or the connection
 	// breaks; nil where there are none. notify sends one.
 	listen func(ctx context.Context, wake func()) error
@@ -76,7 +76,7 @@ type engine struct {
 	// is no server.
 	direct func(ctx context.Context) (*pgx.Conn, error)
 	// affirm writes to the log alone, for a commit that changes nothing and is to be
-	// waited for like one that does (Tx.Affirm); empty where no commit can be lost.
+	// waited for like one that does (Tx.ForceDurable); empty where no commit can be lost.
 	affirm string
 	size   string // query: how much room the database takes, in bytes
 	// synchronous is a query: whether a commit waits for another server; empty where
@@ -177,8 +177,8 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 		return fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // there is nothing to lose
-	if db.engine.unhurried != "" {
-		if _, err := t.ExecContext(ctx, db.engine.unhurried); err != nil {
+	if db.engine.noTimeout != "" {
+		if _, err := t.ExecContext(ctx, db.engine.noTimeout); err != nil {
 			return fault(err)
 		}
 	}
@@ -192,12 +192,12 @@ type Tx struct {
 	// MailShare is whose the mails are that are queued next: a tenant's id, or the
 	// client network of whoever asks for them. Mails of one share don't wait for
 	// those of others, and only so many of a share are under way at once.
-	MailShare string
-	affirm    bool
-	queued    bool
-	filed     bool
-	changes   []Change
-	events    []doorward.Event
+	MailShare    string
+	forceDurable bool
+	queued       bool
+	filed        bool
+	changes      []Change
+	events       []doorward.Event
 }
 
 // maxRuns bounds how often a transaction is run that the database aborted for
@@ -247,8 +247,8 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	if err := tx.draw(ctx); err != nil {
 		return nil, err
 	}
-	if tx.affirm && db.engine.affirm != "" {
-		if err := tx.must(ctx, db.engine.affirm); err != nil {
+	if tx.forceDurable && db.engine.affirm != "" {
+		if err := tx.run(ctx, db.engine.affirm); err != nil {
 			return nil, err
 		}
 	}
@@ -264,19 +264,19 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	return tx.changes, nil
 }
 
-// Affirm is for a transaction that finds something so already, and whose caller is
+// ForceDurable is for a transaction that finds something so already, and whose caller is
 // told. Once it is committed, what it has read can't be lost.
 //
 // Without it that could be: when a request is over before the standby has confirmed
 // a commit, the driver asks PostgreSQL to wait no longer, and from then on everybody
 // sees what may be on that server alone. A commit that has written something is
 // waited for in its turn, and with it all before it.
-func (tx *Tx) Affirm() { tx.affirm = true }
+func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
-// Absent returns nil once it can't be lost that something is absent, as fn finds
+// ConfirmAbsent returns nil once it can't be lost that something is absent, as fn finds
 // again. It is Affirm for a transaction that can't be committed: whatever fn writes
 // is taken back. The error is unavailable, also when fn finds it there.
-func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
+func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
 	if db.engine.affirm == "" {
 		return nil
 	}
@@ -286,16 +286,16 @@ func (db *DB) Absent(ctx context.Context, fn func(tx *Tx) (absent bool, err erro
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	tx := &Tx{Reader: Reader{q: t.Tx}, Now: db.Now()}
-	if err := tx.must(ctx, `SAVEPOINT before`); err != nil {
+	if err := tx.run(ctx, `SAVEPOINT before`); err != nil {
 		return err
 	}
 	if absent, err := fn(tx); err != nil || !absent {
 		return fault(cmp.Or(err, errors.New("what was absent a moment ago is there")))
 	}
-	if err := tx.must(ctx, `ROLLBACK TO SAVEPOINT before`); err != nil {
+	if err := tx.run(ctx, `ROLLBACK TO SAVEPOINT before`); err != nil {
 		return err
 	}
-	if err := tx.must(ctx, db.engine.affirm); err != nil {
+	if err := tx.run(ctx, db.engine.affirm); err != nil {
 		return err
 	}
 	return db.commit(ctx, t)
@@ -318,12 +318,12 @@ func (db *DB) begin(ctx context.Context) (writing, error) {
 	if cluster != nil && renewing(ctx) {
 		write = db.read // has a connection also while all writers wait for the lease
 	}
-	cluster.glance(ctx)
-	met := cluster.met()
+	cluster.probeIfStale(ctx)
+	met := cluster.newestTimeline()
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
-			return writing{t, cmp.Or(met, cluster.met())}, err
+			return writing{t, cmp.Or(met, cluster.newestTimeline())}, err
 		}
 	}
 }
@@ -335,8 +335,8 @@ func (db *DB) commit(ctx context.Context, t writing) error {
 	if err := t.Commit(); err != nil {
 		return fault(err)
 	}
-	db.engine.cluster.glance(ctx)
-	if db.engine.cluster.met() > t.timeline {
+	db.engine.cluster.probeIfStale(ctx)
+	if db.engine.cluster.newestTimeline() > t.timeline {
 		return fault(errReplaced)
 	}
 	return nil

@@ -87,7 +87,7 @@ const sqlInsertTenant = `INSERT INTO tenants (id, name, status, created_at) VALU
 
 // InsertTenant adds the tenant.
 func (tx *Tx) InsertTenant(ctx context.Context, t doorward.Tenant) error {
-	return tx.must(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt))
+	return tx.run(ctx, sqlInsertTenant, t.ID, t.Name, t.Status, micros(t.CreatedAt))
 }
 
 const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
@@ -96,7 +96,7 @@ const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
 // until the transaction ends, so that each sees the roles that the one before
 // left. It is a write because SQLite has no SELECT … FOR UPDATE.
 func (tx *Tx) LockTenant(ctx context.Context, id string) error {
-	return tx.must(ctx, sqlLockTenant, id)
+	return tx.run(ctx, sqlLockTenant, id)
 }
 
 // Freezing and closing are independent: closed_at says that a tenant is closed,
@@ -153,7 +153,7 @@ WHERE id = $7`
 func (tx *Tx) EditTenant(ctx context.Context, t doorward.Tenant) error {
 	tx.announce(ChangeTenant, t.ID)
 	s := t.Settings
-	return tx.must(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
+	return tx.run(ctx, sqlEditTenant, t.Name, orNull(s.SessionIdle.Microseconds()), orNull(s.SessionAbsolute.Microseconds()),
 		orNull(int64(s.InvitationDays)), strings.Join(s.AllowedDomains, " "), t.Brand.Accent, t.ID)
 }
 

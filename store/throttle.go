@@ -42,14 +42,14 @@ const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHE
 
 // DelayThrottle closes the bucket until an instant.
 func (tx *Tx) DelayThrottle(ctx context.Context, bucket string, until time.Time) error {
-	return tx.must(ctx, sqlDelayThrottle, micros(until), bucket)
+	return tx.run(ctx, sqlDelayThrottle, micros(until), bucket)
 }
 
 const sqlClearThrottle = `DELETE FROM throttles WHERE bucket = $1`
 
 // ClearThrottle forgets the bucket.
 func (tx *Tx) ClearThrottle(ctx context.Context, bucket string) error {
-	return tx.must(ctx, sqlClearThrottle, bucket)
+	return tx.run(ctx, sqlClearThrottle, bucket)
 }
 
 // The conditions stand outside too: a counter that is hit while it is deleted stays.

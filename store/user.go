@@ -194,7 +194,7 @@ const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2 WHERE tenan
 
 // RenameUser gives the member another name in its tenant.
 func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) error {
-	return tx.must(ctx, sqlRenameUser, name, searchable(u.Email, name), u.TenantID, u.ID)
+	return tx.run(ctx, sqlRenameUser, name, searchable(u.Email, name), u.TenantID, u.ID)
 }
 
 const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2`
@@ -220,7 +220,7 @@ AND user_id NOT IN (SELECT m.user_id FROM memberships m JOIN tenants t ON t.id =
 // ExpireStrandedResets ends the open resets of the tenant's people who can sign
 // in nowhere.
 func (tx *Tx) ExpireStrandedResets(ctx context.Context, tenantID string) error {
-	return tx.must(ctx, sqlExpireStrandedResets, micros(tx.Now), tenantID)
+	return tx.run(ctx, sqlExpireStrandedResets, micros(tx.Now), tenantID)
 }
 
 const sqlCountActiveMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1 AND status = 'active'`

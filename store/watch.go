@@ -41,15 +41,15 @@ type Watch struct {
 	reached    atomic.Int64 // the number of position, for metrics
 	full       atomic.Bool  // for want of space the lease wasn't renewed
 
-	mu       sync.Mutex // one poll at a time
-	running  bool
-	position logged // the last change that is applied
-	told     int64  // the last that this node's row says is applied,
-	claimed  int64  // or may say, where no answer came
-	beaten   time.Time
-	looked   time.Time // at the beats of the other nodes
-	seen     map[string]sighting
-	measured time.Time // the database's clock
+	mu            sync.Mutex // one poll at a time
+	running       bool
+	position      logged // the last change that is applied
+	acked         int64  // the last that this node's row says is applied,
+	maxAcked      int64  // or may say, where no answer came
+	lastHeartbeat time.Time
+	peersSeenAt   time.Time // at the beats of the other nodes
+	seen          map[string]sighting
+	measured      time.Time // the database's clock
 
 	settings    []Setting
 	force       bool
@@ -91,11 +91,11 @@ func (w *Watch) Age() time.Duration {
 	return time.Since(w.epoch) - time.Duration(w.freshUntil.Load()) + w.lease - w.lease/rates
 }
 
-// Gone reports whether the last successful poll is so long ago that other nodes
+// Lost reports whether the last successful poll is so long ago that other nodes
 // take this one for dead: it isn't late, it is cut off. A database whose disk is
 // full doesn't count. It is right in all that it says, so checks can be answered,
 // and no other node could do more; but of a cluster it may have been replaced.
-func (w *Watch) Gone() bool {
+func (w *Watch) Lost() bool {
 	return w.Age() > dead*w.lease && (!w.full.Load() || w.db.engine.cluster != nil)
 }
 
@@ -174,7 +174,7 @@ func (w *Watch) leave(ctx context.Context) {
 	w.running = false
 	ctx, cancel := context.WithTimeout(ctx, w.lease)
 	defer cancel()
-	_, _ = w.db.Write(ctx, func(tx *Tx) error { return tx.deletePeer(ctx, w.id) }) // else the others bury it
+	_, _ = w.db.Write(ctx, func(tx *Tx) error { return tx.deletePeer(ctx, w.id) }) // else the others remove it
 }
 
 // rates: memory is trusted for this part of the lease less, because a revoker
@@ -197,7 +197,7 @@ func (w *Watch) poll(ctx context.Context) {
 	if err == nil {
 		err = w.catchUp(asking)
 	}
-	if err == nil && w.position.Seq < w.claimed {
+	if err == nil && w.position.Seq < w.maxAcked {
 		err = w.acknowledge(asking) // in another history: the row may promise what isn't applied
 	}
 	if err != nil {
@@ -207,7 +207,7 @@ func (w *Watch) poll(ctx context.Context) {
 	}
 	w.renew(sent)
 	w.notePoll(ctx, sent, nil)
-	if w.position.Seq != w.told {
+	if w.position.Seq != w.acked {
 		_ = w.acknowledge(asking) // else the revoker waits for the lease
 	}
 	if sent.Sub(w.measured) >= w.lease/8 { // not with each poll of a flood that was woken
@@ -221,15 +221,15 @@ func (w *Watch) poll(ctx context.Context) {
 // before the last one that has committed a beat.
 func (w *Watch) renew(sent time.Time) {
 	if w.db.engine.cluster != nil {
-		sent = w.beaten
+		sent = w.lastHeartbeat
 	}
 	w.freshUntil.Store(int64(sent.Sub(w.epoch) + w.lease - w.lease/rates))
 	w.db.engine.cluster.renewed()
 }
 
-// beatEvery is how often a beat is due. Of a cluster each beat renews the lease: so
+// heartbeatEvery is how often a beat is due. Of a cluster each beat renews the lease: so
 // there is one with every tick, or with a poll that was woken halfway to it.
-func (w *Watch) beatEvery() time.Duration {
+func (w *Watch) heartbeatEvery() time.Duration {
 	if w.db.engine.cluster != nil {
 		return w.lease / 8
 	}
@@ -240,31 +240,31 @@ func (w *Watch) beatEvery() time.Duration {
 // that committed before the row was there is seen by the read, and one that
 // commits later sees the row and waits. now is an instant before the beat is
 // sent: a node that counted from after it, and was paused in between, could be
-// buried and not notice for a lease.
+// removed and not notice for a lease.
 func (w *Watch) register(ctx context.Context, now time.Time) error {
-	if w.running && now.Sub(w.beaten) < w.beatEvery() {
+	if w.running && now.Sub(w.lastHeartbeat) < w.heartbeatEvery() {
 		return nil
 	}
-	if there, err := w.beat(ctx); err != nil {
+	if there, err := w.heartbeat(ctx); err != nil {
 		return err
 	} else if !there {
 		return w.enter(ctx, now, func(tx *Tx) error { return w.claimClock(ctx, tx) })
 	}
-	w.beaten = now
-	if w.db.engine.cluster != nil && now.Sub(w.looked) < w.lease {
+	w.lastHeartbeat = now
+	if w.db.engine.cluster != nil && now.Sub(w.peersSeenAt) < w.lease {
 		return nil // it beats more often than the others have to be looked at
 	}
-	return w.buryTheDead(ctx)
+	return w.deleteDeadPeers(ctx)
 }
 
-// beat shows that the node lives, and reports whether it has a row: not at
+// heartbeat shows that the node lives, and reports whether it has a row: not at
 // first, and not when it was taken for dead.
-func (w *Watch) beat(ctx context.Context) (there bool, err error) {
+func (w *Watch) heartbeat(ctx context.Context) (there bool, err error) {
 	if !w.running {
 		return false, nil
 	}
 	_, err = w.db.Write(ctx, func(tx *Tx) (err error) {
-		there, err = tx.beat(ctx, w.id)
+		there, err = tx.heartbeat(ctx, w.id)
 		return err
 	})
 	return there, err
@@ -290,7 +290,7 @@ func (w *Watch) enter(ctx context.Context, now time.Time, admit func(*Tx) error)
 	})
 	if err == nil {
 		w.startAt(position)
-		w.told, w.claimed, w.running, w.beaten = position, position, true, now
+		w.acked, w.maxAcked, w.running, w.lastHeartbeat = position, position, true, now
 	}
 	return err
 }
@@ -308,13 +308,13 @@ func (w *Watch) startAt(position int64) {
 // next beat makes anew.
 func (w *Watch) acknowledge(ctx context.Context) error {
 	there, seq := false, w.position.Seq
-	w.claimed = max(w.claimed, seq)
+	w.maxAcked = max(w.maxAcked, seq)
 	_, err := w.db.Write(ctx, func(tx *Tx) (err error) {
 		there, err = tx.applied(ctx, w.id, seq)
 		return err
 	})
 	if err == nil && there {
-		w.told, w.claimed = seq, seq
+		w.acked, w.maxAcked = seq, seq
 	}
 	return err
 }
@@ -353,20 +353,20 @@ func (w *Watch) catchUp(ctx context.Context) error {
 // memory has been stale for long by then.
 const dead = 3
 
-// buryTheDead removes the rows of nodes that were killed, so that revoking
+// deleteDeadPeers removes the rows of nodes that were killed, so that revoking
 // calls stop waiting for them. Only beats are compared, never clocks. After a
 // while in which this node couldn't look, all others get their time anew: it may
 // be the database that was away, for all of them.
-func (w *Watch) buryTheDead(ctx context.Context) error {
+func (w *Watch) deleteDeadPeers(ctx context.Context) error {
 	peers, err := w.db.Read().neighbours(ctx)
 	if err != nil {
 		return err
 	}
 	now, seen := time.Now(), make(map[string]sighting, len(peers))
-	if now.Sub(w.looked) > 2*w.lease {
+	if now.Sub(w.peersSeenAt) > 2*w.lease {
 		clear(w.seen)
 	}
-	w.looked = now
+	w.peersSeenAt = now
 	w.compare(peers)
 	for _, p := range peers {
 		s, known := w.seen[p.id]
@@ -377,7 +377,7 @@ func (w *Watch) buryTheDead(ctx context.Context) error {
 		if p.id == w.id || now.Sub(s.at) < dead*max(w.lease, time.Duration(p.lease)*time.Microsecond) {
 			continue
 		}
-		if _, err := w.db.Write(ctx, func(tx *Tx) error { return tx.buryPeer(ctx, p.id, p.beat) }); err != nil {
+		if _, err := w.db.Write(ctx, func(tx *Tx) error { return tx.deleteDeadPeer(ctx, p.id, p.beat) }); err != nil {
 			return err
 		}
 	}

@@ -65,8 +65,8 @@ func (tx *Tx) Changed(field, from, to string) {
 
 const fieldSessionsEnded = "sessionsEnded"
 
-// Ended adds to the event how many sessions and invitations the act has ended.
-func (tx *Tx) Ended(e doorward.Ended) {
+// RecordEnded adds to the event how many sessions and invitations the act has ended.
+func (tx *Tx) RecordEnded(e doorward.Ended) {
 	for _, n := range []struct {
 		field string
 		count int64
@@ -77,12 +77,12 @@ func (tx *Tx) Ended(e doorward.Ended) {
 	}
 }
 
-// EndedIn is Ended for sessions of a user in several tenants, by tenant: the event
+// RecordEndedByTenant is Ended for sessions of a user in several tenants, by tenant: the event
 // tells of those in its own one, and the trail of each other one has an end of its
 // own. It is none of a tenant's business where else somebody signs in, so it is
 // told nothing of another, and of the act only what has been done to the account.
-func (tx *Tx) EndedIn(ctx context.Context, userID string, sessions map[string]int64) error {
-	tx.Ended(doorward.Ended{Sessions: sessions[tx.event.Target.TenantID]})
+func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions map[string]int64) error {
+	tx.RecordEnded(doorward.Ended{Sessions: sessions[tx.event.Target.TenantID]})
 	for _, tenantID := range slices.Sorted(maps.Keys(sessions)) {
 		if tenantID == tx.event.Target.TenantID {
 			continue
@@ -92,7 +92,7 @@ func (tx *Tx) EndedIn(ctx context.Context, userID string, sessions map[string]in
 			changes = append(changes, doorward.Change{Field: "cause", To: string(tx.event.Action)})
 		}
 		on := doorward.Object{Type: "user", ID: userID, TenantID: tenantID}
-		if err := tx.Also(ctx, doorward.SessionEnd, on, changes...); err != nil {
+		if err := tx.RecordAlso(ctx, doorward.SessionEnd, on, changes...); err != nil {
 			return err
 		}
 	}
@@ -102,8 +102,8 @@ func (tx *Tx) EndedIn(ctx context.Context, userID string, sessions map[string]in
 // ofAccount are the acts to an account, which its tenants share.
 var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
 
-// Within puts the event into the trail of a tenant that only the rows tell.
-func (tx *Tx) Within(tenantID string) {
+// SetTenant puts the event into the trail of a tenant that only the rows tell.
+func (tx *Tx) SetTenant(tenantID string) {
 	tx.event.Target.TenantID = tenantID
 	tx.MailShare = share(tx.event)
 }
@@ -122,8 +122,8 @@ func share(e doorward.Event) string {
 	return e.IP
 }
 
-// Nothing says that the act changes nothing, so that there is nothing to record.
-func (tx *Tx) Nothing() { tx.idle = true }
+// SkipEvent says that the act changes nothing, so that there is nothing to record.
+func (tx *Tx) SkipEvent() { tx.idle = true }
 
 // Notify queues a notice of the act to a canonical address. It says what the
 // event says: who acted, when, from where, and what has changed. An act that
@@ -139,24 +139,24 @@ func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 // FieldUserAgent is the field of events that ByBrowser fills.
 const FieldUserAgent = "userAgent"
 
-// Also records what the act has done to another object, with the fields before
+// RecordAlso records what the act has done to another object, with the fields before
 // and after: what an act does to many has a record for each, so that the trail of
 // any of them is whole.
-func (tx *Tx) Also(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
+func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
 	also.Changes = append([]doorward.Change{}, changes...)
 	return tx.InsertEvent(ctx, also)
 }
 
-// AlsoBy is Also for the act of somebody else than the caller, who has proved to
+// RecordAlsoBy is Also for the act of somebody else than the caller, who has proved to
 // be there by a credential of their own.
-func (tx *Tx) AlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
+func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
 	return tx.InsertEvent(ctx, event(by, done, on, doorward.Done))
 }
 
-// Deed is an act to an object, and what it writes.
-type Deed struct {
+// Operation is an act to an object, and what it writes.
+type Operation struct {
 	Action doorward.Action
 	On     doorward.Object
 	// Look, unless nil, returns the object as it is under the lock on its tenant,
@@ -172,24 +172,24 @@ type Deed struct {
 // When what has ended isn't known on every node in time, the error is
 // unavailable although it is committed: to be tried again.
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
-	return d.DoAll(ctx, by, Deed{Action: act, On: on, Write: fn})
+	return d.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
 }
 
-// DoAll is Do for several deeds as one: all of them, each with its own decision
+// DoAll is Do for several operations as one: all of them, each with its own decision
 // and record, or none. They are judged before any is done, so that one who gives
 // up a role may do something else with it in the same breath.
 //
 // While the clock is wrong nothing is done: the error is unavailable.
-func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) error {
+func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) error {
 	if err := d.db.Clock().Err(); err != nil {
 		return err
 	}
-	at, err := decideAll(by, deeds)
+	at, err := authorizeAll(by, operations)
 	idle, settled := false, false
 	if err == nil {
 		settled, err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
-			if at, idle, err = performAll(ctx, tx, by, deeds); idle {
-				tx.Affirm()
+			if at, idle, err = performAll(ctx, tx, by, operations); idle {
+				tx.ForceDurable()
 			}
 			return err
 		})
@@ -200,17 +200,17 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, deeds ...Deed) err
 	case err == nil && idle && !settled:
 		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
-		err = cmp.Or(d.Gone(ctx, by, func(tx *store.Tx) (bool, error) {
-			_, _, err := performAll(ctx, tx, by, deeds)
+		err = cmp.Or(d.ConfirmGone(ctx, by, func(tx *store.Tx) (bool, error) {
+			_, _, err := performAll(ctx, tx, by, operations)
 			return doorward.HasCode(err, doorward.CodeNotFound), nil
 		}), err)
 	}
 	return d.Refused(ctx, by, at.Action, at.On, err)
 }
 
-// decideAll returns the deed that is refused and why.
-func decideAll(by doorward.Caller, deeds []Deed) (at Deed, err error) {
-	for _, at = range deeds {
+// authorizeAll returns the operation that is refused and why.
+func authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
+	for _, at = range operations {
 		if err = Decide(by, at.Action, at.On); err != nil {
 			return at, err
 		}
@@ -218,16 +218,16 @@ func decideAll(by doorward.Caller, deeds []Deed) (at Deed, err error) {
 	return at, nil
 }
 
-// performAll returns the deed that failed and why, and whether one of them changed
+// performAll returns the operation that failed and why, and whether one of them changed
 // nothing.
-func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []Deed) (at Deed, idle bool, err error) {
-	callers := make([]doorward.Caller, len(deeds))
-	for i, d := range deeds {
+func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, idle bool, err error) {
+	callers := make([]doorward.Caller, len(operations))
+	for i, d := range operations {
 		if callers[i], err = decideAgain(ctx, tx, by, d); err != nil {
 			return d, false, err
 		}
 	}
-	for i, d := range deeds {
+	for i, d := range operations {
 		nothing, err := perform(ctx, tx, callers[i], d)
 		if err != nil {
 			return d, false, err
@@ -237,19 +237,19 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, deeds []D
 	return at, idle, nil
 }
 
-// Gone returns once what absent finds to be gone is so for good, and has ended on
+// ConfirmGone returns once what absent finds to be gone is so for good, and has ended on
 // every node with everything else that has ended so far. Whoever is told that
 // something is gone, and didn't end it, may rely on that as much as the one who
 // did. The error is unavailable.
-func (d *Door) Gone(ctx context.Context, by doorward.Caller, absent func(*store.Tx) (bool, error)) error {
-	if err := d.db.Absent(ctx, absent); err != nil {
+func (d *Door) ConfirmGone(ctx context.Context, by doorward.Caller, absent func(*store.Tx) (bool, error)) error {
+	if err := d.db.ConfirmAbsent(ctx, absent); err != nil {
 		return err
 	}
 	settled, err := d.settled(ctx, d.watch.SettleAll)
 	return revoked(by, settled, err)
 }
 
-func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (idle bool, err error) {
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (idle bool, err error) {
 	act := &Tx{Tx: tx, By: by, event: event(by, d.Action, d.On, doorward.Done)}
 	tx.MailShare = share(act.event)
 	if err := d.Write(act); err != nil || act.idle {
@@ -260,7 +260,7 @@ func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (idl
 
 // decideAgain judges a user by the role that the membership has now, and the
 // object as it is now.
-func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, d Deed) (doorward.Caller, error) {
+func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (doorward.Caller, error) {
 	verb, _ := doorward.Lookup(d.Action)
 	if verb.By == doorward.ByProof || d.On.TenantID == "" {
 		return by, nil

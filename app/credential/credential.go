@@ -10,7 +10,7 @@
 // settled in the transaction of what it allows; without that it was a failure, or
 // the counter would tell who has guessed a password that opens nothing:
 //
-//	proof, err := desk.Check(ctx, by, address, password)
+//	proof, err := verifier.Check(ctx, by, address, password)
 //	…
 //	err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
 //		… // lock the account, see that the password is still the one
@@ -39,38 +39,38 @@ import (
 // longer is wrong without being looked at.
 const MaxPasswordBytes = 1024
 
-// Desk tries passwords and hashes new ones.
-type Desk struct {
+// Verifier tries passwords and hashes new ones.
+type Verifier struct {
 	door   *access.Door
 	db     *store.DB
 	pool   *argon.Pool
 	limits Limits
 }
 
-// New returns a desk.
-func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Desk {
-	return &Desk{door, db, pool, limits}
+// New returns a verifier.
+func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Verifier {
+	return &Verifier{door, db, pool, limits}
 }
 
 // Proof is a right password whose attempt is in flight. Each is given to End, or
 // refused. The
 // zero Proof is for what was proved otherwise: it settles nothing.
 type Proof struct {
-	Account doorward.Account
-	desk    *Desk
-	by      doorward.Caller
-	attempt attempt
-	newHash string // to replace one of other parameters; empty: nothing to replace
+	Account  doorward.Account
+	verifier *Verifier
+	by       doorward.Caller
+	attempt  attempt
+	newHash  string // to replace one of other parameters; empty: nothing to replace
 }
 
 // Check returns the account of the address if the password is its own. Errors
 // are invalid_credentials for every cause that lies with the caller,
 // too_many_attempts, and unavailable. The address is as typed.
-func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
+func (d *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
 	attempt, err := d.reserve(ctx, by, email)
 	if err != nil {
-		if attempt.crowded { // nothing has happened that anybody should see
+		if attempt.busy { // nothing has happened that anybody should see
 			return Proof{}, err
 		}
 		return Proof{}, d.limited(ctx, by, email, attempt, err)
@@ -83,13 +83,13 @@ func (d *Desk) Check(ctx context.Context, by doorward.Caller, address, password 
 	if !right {
 		return Proof{}, d.refuse(ctx, by, email, attempt)
 	}
-	proof.desk, proof.by, proof.attempt = d, by, attempt
+	proof.verifier, proof.by, proof.attempt = d, by, attempt
 	return proof, nil
 }
 
 // judge looks the account up and compares the password. A right one is hashed anew
 // if its hash was made elsewhere or with other parameters.
-func (d *Desk) judge(ctx context.Context, email, password string) (p Proof, right bool, err error) {
+func (d *Verifier) judge(ctx context.Context, email, password string) (p Proof, right bool, err error) {
 	p.Account, err = d.db.Read().AccountByEmail(ctx, email)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return p, false, err
@@ -121,22 +121,22 @@ func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
-	case p.desk == nil:
+	case p.verifier == nil:
 		return err
 	case err == nil:
 		p.untouched()
 		return nil
 	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
-		return cmp.Or(p.desk.fail(ctx, p.attempt, nil), err)
+		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), err)
 	}
-	p.desk.giveBack(ctx, p.attempt)
+	p.verifier.giveBack(ctx, p.attempt)
 	return err
 }
 
 // untouched tells a known browser that nothing of its own allowance is used.
 func (p Proof) untouched() {
 	if p.attempt.allowance != nil {
-		tell(p.by, &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow})
+		reportAllowance(p.by, &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow})
 	}
 }
 
@@ -152,7 +152,7 @@ func canonical(address string) string {
 
 // verify does exactly one hash, also without an account and for a password
 // that is too long to be one.
-func (d *Desk) verify(ctx context.Context, hash, password string) (argon.Result, error) {
+func (d *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
 	password = norm.NFC.String(password)
 	if len(password) > MaxPasswordBytes {
 		hash, password = "", ""
@@ -165,7 +165,7 @@ func (d *Desk) verify(ctx context.Context, hash, password string) (argon.Result,
 }
 
 // Hash returns the PHC string of a new password, which Rules have let pass.
-func (d *Desk) Hash(ctx context.Context, password string) (string, error) {
+func (d *Verifier) Hash(ctx context.Context, password string) (string, error) {
 	hash, err := d.pool.Hash(ctx, norm.NFC.String(password))
 	if err != nil {
 		return "", doorward.Unavailable(err)

@@ -25,7 +25,7 @@ type forgotCounter struct {
 
 // forgotCounters are in the order in which they are locked, that of the address
 // last. Without a limit on client addresses there is none on theirs here.
-func (d *Desk) forgotCounters(by doorward.Caller, email string) []forgotCounter {
+func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
 	if d.limits.PerIP == 0 {
 		return counters
@@ -36,7 +36,7 @@ func (d *Desk) forgotCounters(by doorward.Caller, email string) []forgotCounter 
 // MayForget looks whether another mail with a reset may be asked for. It writes
 // nothing, so that what is beyond the limits costs a read. Errors:
 // too_many_attempts, the same for addresses without an account.
-func (d *Desk) MayForget(ctx context.Context, by doorward.Caller, email string) error {
+func (d *Verifier) MayForget(ctx context.Context, by doorward.Caller, email string) error {
 	read, now := d.db.Read(), d.db.Now()
 	for _, c := range d.forgotCounters(by, email) {
 		t, err := read.Throttle(ctx, c.bucket)
@@ -57,7 +57,7 @@ func (d *Desk) MayForget(ctx context.Context, by doorward.Caller, email string) 
 // CountForgot counts that a reset is asked for and returns which one of the hour
 // it is, for the address. Errors are those of MayForget; nothing may be written
 // then.
-func (d *Desk) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
+func (d *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
 	for _, c := range d.forgotCounters(by, email) {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)
 		if err == nil && t.Hits > c.most {

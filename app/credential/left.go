@@ -18,7 +18,7 @@ const (
 // SweepLeft deletes the counters of accounts that have been in no tenant for a day.
 // What can be signed in with has gone with the last membership; of accounts that
 // were left before that was so, it goes here.
-func (d *Desk) SweepLeft(ctx context.Context) error {
+func (d *Verifier) SweepLeft(ctx context.Context) error {
 	for {
 		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersStay), leftBatch)
 		if err != nil || len(left) == 0 {

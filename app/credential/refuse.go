@@ -16,7 +16,7 @@ import (
 // without an account are of the installation. Which it is finds out the worker, so
 // that this does the same for every address, in one transaction. What was typed is
 // not recorded: people type passwords where addresses belong.
-func (d *Desk) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
+func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	return d.door.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
 		return d.fail(ctx, a, record)
@@ -28,15 +28,15 @@ func (d *Desk) refuse(ctx context.Context, by doorward.Caller, email string, a a
 // would tell them apart. It returns the reason, or the fault that kept it from
 // being counted. The proof is not given to End.
 func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
-	return p.desk.door.RefuseWith(p.by, doorward.SessionRefuse, on, reason, func(record access.Record) error {
-		return p.desk.fail(ctx, p.attempt, record)
+	return p.verifier.door.RefuseWith(p.by, doorward.SessionRefuse, on, reason, func(record access.Record) error {
+		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }
 
 // limited is refuse for attempts that are refused for the limits. They cost
 // whoever makes them nothing, so they are counted together for each counter,
 // wherever they come from.
-func (d *Desk) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
+func (d *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err

@@ -51,8 +51,8 @@ type attempt struct {
 	device     []byte // the known one
 	allowance  *doorward.Allowance
 	afterwards int // what is left of the allowance after a success
-	// crowded says that it was refused for attempts in flight alone.
-	crowded bool
+	// busy says that it was refused for attempts in flight alone.
+	busy bool
 }
 
 func (a attempt) wider() string { return a.ip + a.all }
@@ -62,7 +62,7 @@ func (a attempt) wider() string { return a.ip + a.all }
 // check and the count. It counts as a failure once it is one. Until then those
 // beside it that would pass the limits if it failed have to wait for a second, and
 // nothing else comes of it. An attempt that is refused here leaves nothing.
-func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
 	id, a := doorward.NewID("att_"), attempt{}
@@ -75,7 +75,7 @@ func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (a
 	})
 	switch {
 	case err == nil || doorward.HasCode(err, doorward.CodeTooManyAttempts):
-		tell(by, a.allowance)
+		reportAllowance(by, a.allowance)
 	default: // it may have been committed
 		d.giveBack(ctx, a)
 	}
@@ -85,7 +85,7 @@ func (d *Desk) reserve(ctx context.Context, by doorward.Caller, email string) (a
 	return a, err
 }
 
-func (d *Desk) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
+func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
 	known, err := d.knownDevices(ctx, tx, by, email)
 	switch {
 	case err != nil:
@@ -99,9 +99,9 @@ func (d *Desk) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.
 	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// tell says what is left of an allowance to the only one who can use it up. What
+// reportAllowance says what is left of an allowance to the only one who can use it up. What
 // is left of an account's or an address's would tell of others.
-func tell(by doorward.Caller, left *doorward.Allowance) {
+func reportAllowance(by doorward.Caller, left *doorward.Allowance) {
 	if left != nil && by.Limited != nil {
 		by.Limited(*left)
 	}
@@ -121,7 +121,7 @@ func accountBucket(email string, by doorward.Caller) string {
 // to use up, and isn't needed: the allowance is less. Nor do its failures count
 // there, for the allowance bounds them and strangers would pay. Without an
 // allowance nothing would bound them, so then it is a client like any other.
-func (d *Desk) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
+func (d *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
 	if d.limits.PerAccount == 0 {
 		return nil, nil
 	}
@@ -160,8 +160,8 @@ func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration
 	return c, err
 }
 
-// left is how many more attempts may begin if all in flight fail.
-func (c counter) left(most int) int { return max(0, most-c.Hits-c.inFlight) }
+// remaining is how many more attempts may begin if all in flight fail.
+func (c counter) remaining(most int) int { return max(0, most-c.Hits-c.inFlight) }
 
 // refusal is why an attempt beyond the most failures within the window may not
 // begin: it has to wait until the window is over, or for those in flight.
@@ -169,21 +169,21 @@ func (a *attempt) refusal(c counter, most int, window time.Duration, now time.Ti
 	if c.Hits >= most {
 		return tooMany(c.Since.Add(window).Sub(now))
 	}
-	return a.crowd()
+	return a.refuseBusy()
 }
 
-func (a *attempt) crowd() error {
-	a.crowded = true
+func (a *attempt) refuseBusy() error {
+	a.busy = true
 	return tooMany(time.Second)
 }
 
-func (d *Desk) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
+func (d *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
 	if d.limits.PerIP == 0 {
 		return nil
 	}
 	a.ip = "ip:" + Network(by.IP)
 	c, err := lock(ctx, tx, a.ip, ipWindow)
-	if err == nil && c.left(d.limits.PerIP) == 0 {
+	if err == nil && c.remaining(d.limits.PerIP) == 0 {
 		err = a.refusal(c, d.limits.PerIP, ipWindow, tx.Now)
 	}
 	return err
@@ -193,7 +193,7 @@ func (d *Desk) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doo
 // nobody else can use up, and in that of all devices of the account: a cookie is
 // made for each login with the right password, also for a thief's. Of several
 // devices it is one that has something left.
-func (d *Desk) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
+func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
 	a.all = "devices:" + known[0].UserID
 	all, err := lock(ctx, tx, a.all, deviceWindow)
 	if err != nil {
@@ -205,20 +205,20 @@ func (d *Desk) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known 
 		if one, err = lock(ctx, tx, a.own, deviceWindow); err != nil {
 			return err
 		}
-		if one.left(deviceHits) > 0 {
+		if one.remaining(deviceHits) > 0 {
 			break
 		}
 	}
 	a.allowance = &doorward.Allowance{
 		Name: "device", Quota: deviceHits, Window: deviceWindow,
-		Remaining: max(0, min(one.left(deviceHits), all.left(devicesHits))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
+		Remaining: max(0, min(one.remaining(deviceHits), all.remaining(devicesHits))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
 	}
-	a.afterwards = min(deviceHits, all.left(devicesHits))
+	a.afterwards = min(deviceHits, all.remaining(devicesHits))
 	switch {
-	case all.left(devicesHits) == 0:
+	case all.remaining(devicesHits) == 0:
 		a.allowance.Reset = all.Since.Add(deviceWindow).Sub(tx.Now)
 		return a.refusal(all, devicesHits, deviceWindow, tx.Now)
-	case one.left(deviceHits) == 0:
+	case one.remaining(deviceHits) == 0:
 		return a.refusal(one, deviceHits, deviceWindow, tx.Now)
 	}
 	return nil
@@ -226,7 +226,7 @@ func (d *Desk) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known 
 
 // admitAccount lets as many attempts begin as failures are free, and after those
 // one at a time.
-func (d *Desk) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
+func (d *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
 	if d.limits.PerAccount == 0 {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (d *Desk) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucke
 		return tooMany(min(wait, longestDelay))
 	}
 	if c.inFlight >= max(1, d.limits.PerAccount-c.Hits) {
-		return a.crowd()
+		return a.refuseBusy()
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func delay(further int) time.Duration {
 
 // fail counts the attempt as a failure, and writes the record of it, unless nil, in
 // the same transaction.
-func (d *Desk) fail(ctx context.Context, a attempt, record access.Record) error {
+func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
 	if a.id == "" && record == nil {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (d *Desk) fail(ctx context.Context, a attempt, record access.Record) error 
 // countFailure holds the counters in the order of reserve: the other way round two
 // attempts would deadlock. The record comes behind them: whoever holds its row never
 // waits for a counter.
-func (d *Desk) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
+func (d *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.ip != "" {
 		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
 			return err
@@ -295,7 +295,7 @@ func (d *Desk) countFailure(ctx context.Context, tx *store.Tx, a attempt) error 
 	return d.failAccount(ctx, tx, a.own)
 }
 
-func (d *Desk) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
+func (d *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
 	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
 	switch {
 	case err != nil || t.Hits < d.limits.PerAccount:
@@ -308,14 +308,14 @@ func (d *Desk) failAccount(ctx context.Context, tx *store.Tx, bucket string) err
 
 // giveBack ends an attempt that couldn't be judged: it counts nowhere. If that
 // can't be written it runs out by itself.
-func (d *Desk) giveBack(ctx context.Context, a attempt) {
+func (d *Verifier) giveBack(ctx context.Context, a attempt) {
 	_ = d.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
 }
 
 // finish ends an attempt with what its outcome writes. When the request is over
 // before that is written, it is written behind its back: nobody gets rid of a
 // failure by hanging up, or of the place that an attempt takes.
-func (d *Desk) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
+func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (d *Desk) finish(ctx context.Context, a attempt, outcome func(context.Conte
 
 // finishLate writes an outcome unless it is written: the first try may have been
 // committed without anybody hearing of it.
-func (d *Desk) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
+func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
 	_ = d.door.Upkeep(ctx, func(tx *store.Tx) error {
@@ -356,8 +356,8 @@ func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	return tx.ClearThrottle(ctx, a.own)
 }
 
-// Forgive clears the delays of an address, after a reset by its mail.
-func Forgive(ctx context.Context, tx *store.Tx, email string) error {
+// Reset clears the delays of an address, after a reset by its mail.
+func Reset(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
 
@@ -370,7 +370,7 @@ func Network(ip string) string { return doorward.Network(ip) }
 
 // Sweep deletes counters and devices that decide nothing any more, the counters
 // in several transactions: a flood leaves many.
-func (d *Desk) Sweep(ctx context.Context) error {
+func (d *Verifier) Sweep(ctx context.Context) error {
 	for more := true; more; {
 		err := d.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			more, err = tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory))

@@ -58,7 +58,7 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 		}
 		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))
 		tx.Changed("linksEnded", "", strconv.FormatInt(ended.Links, 10))
-		return tx.Leap(ctx)
+		return tx.InvalidateAll(ctx)
 	})
 	return ended, err
 }

@@ -34,7 +34,7 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
 		return doorward.User{}, doorward.InvalidFields(faults...)
 	}
-	hash, err := i.desk.Hash(ctx, password)
+	hash, err := i.verifier.Hash(ctx, password)
 	if err != nil {
 		return doorward.User{}, err
 	}
@@ -137,7 +137,7 @@ func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorwar
 	if password == "" {
 		return credential.Proof{}, doorward.Fail(doorward.CodeWrongAccount, "")
 	}
-	return i.desk.Check(ctx, by, inv.Email, password)
+	return i.verifier.Check(ctx, by, inv.Email, password)
 }
 
 func bySession(by doorward.Caller, inv doorward.Invitation) bool {

@@ -23,20 +23,20 @@ type Sent struct {
 // session has ended meanwhile, is returned, and then nothing was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
 	sent := make([]Sent, len(offers))
-	var deeds []access.Deed
+	var operations []access.Operation
 	for n, o := range offers {
 		inv, faults := o.invitation(by)
 		sent[n] = Sent{inv, access.Decide(by, doorward.UserInvite, object(inv))}
 		if sent[n].Err != nil {
 			continue
 		}
-		deeds = append(deeds, access.Deed{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
+		operations = append(operations, access.Operation{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
 			sent[n] = Sent{Invitation: inv}
 			return sent[n].keep(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
-	if len(deeds) > 0 {
-		if err := i.door.DoAll(ctx, by, deeds...); err != nil {
+	if len(operations) > 0 {
+		if err := i.door.DoAll(ctx, by, operations...); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Sent) keep(tx *access.Tx, err error) error {
 	if !errors.As(err, &e) || !slices.Contains(ownFault, e.Kind()) {
 		return err
 	}
-	tx.Nothing()
+	tx.SkipEvent()
 	s.Err = e
 	return nil
 }

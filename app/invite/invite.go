@@ -21,16 +21,16 @@ import (
 
 // Invitations is the feature. Make it with New.
 type Invitations struct {
-	door  *access.Door
-	db    *store.DB
-	desk  *credential.Desk
-	rules credential.Rules
-	wait  time.Duration
+	door     *access.Door
+	db       *store.DB
+	verifier *credential.Verifier
+	rules    credential.Rules
+	wait     time.Duration
 }
 
 // New returns the feature. An invitation can be sent again after a wait.
-func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules, wait time.Duration) *Invitations {
-	return &Invitations{door, db, desk, rules, wait}
+func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules credential.Rules, wait time.Duration) *Invitations {
+	return &Invitations{door, db, verifier, rules, wait}
 }
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:

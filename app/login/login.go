@@ -16,13 +16,13 @@ import (
 // Login is the feature. Make it with New.
 type Login struct {
 	db       *store.DB
-	desk     *credential.Desk
+	verifier *credential.Verifier
 	sessions *session.Sessions
 }
 
 // New returns the feature.
-func New(db *store.DB, desk *credential.Desk, sessions *session.Sessions) *Login {
-	return &Login{db, desk, sessions}
+func New(db *store.DB, verifier *credential.Verifier, sessions *session.Sessions) *Login {
+	return &Login{db, verifier, sessions}
 }
 
 // Result is a successful login.

@@ -22,11 +22,11 @@ const tellAgain = 24 * time.Hour
 // been told often enough by then.
 const tellAtMost = 10
 
-// tell queues a notice of a login from a browser that is not known. The first
+// notifyNewBrowser queues a notice of a login from a browser that is not known. The first
 // login of an account is no news to anybody, and neither is another one from
 // there on the same day.
-func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	t, err := tx.HitThrottle(ctx, newcomer(account, tx.By), tellAgain)
+func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+	t, err := tx.HitThrottle(ctx, newBrowserBucket(account, tx.By), tellAgain)
 	if err != nil || t.Hits > 1 {
 		return err
 	}
@@ -42,10 +42,10 @@ func tell(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	return tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 
-// newcomer names the bucket of what looks like one client of the account, so
+// newBrowserBucket names the bucket of what looks like one client of the account, so
 // that the name tells nothing of either. When trust in browsers has ended, a client
 // that was told of on the same day is news again.
-func newcomer(account doorward.Account, by doorward.Caller) string {
+func newBrowserBucket(account doorward.Account, by doorward.Caller) string {
 	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + credential.Network(by.IP) + " " + by.UserAgent))
 	return "newcomer:" + hex.EncodeToString(client[:16])
 }

@@ -17,7 +17,7 @@ import (
 // and only after a correct password membership_suspended, tenant_frozen,
 // tenant_closing.
 func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Result, error) {
-	proof, err := l.desk.Check(ctx, by, email, password)
+	proof, err := l.verifier.Check(ctx, by, email, password)
 	if err != nil {
 		return Result{}, err
 	}
@@ -115,7 +115,7 @@ func welcome(ctx context.Context, tx *access.Tx, by doorward.Caller, account doo
 	if len(known) > 0 {
 		return false, tx.UseDevice(ctx, known[0].Hash)
 	}
-	if err := tell(ctx, tx, account); err != nil {
+	if err := notifyNewBrowser(ctx, tx, account); err != nil {
 		return false, err
 	}
 	return tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife))

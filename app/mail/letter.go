@@ -98,8 +98,8 @@ func newLetter(kind store.MailKind, locale string, w words) *letter {
 	return &l
 }
 
-// dressed gives the HTML another look.
-func (l *letter) dressed(as look) *letter {
+// withLook gives the HTML another look.
+func (l *letter) withLook(as look) *letter {
 	l.Look = as
 	return l
 }

@@ -282,7 +282,7 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
-	}).dressed(m.lookOf(tenant)), err
+	}).withLook(m.lookOf(tenant)), err
 }
 
 // replaced reports whether the invitation was sent again while the mail waited:
@@ -312,7 +312,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).dressed(m.lookOf(doorward.Tenant{})), err
+	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withLook(m.lookOf(doorward.Tenant{})), err
 }
 
 // resetLink has the token in its fragment, which is in no log, and where to go on in

@@ -73,7 +73,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	role := changeOf(e, "role")
 	return newLetter(row.Kind, locale, words{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
-	}).dressed(m.lookOf(tenant)), err
+	}).withLook(m.lookOf(tenant)), err
 }
 
 // actorOf is how a mail calls who acted in the event's tenant; empty for the

@@ -20,14 +20,14 @@ import (
 type Passwords struct {
 	door     *access.Door
 	db       *store.DB
-	desk     *credential.Desk
+	verifier *credential.Verifier
 	rules    credential.Rules
 	sessions store.Life
 }
 
 // New returns the feature. By the life of sessions it counts those that it ends.
-func New(door *access.Door, db *store.DB, desk *credential.Desk, rules credential.Rules, sessions store.Life) *Passwords {
-	return &Passwords{door, db, desk, rules, sessions}
+func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
+	return &Passwords{door, db, verifier, rules, sessions}
 }
 
 // maxReturn bounds what the link of a mail leads on to, as it stands there: in
@@ -54,11 +54,11 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if p.door.Inbox().Full() {
 		return doorward.Unavailable(access.ErrInboxFull)
 	}
-	if err := p.desk.MayForget(ctx, by, email); err != nil {
+	if err := p.verifier.MayForget(ctx, by, email); err != nil {
 		return err
 	}
 	err = p.door.Upkeep(ctx, func(tx *store.Tx) error {
-		nth, err := p.desk.CountForgot(ctx, tx, by, email)
+		nth, err := p.verifier.CountForgot(ctx, tx, by, email)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
-	proof, err := p.desk.Check(ctx, by, by.User.Email, current)
+	proof, err := p.verifier.Check(ctx, by, by.User.Email, current)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
 		return wrongCurrent()
 	}
@@ -141,7 +141,7 @@ var errRaced = errors.New("password: changed meanwhile")
 // caller's own and the trust in every other browser, and tells the person by mail,
 // with what guard adds and the attempt that proved it, as one act.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) error {
-	hash, err := p.desk.Hash(ctx, password)
+	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	if err != nil {
 		return err
 	}
-	if err := tx.EndedIn(ctx, account.ID, n); err != nil {
+	if err := tx.RecordEndedByTenant(ctx, account.ID, n); err != nil {
 		return err
 	}
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return err
 	}
-	return credential.Forgive(ctx, tx.Tx, account.Email)
+	return credential.Reset(ctx, tx.Tx, account.Email)
 }
 
 // endTrust ends the trust in browsers that signed in with the old password, but for

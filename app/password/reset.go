@@ -81,6 +81,6 @@ func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
 		return err
 	}
 	home, err := credential.Home(ctx, tx.Reader, reset.UserID, "")
-	tx.Within(home)
+	tx.SetTenant(home)
 	return err
 }

@@ -31,7 +31,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		if err := opened.admit(ctx, tx); err != nil {
 			return err
 		}
-		if err := endLeft(ctx, tx, account.ID, by.Leaving); err != nil {
+		if err := endReplaced(ctx, tx, account.ID, by.Replaced); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
@@ -39,10 +39,10 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	return opened, s.keep(opened, hash, mark, err)
 }
 
-// endLeft ends the sessions that the new one takes the place of in a browser
+// endReplaced ends the sessions that the new one takes the place of in a browser
 // (OWASP, Session Management Cheat Sheet, "Renew the Session ID After Any Privilege
 // Level Change"). Somebody else's goes on.
-func endLeft(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
+func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
 	for _, hash := range hashes {
 		left, err := tx.SessionByToken(ctx, hash)
 		if errors.Is(err, store.ErrNone) || err == nil && left.Session.UserID != userID {
@@ -53,7 +53,7 @@ func endLeft(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte)
 		}
 		was, err := tx.DeleteSession(ctx, left.Session.ID)
 		if err == nil && was { // else somebody has ended it while this waited for the row
-			err = tx.Also(ctx, doorward.SessionEnd, object(left.Session))
+			err = tx.RecordAlso(ctx, doorward.SessionEnd, object(left.Session))
 		}
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.
 	if err != nil {
 		return err
 	}
-	return tx.Also(ctx, doorward.SessionEnd, object(old.Session))
+	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old.Session))
 }
 
 // ended is also what a change of the password, which ends all sessions, looks
@@ -225,5 +225,5 @@ func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward
 	if err != nil {
 		return err
 	}
-	return tx.EndedIn(ctx, opened.UserID, n)
+	return tx.RecordEndedByTenant(ctx, opened.UserID, n)
 }

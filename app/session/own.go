@@ -57,7 +57,7 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 		if err != nil {
 			return err
 		}
-		tx.Within(row.Session.TenantID)
+		tx.SetTenant(row.Session.TenantID)
 		ended, err := tx.DeleteSession(ctx, id)
 		if err == nil && !ended { // by somebody else, while this waited for the row
 			err = doorward.Fail(doorward.CodeNotFound, "")
@@ -82,7 +82,7 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
 		if err != nil {
 			return err
 		}
-		return tx.EndedIn(ctx, by.User.ID, n)
+		return tx.RecordEndedByTenant(ctx, by.User.ID, n)
 	})
 }
 

@@ -21,8 +21,8 @@ const (
 // them all the time that a check may take, and they would pile up here and in the
 // gateway in front, at as many a second as people come.
 type questions struct {
-	open atomic.Int64
-	sign atomic.Int64 // of life, after the epoch: the last answer, or the first question since none was open
+	open      atomic.Int64
+	lastReply atomic.Int64 // of life, after the epoch: the last answer, or the first question since none was open
 }
 
 // epoch is the beginning of a clock that nobody sets.
@@ -40,13 +40,13 @@ func (q *questions) askAt(now func() time.Duration, do func() error) error {
 	defer q.open.Add(-1)
 	switch n := q.open.Add(1); {
 	case n == 1:
-		q.sign.Store(int64(now()))
-	case n > probes && now()-time.Duration(q.sign.Load()) > silence:
+		q.lastReply.Store(int64(now()))
+	case n > probes && now()-time.Duration(q.lastReply.Load()) > silence:
 		return doorward.Unavailable(errSilent)
 	}
 	err := do()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) {
-		q.sign.Store(int64(now()))
+		q.lastReply.Store(int64(now()))
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.
 	if err != nil || ended == len(tokens) {
 		return err
 	}
-	return s.door.Gone(ctx, by, func(tx *store.Tx) (bool, error) {
+	return s.door.ConfirmGone(ctx, by, func(tx *store.Tx) (bool, error) {
 		left, err := tx.SessionsByTokens(ctx, hashes)
 		return len(left) == 0, err
 	})
@@ -119,11 +119,11 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 			return errEnded
 		}
 		if !ended[first.Session.ID] {
-			tx.Nothing()
+			tx.SkipEvent()
 		}
 		for _, other := range found[1:] {
 			if ended[other.Session.ID] {
-				err = errors.Join(err, tx.AlsoBy(ctx, by.As(other.User), doorward.SessionEnd, object(other.Session)))
+				err = errors.Join(err, tx.RecordAlsoBy(ctx, by.As(other.User), doorward.SessionEnd, object(other.Session)))
 			}
 		}
 		return err

@@ -49,7 +49,7 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 		after = was
 		after.Brand.Logo = to
 		if was.Brand.Logo == to {
-			tx.Nothing()
+			tx.SkipEvent()
 			return nil
 		}
 		if err := unchanged(was, versions); err != nil {

@@ -50,7 +50,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error
 // write in between. The first one makes sure that nobody restores what is half
 // gone.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
-	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.forsake(ctx, tx, id) })
+	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.door.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
@@ -59,14 +59,14 @@ func (t *Tenants) destroy(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return t.bury(ctx, id)
+	return t.deleteTenant(ctx, id)
 }
 
-func (t *Tenants) forsake(ctx context.Context, tx *store.Tx, id string) error {
+func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) error {
 	if err := tx.LockTenant(ctx, id); err != nil {
 		return err
 	}
-	over, err := tx.ForsakeTenant(ctx, id)
+	over, err := tx.MarkDestroyed(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 	return deleted > 0, err
 }
 
-// bury deletes what is left and records it.
-func (t *Tenants) bury(ctx context.Context, id string) error {
+// deleteTenant deletes what is left and records it.
+func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
 	by := doorward.Caller{Kind: doorward.System}
 	return t.door.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		was, err := tx.DeleteTenant(ctx, id)
 		if !was { // another node was faster
-			tx.Nothing()
+			tx.SkipEvent()
 		}
 		if err == nil { // what was refused when the trail had gone already
 			_, err = tx.DeleteChain(ctx, id)

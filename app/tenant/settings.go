@@ -60,7 +60,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 			return err
 		}
 		if !noteChanges(tx, was, after) {
-			tx.Nothing()
+			tx.SkipEvent()
 			return nil
 		}
 		return t.replace(ctx, tx, was, after)

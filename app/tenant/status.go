@@ -71,7 +71,7 @@ func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorwar
 		}
 		changed, err := set(tx, was)
 		if err != nil || !changed {
-			tx.Nothing()
+			tx.SkipEvent()
 			return err
 		}
 		is, err := tx.Tenant(ctx, id)
@@ -132,7 +132,7 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 		return doorward.Ended{}, err
 	}
 	ended := doorward.Ended{Sessions: sessions}
-	tx.Ended(ended)
+	tx.RecordEnded(ended)
 	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 

@@ -99,7 +99,7 @@ func (r *editing) steps() []step {
 
 // begin compares the version, and records nothing of its own.
 func (r *editing) begin(tx *access.Tx, now doorward.User) error {
-	tx.Nothing()
+	tx.SkipEvent()
 	r.ended = doorward.Ended{}
 	return unchanged(now, r.Versions)
 }
@@ -115,21 +115,21 @@ func unchanged(now doorward.User, versions []string) error {
 
 // finish sees the member as the edit has left it.
 func (r *editing) finish(tx *access.Tx, now doorward.User) error {
-	tx.Nothing()
+	tx.SkipEvent()
 	r.after = now
 	return nil
 }
 
 func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
 	if now.Role == *r.Role {
-		tx.Nothing()
+		tx.SkipEvent()
 		return nil
 	}
 	tx.Changed("role", string(now.Role), string(*r.Role))
 	if _, err := tx.SetUserRole(r.ctx, now.TenantID, now.ID, *r.Role); err != nil {
 		return err
 	}
-	if err := tell(r.ctx, tx, store.MailRoleChanged, now); err != nil {
+	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, now); err != nil {
 		return err
 	}
 	return keepOwner(r.ctx, tx, now.TenantID, now.Role)
@@ -137,7 +137,7 @@ func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
 
 func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if now.Status == *r.Status {
-		tx.Nothing()
+		tx.SkipEvent()
 		return nil
 	}
 	tx.Changed("status", string(now.Status), string(*r.Status))
@@ -151,11 +151,11 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if r.ended, err = r.users.endAll(r.ctx, tx, object(now)); err != nil {
 		return err
 	}
-	return tell(r.ctx, tx, store.MailSuspended, now)
+	return notifyMember(r.ctx, tx, store.MailSuspended, now)
 }
 
-// tell queues a notice to the member. Who acts on himself knows what he did.
-func tell(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
+// notifyMember queues a notice to the member. Who acts on himself knows what he did.
+func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
 	if tx.By.Kind == doorward.ByUser && tx.By.ID() == member.ID {
 		return nil
 	}
@@ -164,7 +164,7 @@ func tell(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorwa
 
 func (r *editing) rename(tx *access.Tx, now doorward.User) error {
 	if now.Name == *r.Name {
-		tx.Nothing()
+		tx.SkipEvent()
 		return nil
 	}
 	tx.Changed("name", now.Name, *r.Name)

@@ -141,7 +141,7 @@ func (r *importing) add(p roster.Person) error {
 		return nil
 	}
 	r.done.Members++
-	return r.tx.Also(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
+	return r.tx.RecordAlso(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
 }
 
 // account returns the one that the address has, or makes it.
@@ -193,7 +193,7 @@ func (r *importing) finish() (err error) {
 	slices.SortFunc(r.done.Kept, func(a, b roster.Person) int { return cmp.Compare(a.Line, b.Line) })
 	r.done.Invitations, err = r.tx.RevokeNeedlessInvitations(r.ctx, r.tenantID)
 	if r.done.Members == 0 {
-		r.tx.Nothing()
+		r.tx.SkipEvent()
 		return err
 	}
 	r.tx.Changed("people", "", strconv.Itoa(r.done.Members))

@@ -23,7 +23,7 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 			return err
 		}
 		if now.Name == name {
-			tx.Nothing()
+			tx.SkipEvent()
 			return nil
 		}
 		tx.Changed("name", now.Name, name)

@@ -60,7 +60,7 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 		if ended, err = u.remove(ctx, tx, object(now)); err != nil {
 			return err
 		}
-		return tell(ctx, tx, store.MailRemoved, now)
+		return notifyMember(ctx, tx, store.MailRemoved, now)
 	}})
 	return onSuccess(ended, err)
 }
@@ -125,7 +125,7 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 	var ended doorward.Ended
 	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
 		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, now.TenantID, now.ID)
-		tx.Ended(ended)
+		tx.RecordEnded(ended)
 		return err
 	}})
 	return onSuccess(ended, err)
@@ -154,7 +154,7 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
-	tx.Ended(ended)
+	tx.RecordEnded(ended)
 	left, err := tx.CountActiveMemberships(ctx, on.ID)
 	if err != nil || left > 0 {
 		return ended, err
@@ -186,7 +186,7 @@ type step struct {
 // change runs the steps as one. All are judged under the lock on the tenant, by
 // the role that the member holds before the first.
 func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) error {
-	var deeds []access.Deed
+	var operations []access.Operation
 	for _, s := range steps {
 		on := object(target)
 		on.Granted = s.grants
@@ -203,9 +203,9 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 			}
 			return s.write(tx, now)
 		}
-		deeds = append(deeds, access.Deed{Action: s.action, On: on, Look: look, Write: write})
+		operations = append(operations, access.Operation{Action: s.action, On: on, Look: look, Write: write})
 	}
-	return u.door.DoAll(ctx, by, deeds...)
+	return u.door.DoAll(ctx, by, operations...)
 }
 
 func member(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {

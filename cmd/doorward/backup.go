@@ -175,7 +175,7 @@ func recordBackup(ctx context.Context, cfg node.Config, destination string) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	return n.App.Whole.BackedUp(ctx, doorward.OperatorAtTerminal(), destination)
+	return n.App.Installation.BackedUp(ctx, doorward.OperatorAtTerminal(), destination)
 }
 
 // piped stands for standard input or output in place of FILE.
@@ -371,9 +371,9 @@ var grave = []doorward.Action{
 	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,
 }
 
-func graveFirst(deeds map[doorward.Action]int) []doorward.Action {
+func graveFirst(done map[doorward.Action]int) []doorward.Action {
 	var all []doorward.Action
-	for action := range deeds {
+	for action := range done {
 		all = append(all, action)
 	}
 	rank := func(a doorward.Action) int {

@@ -78,7 +78,7 @@ func (f finding) print(out io.Writer) {
 
 func checkBaseURL(cfg node.Config) finding {
 	f := finding{what: "base URL", fine: cfg.PublicURL().String()}
-	if plainAbroad(cfg.BaseURL) {
+	if insecurePublicURL(cfg.BaseURL) {
 		f.wrong = fmt.Sprintf("%s is plain http on a public name: browsers will not send the session cookie back", cfg.BaseURL)
 		f.remedy, f.code = "Serve it over https and set --base-url to the https address.", exitFailed
 	}

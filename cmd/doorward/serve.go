@@ -52,7 +52,7 @@ func warn(s *settings, cfg node.Config) {
 }
 
 func warnings(s *settings, cfg node.Config) (all []warning) {
-	if plainAbroad(cfg.BaseURL) {
+	if insecurePublicURL(cfg.BaseURL) {
 		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL})
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
@@ -61,7 +61,7 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if anybody, ok := trustsAll(cfg.Proxies); ok {
 		all = append(all, warning{"trusted-proxies are everybody, so whoever asks may claim any address: limits and the audit trail go by it; name the proxies alone", "trustedProxies", anybody.String()})
 	}
-	if s.traceHeader != "" && plainAbroad(cfg.Trace.Collector) {
+	if s.traceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP})
 	}
 	if exposed := exposedSecret(s.configFile); exposed != "" {

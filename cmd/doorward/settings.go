@@ -301,9 +301,9 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	return nil
 }
 
-// plainAbroad reports whether browsers would keep the session cookie to
+// insecurePublicURL reports whether browsers would keep the session cookie to
 // themselves: it is Secure, and the address is not.
-func plainAbroad(u *url.URL) bool {
+func insecurePublicURL(u *url.URL) bool {
 	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
 }
 

@@ -36,7 +36,7 @@ func changes(w *world) {
 		same(w, want)(w.told(fn), nil)
 	}
 
-	tells(nil, func(tx *store.Tx) { tx.Affirm() })
+	tells(nil, func(tx *store.Tx) { tx.ForceDurable() })
 	tells([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
 	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { ok(w, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
 	tells(nil, func(tx *store.Tx) { same(w, map[string]int64{})(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)) })

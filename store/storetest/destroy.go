@@ -9,7 +9,7 @@ import (
 )
 
 // closings: a tenant is closed from an instant on, and from the moment it is
-// forsaken as if it had always been.
+// destroyed as if it had always been.
 func closings(w *world) {
 	ctx := w.Context()
 	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
@@ -24,11 +24,11 @@ func closings(w *world) {
 	}
 	closed := w.clock.move(time.Hour)
 	end := closed.Add(time.Minute)
-	forsaken := func(id string) (was bool) {
+	destroyed := func(id string) (was bool) {
 		w.Helper()
 		w.write(func(tx *store.Tx) {
 			var err error
-			was, err = tx.ForsakeTenant(ctx, id)
+			was, err = tx.MarkDestroyed(ctx, id)
 			ok(w, err)
 		})
 		return was
@@ -39,12 +39,12 @@ func closings(w *world) {
 	})
 	same(w, []string(nil))(due(end.Add(-1)), nil)
 	same(w, []string{acme.ID})(due(end), nil)
-	if forsaken(acme.ID) || forsaken(zeta.ID) {
+	if destroyed(acme.ID) || destroyed(zeta.ID) {
 		w.Error("destroyed before its time")
 	}
 	w.clock.move(time.Minute)
 	w.write(func(tx *store.Tx) { yes(w)(tx.FreezeTenant(ctx, acme.ID)) })
-	if forsaken(acme.ID) || len(due(end)) > 0 {
+	if destroyed(acme.ID) || len(due(end)) > 0 {
 		w.Error("destroyed while it is frozen")
 	}
 	all, err := w.Read().TenantsClosed(ctx, 10)
@@ -53,7 +53,7 @@ func closings(w *world) {
 	}
 	w.write(func(tx *store.Tx) { yes(w)(tx.ThawTenant(ctx, acme.ID, end)) })
 	for range 2 { // once more, by the node that goes on
-		if !forsaken(acme.ID) {
+		if !destroyed(acme.ID) {
 			w.Error("not destroyed in time")
 		}
 	}

@@ -47,16 +47,16 @@ func setBack(w *world) {
 func leaps(w *world) {
 	before, err := w.Write(w.Context(), func(tx *store.Tx) error { tx.AskFlush([]byte{1}); return nil })
 	ok(w, err)
-	after, err := w.Write(w.Context(), func(tx *store.Tx) error { return tx.Leap(w.Context()) })
+	after, err := w.Write(w.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(w.Context()) })
 	ok(w, err)
 	same(w, []store.Change{{Seq: before[0].Seq + 1<<32 + 1, Kind: store.ChangeAll}})(after, nil)
 }
 
-func deeds(w *world) {
+func doneSince(w *world) {
 	ctx := w.Context()
 	same(w, time.Unix(0, 0).UTC())(w.Read().NewestEvent(ctx))
 	same(w, "")(w.Read().NewestEventID(ctx))
-	same(w, map[doorward.Action]int{})(w.Read().CountDeeds(ctx, time.Unix(0, 0)))
+	same(w, map[doorward.Action]int{})(w.Read().CountDone(ctx, time.Unix(0, 0)))
 	record := func(tenant string, action doorward.Action, outcome doorward.Outcome) {
 		w.write(func(tx *store.Tx) {
 			ok(w, tx.InsertEvent(ctx, doorward.Event{
@@ -79,7 +79,7 @@ func deeds(w *world) {
 	event, err := w.Read().Event(ctx, newest)
 	ok(w, err)
 	same(w, w.clock.read())(event.At, nil)
-	same(w, map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})(w.Read().CountDeeds(ctx, since))
+	same(w, map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})(w.Read().CountDone(ctx, since))
 }
 
 // vitals: of mails those that wait count, and the one that has waited longest.

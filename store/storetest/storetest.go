@@ -88,7 +88,7 @@ var cases = []struct {
 	{"counts of events", countsOfEvents},
 	{"what was set back", setBack},
 	{"leaps of the changes", leaps},
-	{"deeds", deeds},
+	{"done since", doneSince},
 	{"vitals", vitals},
 	{"the inbox", inbox},
 	{"the inbox by turns", inboxByTurns},

@@ -11,16 +11,16 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// deed is something that is done to a member, after it was asked about.
-type deed struct {
+// memberAction is something that is done to a member, after it was asked about.
+type memberAction struct {
 	ends   bool // sessions, or more
 	danger bool
 	gone   bool // the member isn't there afterwards
 	do     func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
 
-// deeds by the last part of their path.
-var deeds = map[string]deed{
+// memberActions by the last part of their path.
+var memberActions = map[string]memberAction{
 	"role": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		role := doorward.Role(c.Value("role"))
 		return edit(ctx, h, c, u, user.Edit{Role: &role})
@@ -60,7 +60,7 @@ type question struct {
 }
 
 func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
-	d, ok := deeds[c.R.PathValue("act")]
+	d, ok := memberActions[c.R.PathValue("act")]
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
@@ -105,7 +105,7 @@ func beyond(role, other doorward.Role) []doorward.Action {
 
 func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.R.PathValue("act")
-	d, ok := deeds[name]
+	d, ok := memberActions[name]
 	if !ok {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}

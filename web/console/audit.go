@@ -20,8 +20,8 @@ var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome"
 
 // trail is a part of the audit trail.
 type trail struct {
-	sheet
-	roll
+	pageData
+	pager
 	Actions []doorward.Action
 	Items   []entry
 	Export  string // link to the file
@@ -49,7 +49,7 @@ func (e entry) About() bool {
 }
 
 func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -57,7 +57,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := trail{sheet: s, roll: r, Export: export(c, r.Filter)}
+	body := trail{pageData: s, pager: r, Export: export(c, r.Filter)}
 	for _, v := range doorward.Verbs() {
 		if told(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
@@ -70,7 +70,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(lively(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
+	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
 // happens reports whether the action can be in a tenant's trail: of the permissions

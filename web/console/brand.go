@@ -20,7 +20,7 @@ func picked(c *ui.Call, t doorward.Tenant) string {
 // without scripts the two don't know of each other, and whichever was changed is
 // meant.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -49,10 +49,10 @@ type console struct{ app *app.App }
 func Routes(a *app.App) []front.Route {
 	h := &console{a}
 	get := func(path string, g front.Guard, show page, filters ...string) front.Route {
-		return front.On("GET "+path, g, set.Show(dressed(show)), front.Doc{Query: known(filters)})
+		return front.On("GET "+path, g, set.Show(withTenantStyle(show)), front.Doc{Query: known(filters)})
 	}
 	post := func(path, at string, g front.Guard, take, again page) front.Route {
-		return front.On("POST "+path, g, set.Take(at, dressed(take), dressed(again)), front.Doc{})
+		return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 	}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
 	destroys := front.Allowed(doorward.TenantDestroy)
@@ -79,7 +79,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/settings", "/console/settings", front.Allowed(doorward.SettingsManage), h.setSettings, h.settings),
 		post("/console/settings/accent", "/console/settings", front.Allowed(doorward.SettingsManage), h.setAccent, h.settings),
 		front.On("POST /console/settings/logo", front.Allowed(doorward.SettingsManage),
-			set.TakeFile("/console/settings", "logo", doorward.MaxLogoSent, dressed(h.setLogo), dressed(h.settings)), front.Doc{}),
+			set.TakeFile("/console/settings", "logo", doorward.MaxLogoSent, withTenantStyle(h.setLogo), withTenantStyle(h.settings)), front.Doc{}),
 		post("/console/settings/logo/remove", "/console/settings", front.Allowed(doorward.SettingsManage), h.removeLogo, h.settings),
 		get("/console/close", destroys, h.askClosing),
 		post("/console/close", "/console/close", destroys, h.closeTenant, h.askClosing),
@@ -101,8 +101,8 @@ func withoutSlash(_ context.Context, c *front.Call) error {
 // page is what shows a page, or takes a form of one.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
-// dressed gives the page the console's style sheet, and the brand of the tenant.
-func dressed(p page) page {
+// withTenantStyle gives the page the console's style sheet, and the brand of the tenant.
+func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
 		v.Styles = []string{"console.css"}
@@ -113,18 +113,18 @@ func dressed(p page) page {
 	}
 }
 
-// lively has the page keep itself up to date for whoever asks for it. The answer
+// autoRefresh has the page keep itself up to date for whoever asks for it. The answer
 // to a form is none: it can't be had again by its address.
-func lively(c *ui.Call, v ui.View) ui.View {
+func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	if front.Safe(c.R.Method) {
 		v.Scripts, v.Connects = []string{"live.js"}, true
 	}
 	return v
 }
 
-// sheet is what every page shows: whose console it is, what the act that led here
+// pageData is what every page shows: whose console it is, what the act that led here
 // has ended, and which part of a list the way here began at.
-type sheet struct {
+type pageData struct {
 	Tenant doorward.Tenant
 	Ended  *ended
 	Count  int // of what was done, where there can be several
@@ -153,7 +153,7 @@ func listAt(c *ui.Call) string {
 }
 
 // Up is the query of the link back to the list.
-func (s sheet) Up() string {
+func (s pageData) Up() string {
 	if s.List == "" {
 		return ""
 	}
@@ -161,7 +161,7 @@ func (s sheet) Up() string {
 }
 
 // Along is the query of a link to a page that leads back to the list.
-func (s sheet) Along() string { return along(s.List) }
+func (s pageData) Along() string { return along(s.List) }
 
 func along(list string) string {
 	if list == "" {
@@ -171,16 +171,16 @@ func along(list string) string {
 }
 
 // whose is the tenant that the page is about.
-func (s sheet) whose() doorward.Tenant { return s.Tenant }
+func (s pageData) whose() doorward.Tenant { return s.Tenant }
 
 // ended is what has ended, or will.
 type ended struct{ Sessions, Invitations int }
 
 func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitations)} }
 
-func (h *console) sheet(ctx context.Context, c *ui.Call) (sheet, error) {
+func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
-	s := sheet{Tenant: t, Count: number(c, "count"), List: listAt(c)}
+	s := pageData{Tenant: t, Count: number(c, "count"), List: listAt(c)}
 	if c.R.URL.Query().Has("sessions") {
 		s.Ended = &ended{number(c, "sessions"), number(c, "invitations")}
 	}
@@ -228,7 +228,7 @@ func who(u doorward.User) string {
 // Version is that of the tenant, for the forms of a page about it. One that is shown
 // again with what was typed keeps the version that it was first shown with: somebody
 // may have changed it meanwhile.
-func (s sheet) Version() string { return s.Tenant.Version() }
+func (s pageData) Version() string { return s.Tenant.Version() }
 
 // Version is that of the member.
 func (p person) Version() string { return p.User.Version() }

@@ -40,15 +40,15 @@ func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
 
 // invitations is the list of them.
 type invitations struct {
-	sheet
-	roll
+	pageData
+	pager
 	States     []doorward.InvitationState
 	Deliveries []doorward.Delivery
 	Items      []offer
 }
 
 func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -56,7 +56,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitations{sheet: s, roll: r, States: invitationStates, Deliveries: deliveries}
+	body := invitations{pageData: s, pager: r, States: invitationStates, Deliveries: deliveries}
 	found, err := h.app.Invitations.List(ctx, c.Caller, invite.Filter{State: r.Filter.Get("status"), Delivery: r.Filter.Get("delivery")}, w)
 	for _, inv := range found.Items {
 		body.Items = append(body.Items, h.offer(c, inv))
@@ -64,19 +64,19 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err == nil {
 		err = body.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(lively(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
+	return badFilter(autoRefresh(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
 }
 
 // invitation is one of them, with who has sent it.
 type invitation struct {
-	sheet
+	pageData
 	Offer   offer
 	Inviter string // empty: the operator of the installation, or somebody who has left
 	Left    bool   // the inviter isn't in the tenant any more
 }
 
 func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -88,7 +88,7 @@ func (h *console) invitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := invitation{sheet: s, Offer: h.offer(c, inv)}
+	body := invitation{pageData: s, Offer: h.offer(c, inv)}
 	if inv.InvitedBy != "" {
 		by, err := h.app.Users.Get(ctx, c.Caller, inv.InvitedBy)
 		if body.Left = doorward.HasCode(err, doorward.CodeNotFound); err != nil && !body.Left {

@@ -18,7 +18,7 @@ const maxInvited = 100
 
 // newInvitation is the form, perhaps with the lines that came to nothing.
 type newInvitation struct {
-	sheet
+	pageData
 	Roles   []doorward.Role
 	Locales []ui.Language
 	MaxDays int
@@ -34,12 +34,12 @@ type leftOver struct {
 }
 
 func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
 	most := s.Tenant.Settings.MaxInvitationDays()
-	body := newInvitation{sheet: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
+	body := newInvitation{pageData: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
 	for _, role := range doorward.Roles {
 		if !role.Outranks(c.Caller.User.Role) {
 			body.Roles = append(body.Roles, role)

@@ -66,8 +66,8 @@ func (f filters) With(name, value string) string {
 	return filters(q).with(name, value)
 }
 
-// roll is a list that is shown in pages.
-type roll struct {
+// pager is a list that is shown in pages.
+type pager struct {
 	Filter filters
 	Here   string // query of this page of the list
 	First  string // link to the beginning; empty when this is it
@@ -77,12 +77,12 @@ type roll struct {
 
 // window is the part of the list that is asked for, and the roll so far. A
 // cursor that is none of this list leads to its beginning, as the link says.
-func window(ctx context.Context, c *ui.Call, names []string) (roll, doorward.Window, error) {
+func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
-		return roll{}, doorward.Window{}, err
+		return pager{}, doorward.Window{}, err
 	}
-	r := roll{Filter: f}
+	r := pager{Filter: f}
 	here := url.Values(maps.Clone(f))
 	for _, name := range []string{"cursor", "before"} {
 		if at := c.R.URL.Query().Get(name); at != "" {
@@ -105,7 +105,7 @@ const rows = 50
 
 // ending says where the list goes on, and where back. A page that is the first
 // one leads to no other beginning.
-func (r *roll) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
+func (r *pager) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
 	if prev == nil && next != nil {
 		r.First = ""
 	}
@@ -123,9 +123,9 @@ func (r *roll) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Posi
 	return err
 }
 
-// unfit is the page of a list whose filters choose nothing because they are
+// badFilter is the page of a list whose filters choose nothing because they are
 // none: it says so and shows the form again.
-func unfit(v ui.View, err error) (ui.View, error) {
+func badFilter(v ui.View, err error) (ui.View, error) {
 	if err == nil || !doorward.HasCode(err, doorward.CodeValidationFailed) {
 		return v, err
 	}

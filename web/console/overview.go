@@ -12,7 +12,7 @@ import (
 
 // home is the overview as it is shown.
 type home struct {
-	sheet
+	pageData
 	Figures overview.Tenant
 	Chart   Chart
 	Refused int // of all kinds
@@ -25,7 +25,7 @@ func (h home) Since() string { return h.Figures.Since.Format(moment) }
 func (home) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
 
 func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -33,11 +33,11 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := home{sheet: s, Figures: t, Chart: chart(t.SignIns)}
+	body := home{pageData: s, Figures: t, Chart: chart(t.SignIns)}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
-	return lively(c, ui.View{Page: "overview", Body: body, Wide: true}), nil
+	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), nil
 }
 
 // Grouped writes a number with a narrow space between thousands, as ISO 80000-1

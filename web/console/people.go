@@ -15,14 +15,14 @@ var peopleFilters = []string{"q", "role", "status"}
 
 // people is the list of them.
 type people struct {
-	sheet
-	roll
+	pageData
+	pager
 	Roles []doorward.Role
 	Items []doorward.User
 }
 
 func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -35,7 +35,7 @@ func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil {
 		err = r.ending(ctx, c, found.Prev, found.Next)
 	}
-	return unfit(lively(c, ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}), err)
+	return badFilter(autoRefresh(c, ui.View{Page: "people", Body: people{s, r, highestFirst(), found.Items}, Wide: true}), err)
 }
 
 func highestFirst() []doorward.Role {
@@ -46,7 +46,7 @@ func highestFirst() []doorward.Role {
 
 // person is a member with what the caller may know.
 type person struct {
-	sheet
+	pageData
 	User     doorward.User
 	Who      string
 	Self     bool
@@ -67,7 +67,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.loadPerson(ctx, c)
 	if err == nil && p.Managed {
 		p.Sessions, err = h.app.Sessions.Of(ctx, c.Caller, p.User)
-		v = lively(c, v)
+		v = autoRefresh(c, v)
 	}
 	v.Body = p
 	return v, err
@@ -75,7 +75,7 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // loadPerson returns the member whom the path names, without the sessions.
 func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return person{}, err
 	}
@@ -87,7 +87,7 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	p := person{sheet: s, User: u, Who: who(u), Self: u.ID == c.Caller.User.ID, Current: c.Caller.Session.ID}
+	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.User.ID, Current: c.Caller.Session.ID}
 	p.Managed = access.Decide(c.Caller, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}) == nil
 	for _, role := range highestFirst() {
 		if !role.Outranks(c.Caller.User.Role) {

@@ -23,7 +23,7 @@ var (
 		member("dalia", "داليا", doorward.RoleUser, doorward.UserActive),
 		member("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
-	sheets = sheet{Tenant: canny}
+	sheets = pageData{Tenant: canny}
 	owner  = ui.Frame{Caller: doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(members[0])}
 )
 
@@ -38,7 +38,7 @@ func member(id, name string, role doorward.Role, status doorward.UserStatus) doo
 func samples() []uitest.Sample {
 	viewer := ui.Frame{Caller: doorward.Caller{}.As(member("eve", "", doorward.RoleViewer, doorward.UserActive))}
 	wide := func(page string, body any) ui.View { return ui.View{Page: page, Wide: true, Body: body} }
-	list := roll{Filter: filters(url.Values{}), Next: "?cursor=next"}
+	list := pager{Filter: filters(url.Values{}), Next: "?cursor=next"}
 	saved := wide("person", sampledPerson())
 	saved.Done = "done.saved"
 	inviting := owner
@@ -47,21 +47,21 @@ func samples() []uitest.Sample {
 	refused.Alert, refused.Faults = true, map[string]string{"name": "The name is missing."}
 	return []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledHome()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", home{sheet: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
+		{Name: "overview-viewer", View: wide("overview", home{pageData: sheets, Figures: overview.Tenant{People: 5213, Roles: sampledHome().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: wide("people", people{sheets, list, highestFirst(), members}), Frame: owner},
-		{Name: "people-none", View: wide("people", people{sheet: sheets, roll: roll{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
+		{Name: "people-none", View: wide("people", people{pageData: sheets, pager: pager{Filter: filters(url.Values{"q": {"nobody"}})}, Roles: highestFirst()}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson()), Frame: owner},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{sheets, list, invitationStates, deliveries, sampledOffers()}), Frame: owner},
-		{Name: "invitation", View: wide("invitation", invitation{sheet: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
-		{Name: "invite", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
-		{Name: "invite-left", View: wide("invite", newInvitation{sheet: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: inviting},
-		{Name: "audit", View: wide("audit", trail{sheet: sheets, roll: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
+		{Name: "invitation", View: wide("invitation", invitation{pageData: sheets, Offer: sampledOffers()[0], Inviter: "Ann Lee"}), Frame: owner},
+		{Name: "invite", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
+		{Name: "invite-left", View: wide("invite", newInvitation{pageData: sheets, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7, Sent: 3, Left: []leftOver{{"ann@", "left.email.invalid"}}}), Frame: inviting},
+		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []doorward.Action{doorward.UserInvite, doorward.AuditRead}}}, Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{sheet: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
 
@@ -77,12 +77,12 @@ func sampledHome() home {
 	for n := range 30 {
 		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
 	}
-	return home{sheet: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43}
+	return home{pageData: sheets, Figures: figures, Chart: chart(figures.SignIns), Refused: 43}
 }
 
 func sampledPerson() person {
 	who := members[2]
-	p := person{sheet: sheets, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
+	p := person{pageData: sheets, User: who, Who: who.Name, Managed: true, Sessions: []doorward.Session{
 		{ID: "ses_2", TenantID: canny.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
 	}}
 	for _, role := range highestFirst() {
@@ -117,7 +117,7 @@ func sampledEntries() (all []entry) {
 
 func sampledSettings() settings {
 	return settings{
-		sheet: sheets, Idle: 60, Absolute: 1440, MostIdle: 60, MostLength: 1440, Days: 30, MostDays: 30,
+		pageData: sheets, Idle: 60, Absolute: 1440, MostIdle: 60, MostLength: 1440, Days: 30, MostDays: 30,
 		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // settings are those in force, and how far they could be loosened.
 type settings struct {
-	sheet
+	pageData
 	Idle, Absolute       int64 // minutes
 	MostIdle, MostLength int64
 	Days, MostDays       int
@@ -25,15 +25,15 @@ type settings struct {
 }
 
 func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
 	note := forgetStale(c)
 	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
 	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: settings{
-		sheet: s,
-		Idle:  tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
+		pageData: s,
+		Idle:     tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
 		MostIdle: tenant.Minutes(most.Idle), MostLength: tenant.Minutes(most.Absolute),
 		Days: s.Tenant.Settings.MaxInvitationDays(), MostDays: doorward.InvitationDaysMax,
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
@@ -108,7 +108,7 @@ func onFields(err error) error {
 
 // closing is the end of the tenant: what will end, or has.
 type closing struct {
-	sheet
+	pageData
 	People      int // who can sign in now
 	Open        int // invitations that can be accepted now
 	Stake       ended
@@ -117,7 +117,7 @@ type closing struct {
 }
 
 func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.sheet(ctx, c)
+	s, err := h.pageData(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -132,7 +132,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	at := h.app.Tenants.DestroyedAt(s.Tenant)
 	return ui.View{Page: "close", Body: closing{
-		sheet: s, People: figures.People - figures.Suspended, Open: figures.Pending,
+		pageData: s, People: figures.People - figures.Suspended, Open: figures.Pending,
 		Stake: view(stake), DestroyedAt: at, HoldDays: int(at.Sub(now).Hours()+12) / 24,
 	}}, err
 }
@@ -147,5 +147,5 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	c.ClearSession()
 	c.Forget()
 	at := h.app.Tenants.DestroyedAt(closed)
-	return ui.View{Page: "closed", Body: closing{sheet: sheet{Tenant: closed}, Stake: view(counts), DestroyedAt: at}}, nil
+	return ui.View{Page: "closed", Body: closing{pageData: pageData{Tenant: closed}, Stake: view(counts), DestroyedAt: at}}, nil
 }

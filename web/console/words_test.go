@@ -51,7 +51,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 // Each message that a page makes the key of is there.
 func TestMessagesOfDeedsAndActions(t *testing.T) {
 	var keys []string
-	for name, d := range deeds {
+	for name, d := range memberActions {
 		for _, part := range []string{"title", "text", "button"} {
 			keys = append(keys, "act."+name+"."+part)
 		}

@@ -76,7 +76,7 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 		err = c.judge(r, &id)
 	}
 	if r.ContentLength != 0 {
-		hurry(w)
+		limitUnreadBody(w)
 	}
 	if err != nil {
 		return c.refuse(w, r, id, err)
@@ -91,10 +91,10 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 // forUnread is how long the rest of a body that nobody reads is waited for.
 const forUnread = 100 * time.Millisecond
 
-// hurry keeps a body that is slow to come from holding the answer up: net/http
+// limitUnreadBody keeps a body that is slow to come from holding the answer up: net/http
 // first takes in what is left of it, without a limit of time. What hasn't come
 // by then costs the connection, since nobody could tell it from a next request.
-func hurry(w http.ResponseWriter) {
+func limitUnreadBody(w http.ResponseWriter) {
 	// Not every ResponseWriter has deadlines; nor has it a connection then.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(forUnread))
 }

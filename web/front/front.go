@@ -168,7 +168,7 @@ func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 
 // serve runs the steps between routing and the endpoint.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
-	r = s.follow(r, route)
+	r = s.traceRequest(r, route)
 	c := &Call{W: w, R: r, site: s, query: route.Doc.Query, list: route.Doc.List}
 	err := s.sameOrigin(r)
 	if err == nil {
@@ -191,9 +191,9 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 }
 
-// follow notes what the request turned out to be for, and begins its span if it
+// traceRequest notes what the request turned out to be for, and begins its span if it
 // is to be followed. What finds no route never is.
-func (s *Site) follow(r *http.Request, route Route) *http.Request {
+func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check
 	about.looking = route.Endpoint.fail != nil && Safe(r.Method)

@@ -65,7 +65,7 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	remember(c, user.Email)
-	return c.ToReturning("/login?done=registered"), nil
+	return c.WithReturnTo("/login?done=registered"), nil
 }
 
 // join takes the session of the invited address as proof, or the password of
@@ -86,11 +86,11 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	switch {
-	case self && !c.Leading():
+	case self && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
 	case self: // the session stays in its tenant, and what comes next may be in either
-		return c.ToReturning("/login/tenant?done=choose"), nil
+		return c.WithReturnTo("/login/tenant?done=choose"), nil
 	}
 	remember(c, shown.Email)
-	return c.ToReturning("/login?done=joined"), nil
+	return c.WithReturnTo("/login?done=joined"), nil
 }

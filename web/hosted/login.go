@@ -32,7 +32,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case c.Tangled():
 		v.Note = "login.several"
-	case c.Returning() != "" && !done: // else there is more to say
+	case c.ReturnTo() != "" && !done: // else there is more to say
 		v.Note = "login.first"
 	}
 	return v, nil
@@ -49,7 +49,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	by := c.Caller
 	for _, held := range c.Sessions() {
 		hash := held.Hash()
-		by.Leaving = append(by.Leaving, hash[:])
+		by.Replaced = append(by.Replaced, hash[:])
 	}
 	res, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	c.SetCookie(addressCookie, "", 0)
 	memberships, err := h.app.Users.Memberships(ctx, doorward.Caller{}.As(res.User))
 	if err == nil && len(usable(memberships)) > 1 {
-		return c.ToReturning("/login/tenant"), nil
+		return c.WithReturnTo("/login/tenant"), nil
 	}
 	return land(c, res.User), err
 }

@@ -18,11 +18,11 @@ func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
 
 // forgot tells nothing: the next page is the same for every address.
 func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email"), c.Returning()); err != nil {
+	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email"), c.ReturnTo()); err != nil {
 		return ui.View{}, err
 	}
 	remember(c, c.Value("email"))
-	return c.ToReturning("/forgot/sent"), nil
+	return c.WithReturnTo("/forgot/sent"), nil
 }
 
 func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
@@ -124,5 +124,5 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	remember(c, email)
 	c.ClearSession() // the reset has ended it
-	return c.ToReturning("/login?done=reset"), nil
+	return c.WithReturnTo("/login?done=reset"), nil
 }

@@ -76,7 +76,7 @@ func readBook(base string) (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.parts = b.readParts(newPaper(source))
+	b.parts = b.readParts(newDocument(source))
 	return b, nil
 }
 
@@ -94,7 +94,7 @@ func (b *book) link(page string) string { return strings.TrimSuffix(b.base+"/doc
 // readParts reads the contents: each heading of the second level is a part, and
 // the links to pages below it are its entries. What is said in the reference by
 // the OpenAPI document comes first there.
-func (b *book) readParts(p *paper) (parts []part) {
+func (b *book) readParts(p *document) (parts []part) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Heading:
@@ -127,7 +127,7 @@ func (b *book) read(file string) (*guide, error) {
 }
 
 func (b *book) make(file string, source []byte) (*guide, error) {
-	p := newPaper(source)
+	p := newDocument(source)
 	g := &guide{Title: p.title(), Summary: p.summary()}
 	for _, h := range p.headings {
 		if h.Level == 2 {
@@ -232,7 +232,7 @@ func (b *book) neighbours(link string) (before, next *entry) {
 
 // guides are the routes of the documentation. All pages but the first share one,
 // so that a list of metrics doesn't grow with them.
-func (p *press) guides() []front.Route {
+func (p *pageRenderer) guides() []front.Route {
 	first := func() (content, error) { return p.leaf("") }
 	return []front.Route{
 		get("/docs", first),
@@ -241,7 +241,7 @@ func (p *press) guides() []front.Route {
 	}
 }
 
-func (p *press) showLeaf(_ context.Context, call *front.Call) error {
+func (p *pageRenderer) showLeaf(_ context.Context, call *front.Call) error {
 	c, err := p.leaf(call.R.PathValue("page"))
 	if errors.Is(err, fs.ErrNotExist) && call.ByPerson() {
 		c, err = p.leaf(missing)
@@ -262,7 +262,7 @@ const missing = "/"
 // leaf returns the page or the picture behind /docs/. It looks the name up
 // among those that are in the binary and opens no other file; what isn't there
 // is fs.ErrNotExist.
-func (p *press) leaf(name string) (content, error) {
+func (p *pageRenderer) leaf(name string) (content, error) {
 	all, err := p.leaves()
 	switch {
 	case err != nil:
@@ -277,7 +277,7 @@ func (p *press) leaf(name string) (content, error) {
 }
 
 // bind returns what makes each page of the book.
-func (p *press) bind() (leaves, error) {
+func (p *pageRenderer) bind() (leaves, error) {
 	b, err := readBook(p.base)
 	if err != nil {
 		return nil, err

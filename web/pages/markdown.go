@@ -24,17 +24,17 @@ type heading struct {
 	Level     int
 }
 
-// paper is a text in Markdown on its way to HTML.
-type paper struct {
+// document is a text in Markdown on its way to HTML.
+type document struct {
 	source   []byte
 	tree     ast.Node
 	headings []heading
 	used     map[string]bool // ids
 }
 
-// newPaper reads CommonMark with tables, and nothing of HTML.
-func newPaper(source []byte) *paper {
-	p := &paper{source: source, used: map[string]bool{"main": true}}
+// newDocument reads CommonMark with tables, and nothing of HTML.
+func newDocument(source []byte) *document {
+	p := &document{source: source, used: map[string]bool{"main": true}}
 	p.tree = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
 	p.each(func(n ast.Node) {
 		if h, ok := n.(*ast.Heading); ok {
@@ -47,7 +47,7 @@ func newPaper(source []byte) *paper {
 }
 
 // each calls visit with every node, in the order of the text.
-func (p *paper) each(visit func(ast.Node)) {
+func (p *document) each(visit func(ast.Node)) {
 	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			visit(n)
@@ -60,7 +60,7 @@ var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // name makes the id of a title as GitHub does, so that a link works there and
 // here. A second one of the same title gets a number.
-func (p *paper) name(title string) string {
+func (p *document) name(title string) string {
 	name := strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 	id := name
 	for i := 1; p.used[id]; i++ {
@@ -71,7 +71,7 @@ func (p *paper) name(title string) string {
 }
 
 // plain is what is written below n, without marks.
-func (p *paper) plain(n ast.Node) string {
+func (p *document) plain(n ast.Node) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if t, ok := n.(*ast.Text); ok && entering {
@@ -86,7 +86,7 @@ func (p *paper) plain(n ast.Node) string {
 }
 
 // title is the first heading.
-func (p *paper) title() string {
+func (p *document) title() string {
 	if len(p.headings) == 0 {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (p *paper) title() string {
 }
 
 // summary is the first sentence of the first paragraph.
-func (p *paper) summary() string {
+func (p *document) summary() string {
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.Kind() == ast.KindParagraph {
 			sentence, _, _ := strings.Cut(p.plain(n), ". ")
@@ -106,7 +106,7 @@ func (p *paper) summary() string {
 
 // relink turns links and pictures into those of the pages. A link that has the
 // name of a file shows the title of its page.
-func (p *paper) relink(from shelf) {
+func (p *document) relink(from shelf) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Link:
@@ -124,11 +124,11 @@ func (p *paper) relink(from shelf) {
 // html returns the text as HTML that a strict policy lets through. What goldmark
 // writes is its safe mode, without the HTML of the source and without addresses
 // such as javascript:.
-func (p *paper) html(from shelf) (template.HTML, error) {
+func (p *document) html(from shelf) (template.HTML, error) {
 	p.relink(from)
 	var out bytes.Buffer
 	page := renderer.NewRenderer(renderer.WithNodeRenderers(
-		util.Prioritized(&scribe{paper: p}, 100),
+		util.Prioritized(&scribe{document: p}, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), 500),
 		util.Prioritized(html.NewRenderer(), 1000),
 	))
@@ -138,7 +138,7 @@ func (p *paper) html(from shelf) (template.HTML, error) {
 
 // scribe writes what the pages have another way of than goldmark.
 type scribe struct {
-	*paper
+	*document
 	under    string // id of the heading above
 	commands bool   // the block above is of the shell, and what it prints hasn't come yet
 }

@@ -43,7 +43,7 @@ import (
 // want.
 func Routes(s *front.Site, version string, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
-	p := &press{base: s.BasePath(), version: version, reference: sync.OnceValues(func() (*reference, error) {
+	p := &pageRenderer{base: s.BasePath(), version: version, reference: sync.OnceValues(func() (*reference, error) {
 		return readReference(document, s.BasePath())
 	})}
 	p.leaves = sync.OnceValues(p.bind)
@@ -70,8 +70,8 @@ func readReference(document func() ([]byte, error), base string) (*reference, er
 	return newReference(doc, base), nil
 }
 
-// press makes pages.
-type press struct {
+// pageRenderer makes pages.
+type pageRenderer struct {
 	base      string // path of the base URL, in front of every link
 	version   string
 	reference func() (*reference, error)
@@ -81,7 +81,7 @@ type press struct {
 // leaves make the pages of the documentation, by their paths behind /docs/.
 type leaves map[string]func() (content, error)
 
-func (p *press) pages() []front.Route {
+func (p *pageRenderer) pages() []front.Route {
 	home := p.page(func(ref *reference) view {
 		return view{File: "home", Title: "Doorward", Description: "The authentication and access service of this platform.", Body: ref}
 	})
@@ -112,7 +112,7 @@ type view struct {
 }
 
 // page makes a page of what the reference says.
-func (p *press) page(look func(*reference) view) func() (content, error) {
+func (p *pageRenderer) page(look func(*reference) view) func() (content, error) {
 	return p.print(func() (view, error) {
 		ref, err := p.reference()
 		if err != nil {
@@ -124,7 +124,7 @@ func (p *press) page(look func(*reference) view) func() (content, error) {
 
 // print makes a page of a view, once, when it is first asked for. An error is a
 // defect of a template or of the document, which tests find.
-func (p *press) print(look func() (view, error)) func() (content, error) {
+func (p *pageRenderer) print(look func() (view, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		v, err := look()
 		if err != nil {

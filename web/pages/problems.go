@@ -23,7 +23,7 @@ type byStatus struct {
 
 // problemPages makes the page of each code and the list of them. Each page is a
 // path of its own, so that an unknown code is an unknown path for every method.
-func (p *press) problemPages() []front.Route {
+func (p *pageRenderer) problemPages() []front.Route {
 	var routes []front.Route
 	lists := map[int]*byStatus{}
 	for _, about := range doorward.Problems() {

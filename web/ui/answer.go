@@ -50,7 +50,7 @@ func (c *Call) To(path string) View { return View{to: c.Site().BasePath() + path
 
 // Back leads to where the request asks to be led, or home.
 func (c *Call) Back() View {
-	to, _ := c.leading()
+	to, _ := c.destination()
 	return View{to: to}
 }
 
@@ -173,7 +173,7 @@ const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
-	if _, origin := c.leading(); v.Returns && origin != "" {
+	if _, origin := c.destination(); v.Returns && origin != "" {
 		policy = strings.Replace(policy, "form-action 'self'", "form-action 'self' "+origin, 1)
 	}
 	if v.Connects {
@@ -239,7 +239,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		Form: c.form, Faults: map[string]string{},
 	}
 	if v.Returns || v.Carries {
-		f.Return = c.Returning()
+		f.Return = c.ReturnTo()
 	}
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent, f.Upload = c.sent(), c.upload

@@ -73,17 +73,17 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 // returnParameter names where to go on, in queries and forms.
 const returnParameter = "return"
 
-// Returning is the path or the address that the request asks to be led to
+// ReturnTo is the path or the address that the request asks to be led to
 // afterwards; empty for none. It is below the base URL, or in a place that the
 // operator has named (front.Site.ReturnTo): a link to this site must never lead
 // people to any other one.
-func (c *Call) Returning() string {
-	to, _ := c.returning()
+func (c *Call) ReturnTo() string {
+	to, _ := c.returnTo()
 	return to
 }
 
-// returning is Returning, with the origin if it may be another than ours.
-func (c *Call) returning() (to, origin string) {
+// returnTo is Returning, with the origin if it may be another than ours.
+func (c *Call) returnTo() (to, origin string) {
 	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
 		if to, origin, ok := follow(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
 			return to, origin
@@ -92,10 +92,10 @@ func (c *Call) returning() (to, origin string) {
 	return "", ""
 }
 
-// leading is where the request leads to when nothing more is to be done here:
+// destination is where the request leads to when nothing more is to be done here:
 // where it asks to be led, or home.
-func (c *Call) leading() (to, origin string) {
-	if to, origin := c.returning(); to != "" {
+func (c *Call) destination() (to, origin string) {
+	if to, origin := c.returnTo(); to != "" {
 		return to, origin
 	}
 	home := c.Site().Home
@@ -106,8 +106,8 @@ func (c *Call) leading() (to, origin string) {
 	return home, origin
 }
 
-// Leading reports whether leading leads to a place that somebody has chosen.
-func (c *Call) Leading() bool { return c.Site().Home != "" || c.Returning() != "" }
+// HasDestination reports whether leading leads to a place that somebody has chosen.
+func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
 // follow reads an address that people may be led to: one below base on our origin,
 // which becomes a path, or one in a place of the list, with the origin that it has.
@@ -152,9 +152,9 @@ func (c *Call) SignIn(path string) string {
 	return c.Site().BasePath() + "/login?" + url.Values{returnParameter: {c.Site().BasePath() + path}}.Encode()
 }
 
-// ToReturning leads to a page that leads on to where the request asks to be led.
-func (c *Call) ToReturning(path string) View {
-	return c.To(returning(path, c.Returning()))
+// WithReturnTo leads to a page that leads on to where the request asks to be led.
+func (c *Call) WithReturnTo(path string) View {
+	return c.To(returning(path, c.ReturnTo()))
 }
 
 // returning adds where to be led to a path, which may have a query; empty for

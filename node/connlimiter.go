@@ -10,14 +10,14 @@ import (
 	"github.com/doorward/doorward/app/credential"
 )
 
-// crowd knows which clients have how many connections open to one address of
+// connLimiter knows which clients have how many connections open to one address of
 // ours, and takes in no more of a client than it may have: else one that opens
 // connections and is slow on them takes the file descriptors and the memory that
 // are for all.
 //
 // A client is an IPv4 address, or the /64 of IPv6. Proxies are trusted to bring
 // the connections of many and are not counted.
-type crowd struct {
+type connLimiter struct {
 	most    int // of one client; 0: any number
 	proxies []netip.Prefix
 	traffic *traffic
@@ -34,21 +34,21 @@ type traffic struct {
 
 // enter returns the connection as one that is counted until it is closed, or
 // nil when its client has as many as it may.
-func (c *crowd) enter(conn *net.TCPConn) net.Conn {
+func (c *connLimiter) enter(conn *net.TCPConn) net.Conn {
 	client := c.client(conn.RemoteAddr())
 	if !c.take(client) {
 		c.traffic.refused.Add(1)
 		return nil
 	}
 	c.traffic.open.Add(1)
-	return &guest{conn, sync.OnceFunc(func() {
+	return &countedConn{conn, sync.OnceFunc(func() {
 		c.traffic.open.Add(-1)
 		c.leave(client)
 	})}
 }
 
 // client is empty for one that is not counted.
-func (c *crowd) client(at net.Addr) string {
+func (c *connLimiter) client(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok || c.most == 0 {
 		return ""
@@ -60,7 +60,7 @@ func (c *crowd) client(at net.Addr) string {
 	return credential.Network(ip.String())
 }
 
-func (c *crowd) take(client string) bool {
+func (c *connLimiter) take(client string) bool {
 	if client == "" {
 		return true
 	}
@@ -73,7 +73,7 @@ func (c *crowd) take(client string) bool {
 	return true
 }
 
-func (c *crowd) leave(client string) {
+func (c *connLimiter) leave(client string) {
 	if client == "" {
 		return
 	}
@@ -84,16 +84,16 @@ func (c *crowd) leave(client string) {
 	}
 }
 
-// guest is a connection that is counted. It has all methods of the one that it
+// countedConn is a connection that is counted. It has all methods of the one that it
 // is: net/http ends a connection by CloseWrite, and without it an answer given
 // before the whole request was read could be lost.
-type guest struct {
+type countedConn struct {
 	*net.TCPConn
 	leave func()
 }
 
 // Close ends the connection and makes room for another one.
-func (g *guest) Close() error {
+func (g *countedConn) Close() error {
 	g.leave()
 	return g.TCPConn.Close()
 }

@@ -197,7 +197,7 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-a.mended: // nothing was swept meanwhile
+		case <-a.mended: // nothing was swept while the clock was wrong
 		}
 	}
 }

@@ -19,18 +19,21 @@ import (
 // usual are the limits of production.
 var usual = credential.Limits{PerAccount: 5, PerIP: 30}
 
-// onEachLimited is onEach with the usual limits and a clock that stands still but
-// for what the test moves it by.
-func onEachLimited(t *testing.T, test func(*world, *standing)) {
+// onEachLimited is onEach with the usual limits and a clock that the test moves on.
+func onEachLimited[C interface{ now() time.Time }](t *testing.T, newClock func() C, test func(*world, C)) {
 	t.Helper()
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			clock := &standing{at: time.Now()}
+			clock := newClock()
 			test(newWorld(t, e, usual, clock.now), clock)
 		})
 	}
 }
+
+func newAhead() *ahead { return &ahead{} }
+
+func newStanding() *standing { return &standing{at: time.Now()} }
 
 // standing is a clock that stands still but for what a test moves it by.
 type standing struct {
@@ -122,7 +125,7 @@ func (w *world) failures(bucket string) int {
 // TestRightPasswordsAtOnce: sixty people of one office sign in at once. Who is one
 // too many waits for a second; nobody has failed, and the address is open.
 func TestRightPasswordsAtOnce(t *testing.T) {
-	onEachLimited(t, func(w *world, _ *standing) {
+	onEachLimited(t, newStanding, func(w *world, _ *standing) {
 		_, owner := w.tenant()
 		people := []person{owner}
 		for range 11 {
@@ -200,7 +203,7 @@ func (w *world) waitsForASecond(err error) {
 // TestAttemptsThatCantBeJudged: what is answered 503 was no failure. Here it is a
 // hash that can't be read.
 func TestAttemptsThatCantBeJudged(t *testing.T) {
-	onEachLimited(t, func(w *world, _ *standing) {
+	onEachLimited(t, newStanding, func(w *world, _ *standing) {
 		_, ann := w.tenant()
 		good := w.account(ann).PasswordHash
 		w.setHash(ann, "$unknown$")
@@ -260,7 +263,7 @@ func TestHangingUp(t *testing.T) {
 // TestAttemptsOfAKilledNode: what a node has left in flight keeps others waiting
 // for a minute at most, and is no failure.
 func TestAttemptsOfAKilledNode(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *standing) {
+	onEachLimited(t, newStanding, func(w *world, clock *standing) {
 		_, ann := w.tenant()
 		_, err := w.db.Write(w.Context(), func(tx *store.Tx) (err error) {
 			for i := range usual.PerAccount {
@@ -288,7 +291,7 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 // TestDeviceGuessesAtOnce: the allowances hold for guesses at once too, on several
 // nodes, with the cookies in any order, and nobody waits for a deadlock.
 func TestDeviceGuessesAtOnce(t *testing.T) {
-	onEachLimited(t, func(w *world, clock *standing) {
+	onEachLimited(t, newStanding, func(w *world, clock *standing) {
 		_, ann := w.tenant()
 		var devices [][]byte
 		for range 6 {

@@ -11,25 +11,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
 )
-
-// contractual are the limits of the contract.
-var contractual = credential.Limits{PerAccount: 5, PerIP: 30}
-
-// onEachWithLimits is onEach with these limits and a clock that can be moved on.
-func onEachWithLimits(t *testing.T, test func(*world, *ahead)) {
-	t.Helper()
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			clock := &ahead{}
-			test(newWorld(t, e, contractual, clock.now), clock)
-		})
-	}
-}
 
 // raw asks the database past the store, for one number.
 func (w *world) raw(query string, args ...any) (n int) {
@@ -55,7 +39,7 @@ func at(ip string) doorward.Caller {
 // A flood of requests for resets, from many networks for many addresses, leaves a
 // handful of rows, and after an hour nothing but the events.
 func TestFloodOfForgotten(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		_, owner := w.tenant()
 		w.settle()
 		events, mails, throttles := w.size("events"), w.size("mails"), w.size("throttles")
@@ -109,7 +93,7 @@ func (w *world) drain() {
 // A network asks thirty times an hour, an address gets three, and what is more
 // writes nothing.
 func TestForgottenPerNetwork(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		_, owner := w.tenant()
 		forgot := func(ip, email string) doorward.Code {
 			return code(w.on(0).Passwords.Forgot(w.Context(), at(ip), email, ""))
@@ -247,7 +231,7 @@ func TestRecordedOnce(t *testing.T) {
 // A worker that is killed after the first of a minute lets the next one go on with
 // the rest of the minute.
 func TestCountedOverNodes(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func(n int) {
@@ -276,7 +260,7 @@ func TestCountedOverNodes(t *testing.T) {
 
 // What a node counted in memory comes in when another one has closed the minute.
 func TestRepetitionsThatComeLate(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		for range 5 {
@@ -342,7 +326,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 
 // What is refused about a tenant that is gone leaves no trail.
 func TestRefusalsOfTheDestroyed(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		refuse := func() {
@@ -397,7 +381,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 // A row that nobody can read, and one whose event can't be added, keep no other one
 // from being recorded, nor from being seen by who looks.
 func TestPoisonInTheInbox(t *testing.T) {
-	onEachWithLimits(t, func(w *world, clock *ahead) {
+	onEachLimited(t, newAhead, func(w *world, clock *ahead) {
 		acme, owner := w.tenant()
 		w.settle()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}

@@ -274,7 +274,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
 // ConfirmAbsent returns nil once it can't be lost that something is absent, as fn finds
-// again. It is Affirm for a transaction that can't be committed: whatever fn writes
+// again. It is ForceDurable for a transaction that can't be committed: whatever fn writes
 // is taken back. The error is unavailable, also when fn finds it there.
 func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
 	if db.engine.affirm == "" {

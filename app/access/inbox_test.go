@@ -108,7 +108,7 @@ func TestFullInbox(t *testing.T) {
 		t.Errorf("%d dropped, full %v, written %v", h.Inbox().Dropped(), h.Inbox().Full(), h.hits())
 	}
 	if err := h.Inbox().Count(t.Context()); err != nil || h.Inbox().Full() {
-		t.Errorf("counted anew it is full: %v, %v", h.Inbox().Full(), err)
+		t.Errorf("counted again it is full: %v, %v", h.Inbox().Full(), err)
 	}
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	if len(h.hits()) != 1 {

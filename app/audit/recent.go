@@ -16,7 +16,7 @@ func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, 
 	end, err := t.db.Read().Chain(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) {
 		_, faults, err := t.headless(ctx, tenantID)
-		if doorward.HasCode(err, doorward.CodeNotFound) { // destroyed meanwhile
+		if doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
 			return true, nil
 		}
 		return len(faults) == 0, err

@@ -49,7 +49,7 @@ func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	}
 	for _, id := range chains {
 		_, found, err := t.Verify(ctx, id)
-		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // destroyed meanwhile
+		if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
 			return faults, err
 		}
 		faults += len(found)

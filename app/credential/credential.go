@@ -87,7 +87,7 @@ func (d *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	return proof, nil
 }
 
-// judge looks the account up and compares the password. A right one is hashed anew
+// judge looks the account up and compares the password. A right one is hashed again
 // if its hash was made elsewhere or with other parameters.
 func (d *Verifier) judge(ctx context.Context, email, password string) (p Proof, right bool, err error) {
 	p.Account, err = d.db.Read().AccountByEmail(ctx, email)

@@ -76,7 +76,7 @@ func (v *verification) run(tenant, since string) error {
 	}
 	for _, id := range chains {
 		err := v.chain(id)
-		if tenant == "" && doorward.HasCode(err, doorward.CodeNotFound) { // destroyed meanwhile
+		if tenant == "" && doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
 			continue
 		}
 		if err != nil {

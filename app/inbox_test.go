@@ -159,13 +159,23 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	if chains != 2 {
 		t.Fatalf("%d chains are held, want 2", chains)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	refuse := func(n int) {
+		err := w.on(n).Access.Require(ctx, viewer.Caller, doorward.AuditRead, doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID})
+		if code(err) != doorward.CodeForbidden {
+			t.Errorf("a member is refused with %v", err)
+		}
+	}
+	refuse(0)
 	working, stop := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
 	worker.Go(func() { w.on(0).Inbox.Run(working) })
 	defer worker.Wait()
 	defer stop()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	for waiting := 0; waiting == 0; { // until the worker has claimed that refusal
+		w.ok(db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+	}
 	for n := range 5 {
 		for _, email := range []string{owner.User.Email, "nobody@example.com"} {
 			_, err := w.on(n).Login.WithPassword(ctx, stranger(n), email, "not the password", "")
@@ -176,10 +186,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 				t.Errorf("forgotten of %s: %v", email, err)
 			}
 		}
-		err := w.on(n).Access.Require(ctx, viewer.Caller, doorward.AuditRead, doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID})
-		if code(err) != doorward.CodeForbidden {
-			t.Errorf("a member is refused with %v", err)
-		}
+		refuse(n)
 	}
 	w.ok(held.Rollback())
 }

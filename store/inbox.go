@@ -82,6 +82,15 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 		r.Email, r.ReturnTo, string(event), r.Hits, micros(due))
 }
 
+const sqlHasInbox = `SELECT count(*) FROM inbox WHERE source = $1 AND action = $2 AND reason = $3 AND subject = $4 AND minute = $5`
+
+// HasInbox reports whether a row with the key of r is committed. It waits for
+// nobody, so the row may be claimed by another transaction, or gone a moment later.
+func (tx *Tx) HasInbox(ctx context.Context, r InboxRow) (bool, error) {
+	n, err := one(ctx, tx.Reader, countColumn, sqlHasInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute))
+	return n > 0, err
+}
+
 const (
 	selectInbox = `SELECT ` + columnsOfInbox + ` FROM inbox `
 

@@ -98,13 +98,51 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 		i.forget(row)
 		return write(nil)
 	}
-	err := write(func(ctx context.Context, tx *store.Tx) error { return tx.FileInbox(ctx, row, false) })
-	if err != nil {
-		i.forget(row)
+	filed := false
+	err := write(func(ctx context.Context, tx *store.Tx) (err error) {
+		filed, err = i.fileFirst(ctx, tx, row)
 		return err
+	})
+	switch {
+	case err != nil:
+		i.forget(row)
+	case filed:
+		i.Filed()
+	default:
+		i.repeated(row)
 	}
-	i.Filed()
-	return nil
+	return err
+}
+
+// fileFirst writes the row and reports true, unless another node has written its
+// like: then the first is recorded already, and this one is counted in memory as a
+// repetition. Counting it in the row would wait for the worker that has claimed it,
+// and so for the chain that the worker waits for.
+func (i *Inbox) fileFirst(ctx context.Context, tx *store.Tx, row store.InboxRow) (bool, error) {
+	if i.remembers(row) {
+		if there, err := tx.HasInbox(ctx, row); there || err != nil {
+			return false, err
+		}
+	}
+	return true, tx.FileInbox(ctx, row, false)
+}
+
+// remembers reports whether repetitions of the row are counted in memory.
+func (i *Inbox) remembers(row store.InboxRow) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.counted[keyOf(row)] != nil
+}
+
+// repeated counts the row in memory, which another node has written first.
+func (i *Inbox) repeated(row store.InboxRow) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if known := i.counted[keyOf(row)]; known != nil && known.Minute.Equal(row.Minute) {
+		known.Hits++
+		return
+	}
+	i.late = append(i.late, row) // its minute ended during the write
 }
 
 // remember counts the row in memory and reports whether that is enough, since its

@@ -61,6 +61,10 @@ func inbox(w *world) {
 	same(w, 2)(v.InboxRows, nil)
 	same(w, noon)(v.InboxDue, nil)
 	same(w, 1)(w.Read().CountInbox(ctx, 1))
+	w.write(func(tx *store.Tx) {
+		same(w, true)(tx.HasInbox(ctx, b))
+		same(w, false)(tx.HasInbox(ctx, w.waiting("192.0.2.2", "bob", 1)))
+	})
 	like := a
 	like.Subject = "bob"
 	same(w, []string{"192.0.2.1"})(w.Read().InboxSources(ctx, like, 5))

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Shared are the settings that have to be the same on all nodes. Strict are those
 // with which a node would end sessions that others hold valid, or destroy what they
 // have promised to keep; the others only cost something: links that lead elsewhere,
 // longer waits.
-func (s Settings) Shared() []store.Setting {
-	return []store.Setting{
+func (s Settings) Shared() []lease.Setting {
+	return []lease.Setting{
 		{Name: "session-idle", Value: s.Sessions.Idle.String(), Strict: true},
 		{Name: "session-absolute", Value: s.Sessions.Absolute.String(), Strict: true},
 		{Name: "session-limit", Value: strconv.Itoa(s.Sessions.PerUser), Strict: true},
@@ -26,10 +26,10 @@ func (s Settings) Shared() []store.Setting {
 }
 
 // Join registers this process as a node, before Run, and cuts what a clock that was
-// ahead has left. The error is a *store.DiffersError. A database that can't be asked
+// ahead has left. The error is a *lease.DiffersError. A database that can't be asked
 // is none: the node starts, and registers when it can.
 func (a *App) Join(ctx context.Context) error {
-	err := a.Watch.Join(ctx)
+	err := a.Lease.Join(ctx)
 	if moved := a.db.Clock().Moved(); err == nil && moved != 0 {
 		a.log.Warn("the time is moved by --clock-offset, for tests: what ends by time ends by that", "moved", moved.String())
 	}
@@ -45,7 +45,7 @@ func (a *App) Join(ctx context.Context) error {
 
 // Differing counts the nodes that have a setting otherwise, by its name.
 func (a *App) Differing(name string) (n float64) {
-	for _, d := range a.Watch.Differences() {
+	for _, d := range a.Lease.Differences() {
 		if d.Setting.Name == name {
 			n++
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/logtest"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // status returns the tenant as it is stored.
@@ -150,7 +150,7 @@ func TestDestructionIsAsPromised(t *testing.T) {
 			w.ok(err)
 			w.exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the version before leaves it
 			var journal logtest.Journal
-			hasty := app.New(w.db, app.Settings{Lease: store.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
+			hasty := app.New(w.db, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
 			for range 2 {
 				w.ok(hasty.Sweep(t.Context()))
 				w.status(acme.ID)

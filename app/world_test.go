@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // The features on a real database, with many callers at once.
@@ -95,14 +96,14 @@ const hold = 14 * 24 * time.Hour
 func (w *world) node(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		BaseURL:  "http://localhost:8080",
-		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
+		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
 		TenantHold: hold, Attempts: limits, PasswordMinLength: 12, Common: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: w.mail, Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { a.Watch.Run(ctx) })
+	running.Go(func() { a.Lease.Run(ctx) })
 	w.stop = append(w.stop, sync.OnceFunc(func() { stop(); running.Wait(); db.Close() }))
 	w.Cleanup(w.stop[len(w.stop)-1])
 	return a

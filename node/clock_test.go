@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // databases are where the tests of clocks and settings take place.
@@ -227,7 +227,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		late := ahead.login(acme.Owner.Email)
 		ahead.stop()
 
-		n, err := node.Open(t.Context(), node.Config{Database: dsn, Listen: "localhost:8080", Lease: store.MinLease, Log: slog.New(slog.DiscardHandler), Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}})
+		n, err := node.Open(t.Context(), node.Config{Database: dsn, Listen: "localhost:8080", Lease: lease.MinLease, Log: slog.New(slog.DiscardHandler), Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/faultproxy"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store/lease"
 )
 
-// lease is that of the nodes here: the longest, so that a node that only polls
+// leaseLength is that of the nodes here: the longest, so that a node that only polls
 // is well told from one that hears notifications.
-const lease = 2 * time.Second
+const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
 	for name, cut := range map[string]func(*faultproxy.Proxy){
@@ -27,7 +28,7 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := pgtest.DSN(t)
-			f := startFleet(t, mustBuild(t), dsn, 1, "--revocation-lease", lease.String())
+			f := startFleet(t, mustBuild(t), dsn, 1, "--revocation-lease", leaseLength.String())
 			c := &cutOff{load: newLoad(t, f.nodes, dsn, 2), proxy: f.proxies[0]}
 			c.stays, c.goes = c.login(0, c.history.people[0]), c.login(0, c.history.people[1])
 			if c.stays == nil || c.goes == nil {
@@ -58,9 +59,9 @@ type cutOff struct {
 // cut; so this holds however slow the machine is.
 func (c *cutOff) endures(t *testing.T) {
 	t.Helper()
-	over := c.now() + lease
+	over := c.now() + leaseLength
 	c.operate(c.byHand, c.goes.of, "suspend")
-	for c.now() < over+lease {
+	for c.now() < over+leaseLength {
 		for _, s := range []*session{c.stays, c.goes} {
 			r := c.check(0, s)
 			if r.from > over && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
@@ -92,7 +93,7 @@ func (c *cutOff) recovers(t *testing.T) {
 // not get it through.
 func (c *cutOff) hearsAgain(t *testing.T) {
 	t.Helper()
-	const polled = lease / 4 / 2
+	const polled = leaseLength / 4 / 2
 	var took []time.Duration
 	for began := c.now(); c.now()-began < 2*patience; {
 		took = append(took, c.revoke(t))

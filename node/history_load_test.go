@@ -27,7 +27,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // load is what the clients of an installation do, all at once and at random,
@@ -77,7 +77,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   20 * time.Second, // longer than a node is ever stopped
 		})
 	}
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = store.MaxLease, 0 })
+	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })
 	l.history.people = importPeople(t, door.Node, door.Tenant("Acme").ID, people)
 	door.Stop()
 	l.operator = openOperator(t, dsn)

@@ -48,7 +48,7 @@ func TestHistoryOnSQLite(t *testing.T) {
 }
 
 // TestHistoryFindsBrokenRules runs programs that leave a rule of the lease out
-// (see store.Watch). A test that calls one of them good would call anything
+// (see store/lease). A test that calls one of them good would call anything
 // good. What a broken program does is a matter of chance, so each has a few
 // tries. That rule 5 is needed is seldom seen here: the model shows it.
 func TestHistoryFindsBrokenRules(t *testing.T) {
@@ -61,8 +61,8 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		name, source, place, broken string
 		fates                       []fate
 	}{
-		{"3 memory is good for ever", "../store/watch.go", `(func \(w \*Watch\) Fresh\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut},
-		{"4 a revoking call waits for nobody", "../store/watch.go", `if waiting <= took \{`, `if true {`, nil},
+		{"3 memory is good for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut},
+		{"4 a revoking call waits for nobody", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			program, err := build("-overlay", overlay(t, c.source, c.place, c.broken))

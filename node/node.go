@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/web"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ops"
@@ -169,7 +170,7 @@ func prepare(ctx context.Context, db *store.DB, cfg Config) error {
 }
 
 // Shared are the settings that have to be the same on all nodes of an installation.
-func (c Config) Shared() []store.Setting {
+func (c Config) Shared() []lease.Setting {
 	s := app.Settings{Sessions: c.Sessions, TenantHold: c.TenantHold, Lease: c.Lease}
 	s.BaseURL = strings.TrimSuffix(c.PublicURL().String(), "/")
 	return s.Shared()
@@ -190,14 +191,14 @@ const flushWithin = 2 * time.Second
 // Close hands the last spans over and gives the lease and the database back. After
 // Run it has been done.
 func (n *Node) Close() error {
-	n.App.Watch.Leave(context.Background())
+	n.App.Lease.Leave(context.Background())
 	n.tracer.Close(flushWithin)
 	return n.DB.Close()
 }
 
 // Start opens the database, listens on the configured addresses and accepts
 // connections; it answers them once Run is called. Beside nodes with other settings
-// the error may be a *store.DiffersError.
+// the error may be a *lease.DiffersError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {

@@ -31,19 +31,20 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Door writes through one database. Make it with New.
 type Door struct {
 	db    *store.DB
-	watch *store.Watch
+	lease *lease.Lease
 	inbox *Inbox
 }
 
 // New returns the door to db. What is written there and ends something holds
-// everywhere, by way of the watch, when a method here returns.
-func New(db *store.DB, watch *store.Watch) *Door {
-	d := &Door{db: db, watch: watch}
+// everywhere, by way of the lease, when a method here returns.
+func New(db *store.DB, l *lease.Lease) *Door {
+	d := &Door{db: db, lease: l}
 	d.inbox = newInbox(d)
 	return d
 }
@@ -198,7 +199,7 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Oper
 	// one who did it, who may still be waiting.
 	switch {
 	case err == nil && idle && !settled:
-		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
+		_, err = d.settled(ctx, d.lease.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		err = cmp.Or(d.ConfirmGone(ctx, by, func(tx *store.Tx) (bool, error) {
 			_, _, err := performAll(ctx, tx, by, operations)
@@ -245,7 +246,7 @@ func (d *Door) ConfirmGone(ctx context.Context, by doorward.Caller, absent func(
 	if err := d.db.ConfirmAbsent(ctx, absent); err != nil {
 		return err
 	}
-	settled, err := d.settled(ctx, d.watch.SettleAll)
+	settled, err := d.settled(ctx, d.lease.SettleAll)
 	return revoked(by, settled, err)
 }
 
@@ -334,7 +335,7 @@ func (d *Door) write(ctx context.Context, by doorward.Caller, act doorward.Actio
 	if err != nil || len(changes) == 0 {
 		return false, err
 	}
-	settled, err := d.settled(ctx, func(ctx context.Context) (store.Settled, error) { return d.watch.Settle(ctx, changes) })
+	settled, err := d.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return d.lease.Settle(ctx, changes) })
 	return true, revoked(by, settled, err)
 }
 
@@ -352,7 +353,7 @@ func (d *Door) commit(ctx context.Context, act doorward.Action, fn func(*store.T
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
 // settled waits for the other nodes.
-func (d *Door) settled(ctx context.Context, wait func(context.Context) (store.Settled, error)) (store.Settled, error) {
+func (d *Door) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (lease.Settled, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()
 	settled, err := wait(ctx)
@@ -374,7 +375,7 @@ func failed(span *trace.Span, err error) {
 }
 
 // revoked tells the caller how far a revocation has come.
-func revoked(by doorward.Caller, s store.Settled, err error) error {
+func revoked(by doorward.Caller, s lease.Settled, err error) error {
 	if err == nil && by.Revoked != nil {
 		by.Revoked(s.Nodes, s.Took)
 	}

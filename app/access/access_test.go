@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // house is a tenant with an OWNER, and the door to it.
@@ -38,7 +39,7 @@ func build(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{T: t, Door: New(db, db.Watch(time.Second))}
+	h := &house{T: t, Door: New(db, lease.New(db, time.Second))}
 	h.prepare(func(tx *store.Tx) error {
 		return tx.InsertTenant(t.Context(), doorward.Tenant{ID: tenantID, Name: "Acme", Status: doorward.TenantActive})
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // fixture is a mail server, a database with people and tenants, and a node.
@@ -61,7 +62,7 @@ func (f *fixture) newNode() node {
 	f.must(err)
 	f.Cleanup(func() { db.Close() })
 	f.must(db.Migrate(f.Context()))
-	door := access.New(db, db.Watch(store.MinLease))
+	door := access.New(db, lease.New(db, lease.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
 	f.must(err)
 	l := &load{Transport: transport, now: map[string]int{}, most: map[string]int{}}

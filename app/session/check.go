@@ -45,7 +45,7 @@ func (s *Sessions) Remembered(token secret.Token) (Identity, bool) {
 // round a node that wakes from a pause could find an ended session, hear of its
 // end, renew the lease, and let it pass.
 func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
-	if !s.watch.Fresh() || s.db.Clock().Wrong() {
+	if !s.lease.Valid() || s.db.Clock().Wrong() {
 		return Identity{}, false
 	}
 	e := s.registry.get(hash)

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // clock stands still until it is moved, for all nodes at once. A test that has
@@ -138,7 +139,7 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
 	gate, heard := make(chan struct{}), make(chan struct{})
-	silent := p.a.Node.DB.Watch(time.Second)
+	silent := lease.New(p.a.Node.DB, time.Second)
 	silent.Follow(func(_ context.Context, changes []store.Change) error {
 		if len(changes) > 0 {
 			heard <- struct{}{}
@@ -150,7 +151,7 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { silent.Run(ctx) })
 	defer running.Wait()
-	for !silent.Fresh() {
+	for !silent.Valid() {
 		<-time.After(time.Millisecond)
 	}
 	p.move(time.Hour)

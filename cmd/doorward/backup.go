@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 func backupCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error
 	if v.Tampered > 0 {
 		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
 	}
-	warnUnsealed(warn, file, v.BackupInfo)
+	warnUnsealed(warn, file, v.Info)
 	trail := "The audit trail in it is sound."
 	if !v.Trail {
 		trail = "Its schema is older than the audit trail's chains."
@@ -115,7 +116,7 @@ func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error
 
 // warnUnsealed: of a backup without a checksum it is not known whether it is what was
 // written.
-func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
+func warnUnsealed(warn io.Writer, file string, info transfer.Info) {
 	switch {
 	case info.Wrong:
 		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or lost, so what is in it isn't what was written. SQLite can read it; that is all that is known.\n", file)
@@ -199,7 +200,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 	if file == piped {
 		return backupToPipe(cmd, db)
 	}
-	if err := db.Backup(cmd.Context(), file); err != nil {
+	if err := transfer.Backup(cmd.Context(), db, file); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", file)
@@ -211,7 +212,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 func backupToPipe(cmd *cobra.Command, db *store.DB) error {
 	signal.Ignore(syscall.SIGPIPE) // a pipe that breaks is an error to tell, and no end without a word
 	out := &counter{to: os.Stdout}
-	err := db.BackupTo(cmd.Context(), out)
+	err := transfer.BackupTo(cmd.Context(), db, out)
 	if info, e := os.Stdout.Stat(); err == nil && e == nil && info.Mode().IsRegular() {
 		err = os.Stdout.Sync()
 	}
@@ -235,7 +236,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // ownTools names the programs to take instead.
 func ownTools(err error, programs string) error {
-	if errors.Is(err, store.ErrOwnTools) {
+	if errors.Is(err, transfer.ErrOwnTools) {
 		return badUse("PostgreSQL is not copied by this command. Take %s; docs/operations.md says how.", programs)
 	}
 	return err
@@ -333,11 +334,11 @@ func tellKeys(out io.Writer, what string, keys []store.OperatorKey) {
 // notRestored says what to do about it.
 func notRestored(err error) error {
 	switch {
-	case errors.Is(err, store.ErrInUse):
+	case errors.Is(err, transfer.ErrInUse):
 		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database. Stop every server that uses it, then try again. Nothing has changed.")
-	case errors.Is(err, store.ErrChecksum), errors.Is(err, node.ErrTampered):
+	case errors.Is(err, transfer.ErrChecksum), errors.Is(err, node.ErrTampered):
 		return notDone("%s.\n  Take another backup. If there is none, --accept-damage restores what is there. Nothing has changed.", plain(err))
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))

@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -389,9 +390,9 @@ func (s *settings) checkSessions(*node.Config) error {
 	case s.sessionIdle > s.sessionAbsolute:
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
 			s.from.of("session-idle"), short(s.sessionIdle), short(s.sessionAbsolute), s.from.of("session-absolute"))
-	case s.lease < store.MinLease || s.lease > store.MaxLease:
+	case s.lease < lease.MinLease || s.lease > lease.MaxLease:
 		return s.wrong("revocation-lease", "it is %s to %s: a revocation may wait for a whole lease, and every request is answered within 3s.",
-			short(store.MinLease), short(store.MaxLease))
+			short(lease.MinLease), short(lease.MaxLease))
 	case s.inMemory < 1000:
 		return s.wrong("sessions-in-memory", "it is 1000 at least.")
 	}

@@ -1,7 +1,7 @@
 /*
  * The revocation lease where a node is told several servers of PostgreSQL, to be
  * checked by spin: make model. ../lease.md tells what is modelled and why; the
- * code is store/cluster.go and store/watch.go. lease.pml has what concerns one
+ * code is store/internal/cluster and store/lease. lease.pml has what concerns one
  * server: rows that come and go, changes that cross, nodes that die.
  *
  * There is an old primary, which is replaced at any moment or never, and a new

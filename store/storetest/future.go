@@ -50,21 +50,3 @@ func future(w *world) {
 	})
 	same(w, 1)(len(w.due()), nil)
 }
-
-// settingsOfNodes: what a node publishes is compared by name, and what only one of
-// two knows says nothing.
-func settingsOfNodes(w *world) {
-	ctx := w.Context()
-	own := []store.Setting{{Name: "hold", Value: "336h0m0s", Strict: true}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "new", Value: "1"}}
-	same(w, []store.Difference(nil))(w.Read().Differences(ctx, own))
-	other := w.Watch(store.MinLease)
-	other.Publish([]store.Setting{{Name: "hold", Value: "0s"}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "old", Value: "1"}}, false)
-	ok(w, other.Join(ctx))
-	got, err := w.Read().Differences(ctx, own)
-	ok(w, err)
-	if len(got) != 1 || got[0].Setting != own[0] || got[0].Theirs != "0s" || got[0].Node == "" {
-		w.Errorf("the differences are %+v", got)
-	}
-	other.Leave(ctx)
-	same(w, []store.Difference(nil))(w.Read().Differences(ctx, own))
-}

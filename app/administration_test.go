@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // againstOwners are what an OWNER can do against an OWNER, oneself included.
@@ -337,11 +338,11 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
 			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing sessionsEnded  1"}},
 		} {
-			before, err := w.db.Read().Events(ctx, acme.ID)
+			before, err := storetest.Events(ctx, w.db.Read(), acme.ID)
 			w.ok(err)
 			w.ok(act.do())
 			w.settle()
-			after, err := w.db.Read().Events(ctx, acme.ID)
+			after, err := storetest.Events(ctx, w.db.Read(), acme.ID)
 			w.ok(err)
 			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {
 				w.Errorf("on record (-want +got):\n%s", diff)

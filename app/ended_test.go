@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // idle is the limit that the tenant of these tests has tightened from an hour.
@@ -119,7 +120,7 @@ func (w *world) atStake(by, member person) doorward.Ended {
 // onRecord is how many sessions the newest such act has ended, by the trail.
 func (w *world) onRecord(tenantID string, act doorward.Action) string {
 	w.Helper()
-	events, err := w.db.Read().Events(w.Context(), tenantID)
+	events, err := storetest.Events(w.Context(), w.db.Read(), tenantID)
 	w.ok(err)
 	for _, e := range slices.Backward(events) {
 		for _, c := range e.Changes {

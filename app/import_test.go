@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // staple is the password of the hashes here; they were made by the programs
@@ -110,7 +111,7 @@ func TestImport(t *testing.T) {
 // number.
 func (w *world) recorded(tenantID, bob string, people int) {
 	w.Helper()
-	events, err := w.db.Read().Events(w.Context(), tenantID)
+	events, err := storetest.Events(w.Context(), w.db.Read(), tenantID)
 	w.ok(err)
 	targets := map[string][]doorward.Change{}
 	for _, e := range events {

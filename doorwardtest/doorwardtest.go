@@ -229,8 +229,8 @@ func (s *Server) Code(to string) string {
 
 // delivered reports whether no mail waits: the newest one is there then.
 func (s *Server) delivered() bool {
-	n, err := s.Node.DB.Read().CountMails(context.Background(), doorward.DeliveryQueued)
-	return err == nil && n == 0
+	v, err := s.Node.DB.Read().Vitals(context.Background())
+	return err == nil && v.MailsQueued == 0
 }
 
 // Mails returns the mails sent to an address so far, or all for the empty one,

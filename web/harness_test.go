@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // m is a JSON object.
@@ -373,7 +374,7 @@ func (d *door) deliver(t *testing.T) {
 		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		queued, err := d.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued)
+		queued, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), doorward.DeliveryQueued)
 		if err != nil {
 			t.Fatal(err)
 		}

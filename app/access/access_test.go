@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // house is a tenant with an OWNER, and the door to it.
@@ -105,7 +106,7 @@ var errLook = errors.New("only looking")
 // events are those of the tenant, the oldest first.
 func (h *house) events() []doorward.Event {
 	h.Helper()
-	all, err := h.db.Read().Events(h.Context(), tenantID)
+	all, err := storetest.Events(h.Context(), h.db.Read(), tenantID)
 	if err != nil {
 		h.Fatal(err)
 	}

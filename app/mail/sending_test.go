@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // fixture is a mail server, a database with people and tenants, and a node.
@@ -140,7 +141,7 @@ func (f *fixture) until(what string, holds func() bool) {
 
 func (f *fixture) count(state doorward.Delivery) int {
 	f.Helper()
-	n, err := f.db.Read().CountMails(f.Context(), state)
+	n, err := storetest.CountMails(f.Context(), f.db.Read(), state)
 	f.must(err)
 	return n
 }

@@ -14,10 +14,10 @@
 //  4. A revoking call answers when every node has applied its change, or when the
 //     longest lease has passed since its commit ([Lease.Settle]).
 //  5. A value loaded while a change arrives must not be kept over it; that is for the
-//     memory to do, which hears of every change ([Lease.Follow]).
+//     memory to do, which is given every change ([Lease.Follow]).
 //
-// A Lease is made with [New], told what follows changes, and run until the process
-// ends. It belongs to one process and is safe for concurrent use.
+// A Lease is made with [New], given what follows changes ([Lease.Follow]), and run until
+// the process ends. It belongs to one process and is safe for concurrent use.
 package lease
 
 import (
@@ -96,7 +96,7 @@ func New(db *store.DB, length time.Duration) *Lease {
 	}
 }
 
-// Follow sets what hears of changes: apply of each batch, from any goroutine and of some
+// Follow sets what is given the changes: apply each batch, from any goroutine and of some
 // batches twice; and reset when some were missed, so that all memory must go. A change is
 // applied when apply has returned nil; until then the lease isn't renewed, so apply
 // queries the database with its context, which needs no lease. Call it before Run.

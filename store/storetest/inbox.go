@@ -97,7 +97,7 @@ func inbox(w *world) {
 	rows, err := w.Read().PendingInbox(ctx, 1)
 	ok(w, err)
 	w.write(func(tx *store.Tx) { tx.InsertPastEvent(rows[0].Event) })
-	events, err := w.Read().Events(ctx, "")
+	events, err := Events(ctx, w.Read(), "")
 	ok(w, err)
 	if len(events) != 1 || !events[0].At.Equal(noon) {
 		w.Errorf("recorded is %v, want one at %v", events, noon)

@@ -37,7 +37,7 @@ func longLists(w *world) {
 		}
 	})
 	first.State, first.RevokedAt = doorward.InvitationRevoked, at(w.clock.read())
-	events, err := w.Read().Events(ctx, acme.ID)
+	events, err := Events(ctx, w.Read(), acme.ID)
 	ok(w, err)
 
 	same(w, []store.Member{{User: annAcme, PasswordHash: ann.PasswordHash}, {User: bobAcme}})(gather(func(fn func(store.Member) error) error {

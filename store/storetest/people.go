@@ -551,9 +551,9 @@ func events(w *world) {
 	e2.ID, e2.At = "evt_0", w.clock.move(time.Second)
 	w.write(func(tx *store.Tx) { ok(w, tx.InsertEvent(ctx, e2)) })
 
-	same(w, []doorward.Event{e, e2})(w.Read().Events(ctx, "tnt_1"))
-	same(w, []doorward.Event{bare})(w.Read().Events(ctx, ""))
-	same(w, []doorward.Event(nil))(w.Read().Events(ctx, "tnt_2"))
+	same(w, []doorward.Event{e, e2})(Events(ctx, w.Read(), "tnt_1"))
+	same(w, []doorward.Event{bare})(Events(ctx, w.Read(), ""))
+	same(w, []doorward.Event(nil))(Events(ctx, w.Read(), "tnt_2"))
 	same(w, e)(w.Read().Event(ctx, e.ID))
 	same(w, bare)(w.Read().Event(ctx, bare.ID))
 	none(w)(w.Read().Event(ctx, "evt_none"))

@@ -186,7 +186,7 @@ func endOfChain(w *world) {
 	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.DeleteChain(ctx, "tnt_1")) })
 	none(w)(w.Read().Chain(ctx, "tnt_1"))
 	same(w, []string{"tnt_2"})(w.Read().ChainIDs(ctx))
-	same(w, []doorward.Event{kept})(w.Read().Events(ctx, "tnt_2"))
+	same(w, []doorward.Event{kept})(Events(ctx, w.Read(), "tnt_2"))
 }
 
 // manyEvents: transactions that write to the same trails at once, in any order,

@@ -32,7 +32,7 @@ func oneInstant(w *world) {
 		ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
 		same(w, began)(tx.Now, nil)
 	})
-	event, err := w.Read().Events(ctx, "")
+	event, err := Events(ctx, w.Read(), "")
 	ok(w, err)
 	inv, err = w.Read().Invitation(ctx, inv.ID)
 	ok(w, err)
@@ -164,7 +164,7 @@ func crossingLocks(w *world) {
 		})
 	})
 	ok(w, errors.Join(errs...))
-	all, err := w.Read().Events(ctx, "")
+	all, err := Events(ctx, w.Read(), "")
 	same(w, 2)(len(all), err)
 	if w.Engine() != "sqlite" && runs.Load() < 3 {
 		w.Errorf("%d runs: nothing was aborted, so nothing was tested", runs.Load())

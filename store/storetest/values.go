@@ -93,7 +93,7 @@ func textFromStrangers(w *world) {
 		same(w, kept)(w.due()[0].LastError, nil)
 		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, sent)) })
 	}
-	same(w, 3)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
+	same(w, 3)(CountMails(ctx, w.Read(), doorward.DeliveryFailed))
 }
 
 func emptyIsNotAbsent(w *world) {

@@ -14,7 +14,7 @@
 //  4. A process that can't commit probes all the servers and tries the one that
 //     answers first: connecting to a machine that vanished takes all the time there is.
 //  5. A commit is reported only if no newer server was met since it began: the old
-//     primary may have been told not to wait for a standby any more.
+//     primary may be configured not to wait for a standby any more.
 //
 // It stands below store, which opens the pool that the rules guard.
 package cluster
@@ -43,8 +43,8 @@ const (
 	MaxLease = 2 * time.Second
 )
 
-// Servers are the servers of one DSN. Nil is one server: nothing to keep apart, and
-// every method can be called.
+// Servers are the servers of one DSN. Nil is one server, which needs no guard: all but
+// Guard and Connector may be called on it.
 type Servers struct {
 	all       []*pgx.ConnConfig
 	newest    atomic.Pointer[timeline]

@@ -24,13 +24,13 @@ import (
 var (
 	// ErrOwnTools says that the database is one that its own programs copy:
 	// pg_dump, pg_basebackup and their like.
-	ErrOwnTools = errors.New("transfer: PostgreSQL is backed up and restored by its own programs")
+	ErrOwnTools = errors.New("store: PostgreSQL is backed up and restored by its own programs")
 	// ErrInUse says that another process has the database open.
-	ErrInUse = errors.New("transfer: the database is in use")
+	ErrInUse = errors.New("store: the database is in use")
 	// ErrItself says that a database would be copied onto itself.
-	ErrItself = errors.New("transfer: that is the database itself")
+	ErrItself = errors.New("store: that is the database itself")
 	// ErrNoBackup says that a file is no sound backup of a Doorward database.
-	ErrNoBackup = errors.New("transfer: no sound backup")
+	ErrNoBackup = errors.New("store: no sound backup")
 )
 
 // SQLitePath returns the path in a DSN of SQLite, or ErrOwnTools.
@@ -107,11 +107,11 @@ func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error
 		return nil, err
 	}
 	if err = vacuumInto(ctx, db.File(), part.Name()); err != nil {
-		err = fmt.Errorf("backup: %w", err)
+		err = fmt.Errorf("store: backup: %w", err)
 	} else if err = sealFile(ctx, part, db.Now()); err != nil {
-		err = fmt.Errorf("backup: %w", err)
+		err = fmt.Errorf("store: backup: %w", err)
 	} else if _, err = Check(ctx, part.Name(), false); err != nil {
-		err = fmt.Errorf("backup: the copy is not sound and was removed: %w", err)
+		err = fmt.Errorf("store: backup: the copy is not sound and was removed: %w", err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, part.Close(), os.Remove(part.Name()))

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNotEmpty says that a database has other rows than those that the migrations insert.
-var ErrNotEmpty = errors.New("transfer: the database is not empty")
+var ErrNotEmpty = errors.New("store: the database is not empty")
 
 // Moved is a table that was copied and compared.
 type Moved struct {
@@ -154,7 +154,7 @@ func (p plan) sorted() (plan, error) {
 			}
 		}
 		if len(done) == before {
-			return nil, errors.New("transfer: tables refer to each other in a circle")
+			return nil, errors.New("store: tables refer to each other in a circle")
 		}
 	}
 	return done, nil
@@ -167,7 +167,7 @@ func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string
 	for _, t := range p {
 		m, err := t.move(ctx, src, dst, progress)
 		if err != nil {
-			return nil, fmt.Errorf("move table %s: %w", t.name, err)
+			return nil, fmt.Errorf("store: move: table %s: %w", t.name, err)
 		}
 		moved = append(moved, m)
 	}

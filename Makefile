@@ -36,10 +36,11 @@ upgrade: ## roll three nodes from an earlier version to this tree and back, unde
 	scripts/upgrade.sh $(FROM)
 
 bench: ## servers under load, as ratios within one run (some ten minutes)
-	go run ./bench
+	go -C bench run .
 
 microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
+	go -C bench test -run '^$$' -bench . -benchmem ./...
 
 pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
 	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"

@@ -47,7 +47,7 @@ const (
 )
 
 // floors are the folders at the root that may hold Go.
-var floors = []string{".", "app", "bench", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
+var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
 // ships are the floors that end up in the binary.
 var ships = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}

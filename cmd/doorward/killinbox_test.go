@@ -24,10 +24,10 @@ func TestKilledWithAFullInboxOnPostgres(t *testing.T) { outliveInbox(t, pgtest.D
 
 func outliveInbox(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
-	if testing.Short() {
+	if !*full {
 		rounds = 2
 	}
-	s := &strangers{victim: settle(t, build(t), dsn)}
+	s := &strangers{victim: settle(t, program, dsn)}
 	for range rounds {
 		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
 		s.load()

@@ -94,9 +94,9 @@ const hold = 14 * 24 * time.Hour
 // node is one process. It answers checks from memory, as in production.
 func (w *world) node(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
-		BaseURL:  "http://localhost:8080",
+		LinkURL:  "http://localhost:8080",
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
-		TenantHold: hold, Attempts: limits, PasswordMinLength: 12, Common: commonpw.Bundled(),
+		TenantHold: hold, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: w.mail, Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})

@@ -32,8 +32,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
-	"github.com/doorward/doorward/internal/argon"
-	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
@@ -143,16 +141,11 @@ func (c *clock) now() time.Time {
 func Start(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
-	cfg := node.Config{
-		Database: "sqlite:" + filepath.Join(tb.TempDir(), "doorward.db"), Migrate: true,
-		Listen: "localhost:0", Transport: s.mailbox,
-		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
-		SessionsInMemory: 100_000, Lease: time.Second,
-		InviteResendWait: time.Minute, TenantHold: 14 * 24 * time.Hour,
-		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
-		Clock: s.clock.now, Log: slog.New(slog.DiscardHandler), Version: "test",
-	}
+	cfg := node.Defaults()
+	cfg.Database, cfg.Listen = "sqlite:"+filepath.Join(tb.TempDir(), "doorward.db"), "localhost:0"
+	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
+	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
+	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0
 	for _, set := range options {
 		set(&cfg)
 	}

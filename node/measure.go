@@ -165,7 +165,7 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
-	for _, s := range n.settings().Shared() {
+	for _, s := range n.cfg.Shared() {
 		m.Gauge("doorward_settings_differ", "Nodes that have a setting otherwise which is to be the same on all.",
 			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
 	}

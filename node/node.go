@@ -6,7 +6,6 @@ package node
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,12 +16,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/credential"
-	"github.com/doorward/doorward/internal/argon"
-	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
-	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
@@ -31,9 +26,12 @@ import (
 	"github.com/doorward/doorward/web/ops"
 )
 
-// Config is all that a node is told. Every field is needed unless it says
-// otherwise.
+// Config is what a node needs. Start from Defaults; every field is needed unless it
+// says otherwise. Node fills in Published, LinkURL and MailBrand of the embedded
+// app.Settings.
 type Config struct {
+	app.Settings
+
 	Database string // sqlite:PATH or postgres://…
 	Migrate  bool   // bring the schema up to date, or refuse another one
 
@@ -42,43 +40,27 @@ type Config struct {
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
 	// ConnectionsPerClient is how many an IPv4 address, or a /64 of IPv6, may
-	// have open on either address; 0: any number. Proxies may anyway.
+	// have open on either address; 0: any number. Proxies have no limit.
 	ConnectionsPerClient int
-	Brand                front.Brand    // of the pages; without a name, ours
-	ReturnTo             returnto.List  // places elsewhere that people may be led to after signing in; may be empty
+	Brand                front.Brand    // of the pages; without a name, Doorward's
+	ReturnTo             returnto.List  // other sites that people may be led to after signing in; may be empty
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
-	Transport smtp.Transport
-	Sessions  doorward.SessionLimits
-	Attempts  credential.Limits
-
-	SessionsInMemory int           // the database is behind them
-	Lease            time.Duration // of that memory
-
-	InviteResendWait time.Duration // between two mails of one invitation
-	TenantHold       time.Duration // between the closing of a tenant and its destruction
-	ChangeShared     bool          // start beside nodes with other settings, see app.Settings.Shared
-
-	PasswordMinLength int
-	CommonPasswords   *commonpw.List
-	Hash              argon.Params
-
-	// Trace says where traces go; without a collector nothing is followed. Version,
-	// node, log and who is believed are filled in.
+	// Trace says where traces go; without a collector nothing is traced. Version,
+	// Node, Log and Believed are filled in.
 	Trace trace.Options
 
 	// Announce is how long a draining node goes on taking connections, each
 	// answer asking the client to reconnect, and /readyz saying no.
 	Announce time.Duration
 
-	// Clock is for tests that move it: all that ends by time goes by it. nil: by the
-	// database's. ClockOffset moves this machine's clock then, and with it the
+	// Clock is for tests that move it: everything that expires goes by it. nil: the
+	// database's. ClockOffset then moves this machine's clock, and with it the
 	// installation's where no other node runs.
 	Clock       doorward.Clock
 	ClockOffset time.Duration
 
-	Log     *slog.Logger
 	Version string
 	// Extra routes, for development; may be nil.
 	Extra []front.Route
@@ -168,20 +150,11 @@ func prepare(ctx context.Context, db *store.DB, cfg Config) error {
 	return db.StartClock(ctx, cfg.ClockOffset)
 }
 
-// Shared are the settings that have to be the same on all nodes of an installation.
-func (c Config) Shared() []store.Setting {
-	s := app.Settings{Sessions: c.Sessions, TenantHold: c.TenantHold, Lease: c.Lease}
-	s.BaseURL = strings.TrimSuffix(c.PublicURL().String(), "/")
-	return s.Shared()
-}
-
+// settings are those of the features.
 func (n *Node) settings() app.Settings {
-	return app.Settings{
-		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
-		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
-		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold, ChangeShared: n.cfg.ChangeShared,
-		Brand: n.cfg.Brand.Brand, Transport: n.cfg.Transport, Log: n.cfg.Log,
-	}
+	s := n.cfg.Settings
+	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
+	return s
 }
 
 // flushWithin is how long a collector is waited for at the end.

@@ -13,11 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doorward/doorward/internal/secretfile"
+	"github.com/doorward/doorward/node"
 )
 
 // secrets may also stand in files of their own: the variable with _FILE, or the
 // name with -file in the YAML file, names one.
-var secrets = []string{"database", "smtp", "trace-header"}
+var secrets = namesOf(func(d node.Setting) bool { return d.Secret })
 
 // fileNames are the names that the YAML file may use.
 func fileNames() []string {

@@ -75,8 +75,8 @@ func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {
 			return cfg, s.wrong(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
 		}
 	}
-	if host, _, err := net.SplitHostPort(s.listen); err == nil && !front.IsLoopback(host) {
-		return cfg, s.quoted("listen", s.listen, "dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" there.")
+	if host, _, err := net.SplitHostPort(s.cfg.Listen); err == nil && !front.IsLoopback(host) {
+		return cfg, s.quoted("listen", s.cfg.Listen, "dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" there.")
 	}
 	return s.nodeConfig()
 }

@@ -2,9 +2,9 @@
 // platforms. Run "doorward dev" to try it, "doorward --help" for the rest.
 //
 // This folder is the command line: a file for each command or group of
-// commands, settings.go and config.go for where settings come from and what
-// they may be, fault.go for how failures are told. The commands are thin: each
-// makes a node.Config of its settings and calls one feature of app.
+// commands, config.go for where settings come from, settings.go for what is made of
+// them (node.Settings describes them), fault.go for how failures are reported. The
+// commands are thin: each makes a node.Config and calls one feature of app.
 package main
 
 import (

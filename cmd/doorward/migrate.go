@@ -62,7 +62,7 @@ func openAPICommand() *cobra.Command {
 			return nil
 		},
 	}
-	s.place(cmd.Flags())
+	s.register(cmd.Flags(), node.GroupFile, node.GroupAddress)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 			if store.SamePlace(from, to) {
 				return badUse("--from and --to are the same database.")
 			}
-			s.database = to
+			s.cfg.Database = to
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err

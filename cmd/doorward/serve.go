@@ -53,7 +53,7 @@ func warn(s *settings, cfg node.Config) {
 
 func warnings(s *settings, cfg node.Config) (all []warning) {
 	if insecurePublicURL(cfg.BaseURL) {
-		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL})
+		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.raw.BaseURL})
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
 		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
@@ -61,10 +61,10 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if anybody, ok := trustsAll(cfg.Proxies); ok {
 		all = append(all, warning{"trusted-proxies are everybody, so whoever asks may claim any address: limits and the audit trail go by it; name the proxies alone", "trustedProxies", anybody.String()})
 	}
-	if s.traceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
-		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP})
+	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
+		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})
 	}
-	if exposed := exposedSecret(s.configFile); exposed != "" {
+	if exposed := exposedSecret(s.raw.File); exposed != "" {
 		all = append(all, warning{text: exposed})
 	}
 	if s.mailIsLogged() {

@@ -18,7 +18,7 @@ import (
 // commands, but one set of flags fits them all.
 func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
-	show(cmd, false, addressed...)
+	show(cmd, false, addresses()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)
 		if err != nil {
@@ -43,7 +43,7 @@ func show(cmd *cobra.Command, shown bool, flags ...string) {
 // quiet is for commands that expect the schema to be as needed.
 func quiet() *settings {
 	s := newSettings()
-	s.migrate = false
+	s.cfg.Migrate = false
 	return s
 }
 
@@ -74,7 +74,7 @@ running server goes on trying. Other mail that is queued is left to running serv
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
 		return err
 	})
-	s.mail(cmd.Flags())
+	s.register(cmd.Flags(), node.GroupMail)
 	show(cmd, true, "base-url", "listen")
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")

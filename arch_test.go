@@ -26,14 +26,14 @@ const module = "github.com/doorward/doorward"
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"inbox":    {"credential"},
-	"invite":   {"credential"},
+	"invite":   {"credential", "member"},
 	"login":    {"session", "credential", "password", "mfa", "throttle"},
 	"mail":     {"outbox"},
 	"password": {"credential"},
 	"session":  {"credential"},
 	"sso":      {"login"},
 	"tenant":   {"roster"},
-	"user":     {"roster"},
+	"user":     {"member", "roster"},
 }
 
 // upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
@@ -45,6 +45,12 @@ const (
 	writeDoor  = "(*" + module + "/store.DB).Write"
 	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
 )
+
+// memberDoors create an account and a membership.
+var memberDoors = []string{
+	"(*" + module + "/store.Tx).InsertAccount",
+	"(*" + module + "/store.Tx).InsertMembership",
+}
 
 // floors are the folders at the root that may hold Go.
 var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
@@ -228,6 +234,19 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 `},
 	},
 	{
+		name:   "only app/member creates accounts and memberships",
+		remedy: "call app/member, and name it as a sibling of the feature",
+		breaks: func(s step) bool {
+			return slices.Contains(memberDoors, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
+		},
+		plant: file{"app/invite/invite.go", `package invite
+
+import "` + module + `/app/access"
+
+func accept(tx *access.Tx) { tx.InsertMembership() } // here
+`},
+	},
+	{
 		name:   "the upkeep door is open to named packages only",
 		remedy: "an act of somebody goes through access.Do; if this is nobody's act, name the package in upkeepers in arch_test.go",
 		breaks: func(s step) bool {
@@ -251,7 +270,7 @@ func TestLawsHold(t *testing.T) {
 // A door that is renamed would be watched no longer, and no test would say so.
 func TestDoorsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, door := range []string{writeDoor, upkeepDoor} {
+	for _, door := range append([]string{writeDoor, upkeepDoor}, memberDoors...) {
 		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
 		}
@@ -297,6 +316,11 @@ import (
 type DB struct{}
 
 func (db *DB) Write(fn func()) {}
+
+type Tx struct{}
+
+func (tx *Tx) InsertAccount()    {}
+func (tx *Tx) InsertMembership() {}
 `},
 	{"store/store_test.go", "package store\n\nimport _ \"" + module + "/internal/pgtest\""},
 	{"store/storetest/storetest.go", "package storetest\n\nimport _ \"" + module + "/internal/pgtest\""},
@@ -308,6 +332,14 @@ import "` + module + `/store"
 type Door struct{ db *store.DB }
 
 func (d *Door) Upkeep(fn func()) { d.db.Write(fn) }
+
+type Tx struct{ *store.Tx }
+`},
+	{"app/member/member.go", `package member
+
+import "` + module + `/app/access"
+
+func Add(tx *access.Tx) { tx.InsertAccount(); tx.InsertMembership() }
 `},
 	{"app/session/session.go", `package session
 

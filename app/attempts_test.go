@@ -295,7 +295,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		_, ann := w.tenant()
 		var devices [][]byte
 		for range 6 {
-			r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, "")
+			r, err := signedIn(w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, ""))
 			w.ok(err)
 			hash := r.Device.Hash()
 			devices = append(devices, hash[:])
@@ -343,7 +343,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 func TestDevicesAtOnce(t *testing.T) {
 	onEach(t, func(w *world) {
 		_, ann := w.tenant()
-		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, "")
+		r, err := signedIn(w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, ""))
 		w.ok(err)
 		hash, by := r.Device.Hash(), stranger(0)
 		by.Devices = [][]byte{hash[:]}

@@ -54,7 +54,7 @@ func (w *world) cast(elsewhere bool) cast {
 		_, token := w.invite(boss, c.ann.User.Email, doorward.RoleUser)
 		joined, err := w.on(0).Invitations.Accept(w.Context(), c.ann.Caller, token, "")
 		w.ok(err)
-		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), c.ann.User.Email, first, joined.TenantID)
+		r, err := signedIn(w.on(0).Login.WithPassword(w.Context(), stranger(0), c.ann.User.Email, first, joined.TenantID))
 		w.ok(err)
 		by := stranger(0).As(r.User)
 		by.Session = r.Session

@@ -15,7 +15,7 @@ import (
 // signInHere is signIn with a browser that is known from then on.
 func (w *world) signInHere(email, password string) person {
 	w.Helper()
-	r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, "")
+	r, err := signedIn(w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, ""))
 	w.ok(err)
 	by := stranger(0).As(r.User)
 	by.Session = r.Session

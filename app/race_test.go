@@ -251,7 +251,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					_, err := w.on(0).Users.Suspend(w.Context(), owner.Caller, bob.User)
 					return err
 				case 0:
-					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), bob.User.Email, first, "")
+					r, err := signedIn(w.on(i).Login.WithPassword(w.Context(), stranger(i), bob.User.Email, first, ""))
 					return o.add(r.Opened, err)
 				}
 				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, bob.User.TenantID, nothingElse))
@@ -297,7 +297,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 				case 5:
 					return change()
 				case 0:
-					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, old, "")
+					r, err := signedIn(w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, old, ""))
 					return o.add(r.Opened, err)
 				}
 				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, ann.User.TenantID, nothingElse))
@@ -376,7 +376,7 @@ func TestSessionLimit(t *testing.T) {
 				if round > 0 { // without the hash they come closer together
 					return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, to, nothingElse))
 				}
-				r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, first, to)
+				r, err := signedIn(w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, first, to))
 				return o.add(r.Opened, err)
 			})
 			w.ends(errs, tally{"": 20})

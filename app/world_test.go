@@ -202,7 +202,7 @@ func (w *world) settle() {
 
 func (w *world) signIn(email, password string) person {
 	w.Helper()
-	r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, "")
+	r, err := signedIn(w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, ""))
 	w.ok(err)
 	by := stranger(0).As(r.User)
 	by.Session = r.Session

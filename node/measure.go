@@ -55,7 +55,7 @@ func (n *Node) measureMail(m *telemetry.Metrics) {
 	m.Counter(name, help, func() float64 { _, retried, _ := n.App.Mail.Counts(); return float64(retried) }, "result", "retried")
 	m.Counter(name, help, func() float64 { _, _, failed := n.App.Mail.Counts(); return float64(failed) }, "result", "failed")
 	const sending, sendingHelp = "doorward_mails_sending", "Mails being handed over now, by whether the recipient's domain is known to be slow."
-	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Fresh) }, "domain", "other")
+	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Fast) }, "domain", "other")
 	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Slow) }, "domain", "slow")
 	m.Gauge("doorward_mail_slow_domains", "Domains of recipients that are known to be slow.", func() float64 { return float64(n.App.Mail.Sending().SlowHosts) })
 }

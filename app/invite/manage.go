@@ -137,18 +137,18 @@ func tooSoon(wait time.Duration, why string) error {
 	return &doorward.Error{Code: doorward.CodeResendTooSoon, Detail: why, RetryAfter: wait}
 }
 
-// renew: whoever sends an invitation again vouches for it, if the one who sent
+// renew vouches for the invitation in the name of the caller, if the person who sent
 // it first may no longer invite.
 func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
-	err := stillAuthorised(ctx, tx.Reader, *inv)
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return err
+	}
+	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
 		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID())
 		inv.InvitedBy, err = tx.By.ID(), nil
 	}
-	if err != nil {
-		return err
-	}
-	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {
 		return err
 	}

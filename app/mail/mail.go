@@ -70,7 +70,7 @@ func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL stri
 		writers: make(chan struct{}, writersAtOnce),
 	}
 	m.queue = &outbox.Queue[store.Mail]{
-		Look: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
+		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
 		Now: db.Now, Wake: db.MailQueued(),
 		Warn: lograte.Warnings(log, "mail queue"),
 	}
@@ -105,16 +105,16 @@ func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 // of them, to hosts that don't answer. The error is as in Deliver.
 func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
-		Look: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
+		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
 			return m.db.Read().DueMailsOf(ctx, subjectID, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 		},
 		Job: m.queue.Job, Permanent: m.queue.Permanent, Now: m.queue.Now, Wake: m.queue.Wake, Warn: m.queue.Warn,
 		Try: func(ctx context.Context, row store.Mail, send outbox.Send) error {
-			return m.try(ctx, row, func(ctx context.Context, hand func(context.Context) error) error {
+			return m.try(ctx, row, func(ctx context.Context, deliver func(context.Context) error) error {
 				return send(ctx, func(ctx context.Context) error {
 					ctx, cancel := context.WithTimeout(ctx, within)
 					defer cancel()
-					return hand(ctx)
+					return deliver(ctx)
 				})
 			})
 		},
@@ -173,8 +173,17 @@ func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send ou
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
-	m.count(row, err)
-	return m.upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+	state, pause := outbox.DefaultBackoff.After(row.Tries, err, smtp.Permanent(err))
+	m.report(row, state, err)
+	return m.upkeep(ctx, func(tx *store.Tx) error {
+		switch state {
+		case outbox.Retry:
+			return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), err.Error())
+		case outbox.Dead:
+			return tx.MailFailed(ctx, row.ID, err.Error())
+		}
+		return tx.MailSent(ctx, row.ID)
+	})
 }
 
 // handOver shows in its trace whether trying again makes sense, and no word of
@@ -192,34 +201,18 @@ func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
 	return err
 }
 
-func (m *Mail) count(row store.Mail, sendErr error) {
-	switch {
-	case sendErr == nil:
+// report counts and logs what has come of a try.
+func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
+	switch state {
+	case outbox.Sent:
 		m.counts.sent.Add(1)
-	case hopeless(row, sendErr):
-		m.counts.failed.Add(1)
-	default:
+	case outbox.Retry:
 		m.counts.retried.Add(1)
-	}
-}
-
-// hopeless reports whether a failed try is the last one.
-func hopeless(row store.Mail, sendErr error) bool {
-	_, again := outbox.Pause(row.Tries)
-	return smtp.Permanent(sendErr) || !again
-}
-
-func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr error) error {
-	pause, _ := outbox.Pause(row.Tries)
-	switch {
-	case sendErr == nil:
-		return tx.MailSent(ctx, row.ID)
-	case hopeless(row, sendErr):
+		m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
+	case outbox.Dead:
+		m.counts.failed.Add(1)
 		m.log.Error("mail given up", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
-		return tx.MailFailed(ctx, row.ID, sendErr.Error())
 	}
-	m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
-	return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), sendErr.Error())
 }
 
 // keepFor is how long finished mails are kept that show no state to anybody, and the

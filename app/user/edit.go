@@ -51,7 +51,7 @@ func (u *Users) within(ctx context.Context, by doorward.Caller, target doorward.
 	if by.Kind == doorward.ByUser && target.TenantID != by.User.TenantID {
 		return target, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	return member(ctx, u.db.Read(), target)
+	return current(ctx, u.db.Read(), target)
 }
 
 func (e Edit) faults() []doorward.FieldError {

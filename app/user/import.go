@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/store"
 )
@@ -126,65 +127,36 @@ func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []ros
 }
 
 func (r *importing) add(p roster.Person) error {
-	account, err := r.account(p)
+	account, err := member.Ensure(r.ctx, r.tx, member.NewAccount(p.Email, p.PasswordHash, ""))
 	if err != nil {
 		return err
 	}
-	added, err := r.tx.InsertMembership(r.ctx, doorward.User{
-		ID: account.ID, Email: p.Email, Name: p.Name, Role: p.Role, Status: p.Status, TenantID: r.tenantID, CreatedAt: r.tx.Now,
+	r.count(p, account)
+	err = member.Add(r.ctx, r.tx, doorward.User{
+		ID: account.ID, Email: p.Email, Name: p.Name, Role: p.Role, Status: p.Status, TenantID: r.tenantID,
 	})
-	if err != nil {
-		return err
-	}
-	if !added { // since the list was held against the tenant
+	if doorward.HasCode(err, doorward.CodeAlreadyMember) { // added since the list was compared with the tenant
 		alreadyMember(&r.faults, p.Line)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	r.done.Members++
 	return r.tx.RecordAlso(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
 }
 
-// account returns the one that the address has, or makes it.
-func (r *importing) account(p roster.Person) (doorward.Account, error) {
-	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: p.Email, PasswordHash: p.PasswordHash, CreatedAt: r.tx.Now}
-	added, err := r.tx.InsertAccount(r.ctx, account)
-	switch {
-	case err != nil:
-		return account, err
-	case !added:
-		return r.existing(p)
+// count notes whether the account is new, and which password it has now.
+func (r *importing) count(p roster.Person, account member.Account) {
+	if account.Created {
+		r.done.Accounts++
 	}
-	r.done.Accounts++
-	if p.PasswordHash == "" {
+	switch own := account.Created || account.Unused; {
+	case own && p.PasswordHash == "":
 		r.done.Unset++
-	}
-	return account, nil
-}
-
-// existing returns the account that the address has. It is held, so that nobody
-// takes its password because of a last membership that has just ended.
-func (r *importing) existing(p roster.Person) (doorward.Account, error) {
-	account, err := r.tx.AccountByEmail(r.ctx, p.Email)
-	if err == nil {
-		_, err = r.tx.HoldAccount(r.ctx, account.ID)
-	}
-	if err == nil { // as it is now that it is held
-		account, err = r.tx.Account(r.ctx, account.ID)
-	}
-	if err != nil {
-		return account, err
-	}
-	memberships, err := r.tx.CountMemberships(r.ctx, account.ID)
-	switch {
-	case err != nil:
-	case account.PasswordHash == "" && memberships == 0 && p.PasswordHash != "":
-		_, err = r.tx.SetPassword(r.ctx, account.ID, "", p.PasswordHash)
-	case account.PasswordHash == "" && memberships == 0:
-		r.done.Unset++
-	case p.PasswordHash != "":
+	case !own && p.PasswordHash != "":
 		r.done.Kept = append(r.done.Kept, p)
 	}
-	return account, err
 }
 
 // finish revokes invitations that nobody needs any more, and says how many

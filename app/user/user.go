@@ -33,7 +33,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
-		now, err := member(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
+		now, err := current(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
 		if err != nil {
 			return err
 		}
@@ -191,13 +191,13 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 		on := object(target)
 		on.Granted = s.grants
 		look := func(tx *store.Tx) (doorward.Object, error) {
-			now, err := member(ctx, tx.Reader, target)
+			now, err := current(ctx, tx.Reader, target)
 			on := on
 			on.Held = now.Role
 			return on, err
 		}
 		write := func(tx *access.Tx) error {
-			now, err := member(ctx, tx.Reader, target)
+			now, err := current(ctx, tx.Reader, target)
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,8 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 	return u.door.DoAll(ctx, by, operations...)
 }
 
-func member(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
+// current returns the member as it is now. Errors: not_found.
+func current(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
 	now, err := read.User(ctx, target.TenantID, target.ID)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "")

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
 )
@@ -36,14 +38,23 @@ func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn
 	if err := required(field{"/email", in.Email}, field{"/password", in.Password}); err != nil {
 		return signedIn{}, err
 	}
-	res, err := a.app.Login.WithPassword(ctx, c.Caller, in.Email, in.Password, in.TenantID)
+	outcome, err := a.app.Login.WithPassword(ctx, c.Caller, in.Email, in.Password, in.TenantID)
 	if err != nil {
 		return signedIn{}, err
 	}
-	if res.Device != nil {
-		c.SetDevice(*res.Device, doorward.DeviceLife)
+	return a.signIn(c, outcome)
+}
+
+// signIn answers with what a right proof has led to.
+func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
+	switch o := outcome.(type) {
+	case login.SignedIn:
+		if o.Device != nil {
+			c.SetDevice(*o.Device, doorward.DeviceLife)
+		}
+		return a.open(c, o.Opened), nil
 	}
-	return a.open(c, res.Opened), nil
+	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
 
 // open hands a new session to the client.

@@ -3,8 +3,10 @@ package hosted
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -51,21 +53,29 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 		hash := held.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
-	res, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
+	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
 	}
-	if res.Device != nil {
-		c.SetDevice(*res.Device, doorward.DeviceLife)
+	return signIn(c, by, outcome), nil
+}
+
+// signIn leads on to what a right proof has led to.
+func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
+	switch o := outcome.(type) {
+	case login.SignedIn:
+		if o.Device != nil {
+			c.SetDevice(*o.Device, doorward.DeviceLife)
+		}
+		c.SetSession(o.Token)
+		c.Known(by.As(o.User))
+		c.SetCookie(addressCookie, "", 0)
+		if o.Choice {
+			return c.WithReturnTo("/login/tenant")
+		}
+		return land(c, o.User)
 	}
-	c.SetSession(res.Token)
-	c.Known(by.As(res.User))
-	c.SetCookie(addressCookie, "", 0)
-	memberships, err := h.app.Users.Memberships(ctx, doorward.Caller{}.As(res.User))
-	if err == nil && len(usable(memberships)) > 1 {
-		return c.WithReturnTo("/login/tenant"), nil
-	}
-	return land(c, res.User), err
+	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
 
 // land leads on whoever has signed in. In a tenant that is being closed there is

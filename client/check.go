@@ -24,13 +24,13 @@ type Request struct {
 	Header http.Header
 }
 
-// Check asks whether the credential in q.Header is good and may do q.Action, and
-// returns whose it is. The error is an [*Error] and exactly one of
+// Check asks whether the credential in q.Header is valid and may do q.Action, and
+// returns its owner. The error is an [*Error] and exactly one of
 // ErrUnauthenticated, ErrForbidden and ErrUnavailable. When ctx ends the error is
 // ErrUnavailable and wraps the reason.
 //
-// Use it where [Client.Require] doesn't fit: when the action depends on the
-// body, or when the session came by other ways than HTTP.
+// Use it where [Client.Require] doesn't fit: when the action depends on the body,
+// or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.ask(ctx, question{
 		method: http.MethodGet, path: checkPath(q.Action), header: q.header(),

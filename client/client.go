@@ -11,46 +11,42 @@
 //
 // It needs nothing but the standard library.
 //
-// # Three answers that never mix
+// # The three refusals
 //
-// A request is refused in one of three ways, each an [*Error] and each with a
-// meaning of its own:
+// A request is refused in one of three ways, each an [*Error]:
 //
 //	401 ErrUnauthenticated  no valid credential: sign in
 //	403 ErrForbidden        signed in, and may not: ask somebody with a higher role
-//	503 ErrUnavailable      can't be told now: try again, the session may be good
+//	503 ErrUnavailable      no answer now: try again, the session may be valid
 //
-// What is wrong between this service and Doorward (it is down, slow, or what
-// answers at its address isn't Doorward) is always the third. So a restart of
-// Doorward logs nobody out, and an outage lets nobody in.
+// Every fault between this service and Doorward (it is down, slow, or another
+// program answers at its address) is the third. So a restart of Doorward logs
+// nobody out, and an outage lets nobody in.
 //
 // # What is sent to Doorward
 //
 // The session cookie JSESSIONID and no other cookie; a bearer key; the method,
-// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends
-// from a page of another origin (403 cross_origin); and X-Request-Id, so that
-// the logs of both can be joined. Headers named X-Auth-… are never sent, and
-// [Client.Require] takes them off the request before the handler sees it: who
-// is calling is told by [From] and nothing else.
+// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends from a
+// page of another origin (403 cross_origin); and X-Request-Id, so that the logs of
+// both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
+// removes them from the request: the handler learns the caller only from [From].
 //
 // A handshake of a WebSocket is a GET, which counts as safe. Check it with
 // [Client.Check] and the method POST, or else a page of another origin can open
 // one.
 //
-// # Nothing is remembered
+// # No cache
 //
-// Each request costs one call to Doorward, which answers from memory in well
-// under a millisecond; connections are kept open and used again. A cache here
-// would let a session pass after its logout, a suspended person work on, and
-// make void what Doorward promises about revocation. Don't put one in front.
+// Each request costs one call to Doorward, which answers from memory in well under
+// a millisecond; connections are reused. A cache would accept sessions after their
+// logout and let suspended people continue, so don't add one.
 //
 // # Time
 //
-// A check takes at most the time set by [Timeout], 3 s by default, tries and
-// waits included; Doorward itself answers within 2 s. Only what may pass by
-// itself is tried again: an answer 503, after the time that its Retry-After
-// asks for, and a connection that failed. Where the wait doesn't fit into the
-// time that is left, the answer is 503 at once and Retry-After is passed on.
+// A check takes at most the time set by [Timeout], 3 s by default, including
+// retries; Doorward itself answers within 2 s. Only a 503, after its Retry-After,
+// and a failed connection are retried. If the wait exceeds the remaining time, the
+// answer is 503 at once with that Retry-After.
 package client
 
 import (
@@ -86,12 +82,12 @@ type Option func(*Client)
 // are lost that would have been good; below zero or at zero every check fails.
 func Timeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
 
-// HTTPClient uses the transport and the timeout of hc in place of the client's
-// own transport: for a proxy, for certificates, for measuring, for tracing: the
-// transport of a tracing library hands the service's trace on (traceparent), which
-// Doorward believes from addresses in its --trusted-proxies. Its cookie jar
-// and its policy on redirects are left out: a jar would mix the sessions of all
-// callers, and a followed redirect would show them to whoever it leads to.
+// HTTPClient uses the transport and the timeout of hc in place of the client's own
+// transport: for a proxy, certificates, metrics or tracing. The transport of a
+// tracing library forwards the service's trace (traceparent), which Doorward
+// accepts from addresses in its --trusted-proxies. The cookie jar and the redirect
+// policy of hc are ignored: a jar would mix the sessions of all callers, and a
+// followed redirect would send them to another server.
 func HTTPClient(hc *http.Client) Option {
 	return func(c *Client) { c.http = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout} }
 }

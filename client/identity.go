@@ -42,22 +42,21 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// FromGateway returns the identity that a gateway has put into the headers
-// X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and
-// false when one of them is missing, empty or there twice. It asks nobody.
+// FromGateway returns the identity in the headers that a gateway sets, X-Auth-User,
+// X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and false if one of
+// them is missing, empty or repeated. It doesn't ask Doorward.
 //
-// DANGER. Whoever reaches the service past the gateway, or through a gateway
-// that lets these headers pass from outside, is whoever he says he is. Use it
-// only when both hold, and test both:
+// DANGER. A client that bypasses the gateway, or a gateway that forwards these
+// headers from outside, can claim any identity. Use it only if both hold, and test
+// both:
 //
 //   - the gateway sets or removes all six X-Auth-* headers on every request that
 //     it passes on, also those that need no sign-in;
-//   - nobody else reaches the service: it listens on loopback, on a Unix socket
-//     or in a network that holds the gateway alone.
+//   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a network with only the gateway.
 //
-// It also doesn't check that the gateway asked for the right action. Where one
-// call to Doorward is no burden, [Client.Require] behind the gateway is safe
-// without either.
+// It also doesn't check that the gateway asked for the right action.
+// [Client.Require] behind the gateway is safe without either condition, at the cost
+// of one call to Doorward.
 func FromGateway(r *http.Request) (Identity, bool) { return identityOf(r.Header) }
 
 // identityOf reads the headers that both Doorward and a gateway speak in.

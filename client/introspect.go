@@ -26,18 +26,16 @@ type Answer struct {
 	ExpiresAt, IdleExpiresAt time.Time
 }
 
-// Introspect asks what a credential is worth, for a service that was handed one
-// by other ways than a request, for example by a queue or at the start of a long
-// connection. It needs an [OperatorKey].
+// Introspect checks a credential that didn't come with a request, for example from
+// a queue or from the start of a long connection. It needs an [OperatorKey].
 //
-// To ask is to use: it keeps a session from idling out, so ask when its owner
-// wants something, and not by a timer.
+// It counts as a use and keeps a session from idling out, so call it when its owner
+// wants something, and not on a timer.
 //
-// A credential that is no good is an Answer that isn't Active, and no error. The
-// error is an [*Error]: ErrUnavailable when it can't be told, also because the
-// operator key is refused (code "operator_key_refused"), since that says nothing
-// about the credential; or of status 422 when there is no such action or the
-// credential is empty.
+// For an invalid credential the Answer isn't Active, and there is no error. The
+// error is an [*Error]: ErrUnavailable if there is no answer, also if the operator
+// key is refused (code "operator_key_refused"), or of status 422 for an unknown
+// action or an empty credential.
 func (c *Client) Introspect(ctx context.Context, credential, action string) (Answer, error) {
 	answers, err := c.IntrospectAll(ctx, []Question{{credential, action}})
 	if err != nil {

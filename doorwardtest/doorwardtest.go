@@ -1,4 +1,4 @@
-// Package doorwardtest starts a real Doorward inside somebody's test.
+// Package doorwardtest starts a real Doorward inside a test.
 //
 //	func TestMyService(t *testing.T) {
 //		door := doorwardtest.Start(t)
@@ -7,11 +7,10 @@
 //		req.AddCookie(&http.Cookie{Name: "JSESSIONID", Value: ann.Login()})
 //	}
 //
-// It is the server of production, listening on a free port of loopback, with
-// SQLite in a folder of the test's own, cheap password hashes, no limits on
-// logins, a mailbox in memory in place of a mail server, and a clock that the
-// test can move. What a test can do to it beyond HTTP is what an operator can
-// do at the command line.
+// It is the production server on a free loopback port, with SQLite in a temporary
+// folder, cheap password hashes, no limits on logins, a mailbox in memory instead
+// of a mail server, and a clock that the test can move. Beyond HTTP a test can do
+// what an operator can do at the command line.
 package doorwardtest
 
 import (

@@ -56,7 +56,7 @@ type matcher interface {
 //   - $pbkdf2-sha256$ and $pbkdf2-sha512$ (passlib's alphabet), and Django's
 //     pbkdf2_sha256$: up to 4,000,000 rounds
 //
-// Each bound is a few seconds of one core.
+// Each limit is a few seconds of one core.
 func Known(phc string) error {
 	_, err := parse(phc)
 	return err

@@ -93,9 +93,9 @@ type Result struct {
 	Outdated bool // the hash is foreign or of other parameters: once OK, hash again and store
 }
 
-// Verify compares password with a stored hash. It does the work of exactly
-// one hash: with an empty phc it does that of the pool's own parameters and
-// never answers OK, so that an unknown name costs what a known one does.
+// Verify compares password with a stored hash. It does the work of exactly one
+// hash: with an empty phc it does that of the pool's own parameters and never
+// answers OK, so that an unknown address costs as much as a known one.
 //
 // Errors are ErrBusy, the context's, and those of [Known]: a hash that cannot
 // be read is a fault of the installation and says nothing about the password.

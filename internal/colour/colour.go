@@ -1,5 +1,5 @@
-// Package colour reckons with colours: how far two of them differ to the eye,
-// and how to move one until it can be read on others (WCAG 2.2, 1.4.3).
+// Package colour computes the contrast of colours, and adjusts a colour until it is
+// readable on others (WCAG 2.2, 1.4.3).
 //
 //	accent, ok := colour.Parse("#ffd400")
 //	fitted, wash := colour.Light.Fit(accent) // readable on white, and on wash

@@ -10,16 +10,15 @@
 // # What is run
 //
 // A fenced block of the language sh is run by bash, which stops at the first
-// command that fails. A block of the language text, when it is the next, is what
-// it prints, standard error included, where "…" stands for anything within a
-// line, and alone on its line for any number of lines. Without such a block
-// anything may be printed.
+// command that fails. If the next block has the language text, it is the expected
+// output, including standard error. In it "…" stands for anything within a line,
+// and alone on its line for any number of lines. Without such a block any output is
+// accepted.
 //
-// A block whose fence says "sh background" is for another terminal: it runs until
-// the test ends, and the next block waits until it has printed its text. Blocks of
-// other languages are for reading only.
+// A block with the fence "sh background" runs until the test ends, and the next
+// block waits until it has printed its text. Blocks of other languages are ignored.
 //
-// Each block has a shell of its own: files stay, variables don't.
+// Each block has its own shell: files stay, variables don't.
 package doctest
 
 import (

@@ -6,20 +6,15 @@
 //	p.Hold()
 //	p.Heal()
 //
-// There are as many ways to be cut off as there are faults here, because
-// programs that stand one of them fall over another:
+// There are several kinds of faults, because programs that survive one may fail
+// with another:
 //
-//   - [Proxy.Hold]: nothing passes, nothing is lost. A network that comes back
-//     soon: TCP sends again what had no answer, and every connection goes on.
-//   - [Proxy.Drop]: nothing passes, and connections that were open then stay
-//     open and silent for ever. A firewall or a NAT that has forgotten them, or
-//     a machine that lost its power: no error ever says so.
-//   - [Proxy.Break]: connections are reset and new ones are refused. A process
-//     that has died on a machine that lives.
-//   - [Proxy.Delay]: everything passes, late, and what goes over one connection
-//     may overtake what goes over another.
+//   - [Proxy.Hold]: nothing passes, nothing is lost, as with a short network outage: TCP retransmits, and every connection continues.
+//   - [Proxy.Drop]: nothing passes, and open connections stay open and silent forever, as with a NAT that has dropped them or a machine without power: there is never an error.
+//   - [Proxy.Break]: connections are reset and new ones are refused, as by a process that has died on a running machine.
+//   - [Proxy.Delay]: everything passes late, and connections may overtake each other.
 //
-// A connection that is made while nothing passes is accepted and hears nothing.
+// A connection made while nothing passes is accepted but gets no data.
 package faultproxy
 
 import (

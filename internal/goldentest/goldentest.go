@@ -1,11 +1,11 @@
-// Package goldentest compares what code says with what a file of the repository
-// says, and writes the file anew when a test is run with -update.
+// Package goldentest compares generated text with a file of the repository, and
+// rewrites the file when a test runs with -update.
 //
 //	goldentest.File(t, "testdata/who-may-what.txt", text)
 //	goldentest.Section(t, "docs/errors.md", "codes", table)
 //
-// A section is what stands between two lines of a Markdown page, so that prose
-// written by hand and a table made from the code share the page:
+// A section is the part between two marker lines of a Markdown page, so that a
+// generated table can be part of a hand-written page:
 //
 //	<!-- made by a test: codes -->
 //	…

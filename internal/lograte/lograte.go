@@ -1,7 +1,6 @@
-// Package lograte decides which lines a log gets of what happens again and again:
-// thousands of checks a second that a database which is gone can't answer, or
-// connections that can't be accepted. A line for each would fill the disk of the
-// log and hide what else it says.
+// Package lograte limits log lines about repeated events, such as thousands of
+// failed checks a second during a database outage. A line for each would fill the
+// disk and hide other lines.
 //
 //	if leftOut, ok := limiter.Line(err.Error(), time.Now()); ok {
 //		log.Error("request failed", "err", err, "leftOut", leftOut)

@@ -14,20 +14,20 @@ import (
 type loginInput struct {
 	Email    string `json:"email" format:"email" example:"ann@acme.example" doc:"Address of the account"`
 	Password string `json:"password" format:"password" example:"four quiet green llamas"`
-	TenantID string `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the one used last, else the oldest"`
+	TenantID string `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the last used, or else the oldest"`
 }
 
 // signedIn is the answer that opens a session.
 type signedIn struct {
 	Token         string     `json:"token" doc:"The session identifier, the value of the cookie JSESSIONID; shown only here" minLength:"43" maxLength:"43"`
-	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends whatever its use"`
+	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends even if it is used"`
 	IdleExpiresAt time.Time  `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
 	User          front.User `json:"user"`
 }
 
 var docLogin = front.Doc{
 	ID: "login", Tag: "Sessions", Summary: "Sign in with a password",
-	Description: "Opens a session and sets the cookie `JSESSIONID`. Every cause that lies with the address or the password gets the same 401. The 403 codes come only after a correct password.",
+	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
 		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts,
@@ -70,7 +70,7 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie and clears it. Without a session, or with one that is over, it is 204 too. Of up to eight different session cookies all are ended together; of more none is. A body is not read.",
+	Description: "Ends the session of the cookie and clears it. Without a session, or with an ended one, it is 204 too. Up to eight different session cookies are all ended together; with more, none is. A body is not read.",
 	Errors:      []doorward.Code{doorward.CodeTooManyCookies},
 }
 

@@ -28,12 +28,12 @@ type userList struct {
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
-	Description: "The oldest membership first. Pages stay whole while people come and go.",
+	Description: "The oldest membership first. Pages neither repeat nor skip people when others are added or removed.",
 	List:        true,
 	Query: []front.Parameter{
 		{Name: "role", Description: "Only people with this role", Enum: []string{"OWNER", "ADMIN", "USER", "VIEWER"}},
 		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
-		{Name: "q", Description: "Only people whose address or name has this part, letter case aside", Example: "ann"},
+		{Name: "q", Description: "Only people whose address or name contains this, ignoring letter case", Example: "ann"},
 	},
 }
 
@@ -110,7 +110,7 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412. Suspending oneself clears the cookie.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
@@ -140,7 +140,7 @@ type endOnly struct {
 
 var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
-	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, somebody else's change since is 412. Removing oneself clears the cookie.",
+	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }

@@ -1,18 +1,17 @@
-// Package console is the pages under /console, on which people look after their
-// tenant: who is in it, who is invited, what has happened, and by which rules.
+// Package console has the pages under /console, on which people manage their
+// tenant: members, invitations, audit trail, settings.
 //
-// Everybody in the tenant may open it and sees what the role lets them see; a
-// form that somebody may not send isn't shown. The pages call the features that
-// the API calls and decide as little: what a page doesn't show is refused by the
-// feature all the same.
+// Every member may open it and sees what their role allows; forms that a role may
+// not send are hidden. The pages call the same features as the API and decide
+// nothing: the feature refuses what a page doesn't show.
 //
-// What ends something is asked about first on a page of its own, with what will
-// end, and told afterwards with what has ended. A form carries the version of
-// what it was made on, so a change on an old page is told and overwrites nothing.
+// An act that ends something is confirmed on its own page, which shows what will
+// end; the page afterwards shows what has ended. A form contains the version of its
+// object, so an outdated form overwrites nothing.
 //
-//	overview.go     how the tenant is doing; the chart of sign-ins
+//	overview.go     figures of the tenant; the chart of sign-ins
 //	people.go       the list of people, one person with sessions
-//	act.go          role, suspension, sign-out, removal: asked, then done
+//	act.go          role, suspension, sign-out, removal: confirmed, then done
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
 //	audit.go        the audit trail

@@ -503,7 +503,7 @@ func TestClosing(t *testing.T) {
 	invitationOf(t, h)
 	person := "/console/people/" + h.people["VIEWER"].ID
 	owner.post(person+"/suspend", url.Values{"version": {owner.version(owner.get(person+"/suspend", http.StatusOK))}}, http.StatusSeeOther)
-	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted meanwhile.")
+	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted while it is closed.")
 	owner.post("/console/close", url.Values{"confirm": {"acme"}}, http.StatusUnprocessableEntity, "not the name, letter for letter", `value="acme"`)
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})

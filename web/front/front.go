@@ -1,11 +1,11 @@
-// Package front is what every protocol shares: who is calling and from where,
-// the one JSON adapter, errors as problem+json, cookies, the defence against
-// other origins, and the limits of a request.
+// Package front has what all protocols share: the caller and their address, the
+// JSON adapter, errors as problem+json, cookies, the check of the origin, and the
+// limits of a request.
 //
 // A protocol declares its routes as a table of Route; Site.Handler serves them.
-// For every request the first of these that applies answers: path 404, method
-// 405, origin 403, credential 401, permission 403, size 413, type 415, form
-// 400, and then the feature itself.
+// Requests are checked in this order, and the first failure is the answer: path
+// 404, method 405, origin 403, credential 401, permission 403, size 413, type 415,
+// form 400, and then the feature itself.
 package front
 
 import (

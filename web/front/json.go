@@ -208,7 +208,7 @@ func read(c *Call, most int) ([]byte, error) {
 	case errors.As(err, &big):
 		return nil, tooLarge
 	case err != nil:
-		return nil, doorward.Fail(doorward.CodeInvalidBody, "The body did not arrive whole.")
+		return nil, doorward.Fail(doorward.CodeInvalidBody, "The body arrived incomplete.")
 	}
 	_ = http.NewResponseController(c.W).SetReadDeadline(time.Time{})
 	return body, nil

@@ -38,11 +38,11 @@ func Status(code doorward.Code) int { return statusOf[code.Problem().Kind] }
 // ProblemPath is the path of the page that describes a code.
 func ProblemPath(code doorward.Code) string { return "/problems/" + string(code) }
 
-// Fail answers with a problem (RFC 9457) and logs what only the operator is
-// to know. An error that isn't a *doorward.Error is either time running out,
-// which is a fault of ours and not the caller's, or a defect.
+// Fail answers with a problem (RFC 9457) and logs the details for the operator. An
+// error that isn't a *doorward.Error is either a timeout, which is a server fault,
+// or a defect.
 //
-// People who look for a page get one, where there is one.
+// Browsers that ask for HTML get a page, if there is one.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	c := &Call{W: w, R: r, site: s}
 	if s.ErrorPage != nil && byPerson(r) && s.ErrorPage(c, err) {
@@ -98,7 +98,7 @@ type Problem struct {
 	Instance     string                `json:"instance" doc:"Path of the request"`
 	Code         doorward.Code         `json:"code" doc:"Stable name of the error"`
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
-	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
+	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 }
 

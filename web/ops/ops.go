@@ -1,5 +1,5 @@
-// Package ops answers the machines that run Doorward: is the process alive,
-// can it serve, what has it done.
+// Package ops answers monitoring: is the process alive, can it serve, and its
+// metrics.
 package ops
 
 import (

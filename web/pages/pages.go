@@ -1,13 +1,12 @@
-// Package pages serves what people read: a landing page, the documentation, the
-// reference of the API, and the pages behind the types of errors.
+// Package pages serves a landing page, the documentation, the API reference, and
+// the pages of the problem types.
 //
-// All of them are made once, when they are first asked for, from html/template,
-// and none of them holds anything of a request. The documentation is that of the
-// repository, in the order of docs/README.md, and only the files of package docs
-// can be asked for. The reference is made from the OpenAPI document, so that it
-// can't say anything else.
+// All are rendered once, on the first request, and contain nothing of a request.
+// The documentation is that of the repository, in the order of docs/README.md, and
+// only files of package docs are served. The reference is made from the OpenAPI
+// document, so both always agree.
 //
-//	pages.go     the routes, how a page is made and answered
+//	pages.go     the routes, rendering and answering
 //	guide.go     GET /docs and below: the documentation
 //	markdown.go  its text as HTML
 //	spec.go      reads the OpenAPI document
@@ -16,9 +15,9 @@
 //	problems.go  GET /problems and GET /problems/{code}
 //	html, assets templates, style sheet, scripts
 //
-// The pages need no build step and nothing from elsewhere: a style sheet and a
-// few ES modules of our own, under a Content-Security-Policy that allows no
-// other. All of them work without JavaScript.
+// The pages need no build step and no external files: one style sheet and a few ES
+// modules, and a Content-Security-Policy that allows no other. All work without
+// JavaScript.
 package pages
 
 import (

@@ -465,7 +465,8 @@ func (t *tree) add(name, relative string) error {
 	if err != nil {
 		return err
 	}
-	test := strings.HasSuffix(relative, "_test.go")
+	// What the tests of several features share is as free as a test.
+	test := strings.HasSuffix(relative, "_test.go") || strings.HasPrefix(relative, "app/apptest/")
 	t.files = append(t.files, &source{
 		File: parsed, name: relative, folder: path.Dir(relative),
 		test: test, external: test && strings.HasSuffix(parsed.Name.Name, "_test"),

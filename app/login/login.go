@@ -2,9 +2,9 @@
 //
 // A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
 // tenant, and complete, which opens the session. A right proof ends in an [Outcome],
-// which callers switch on. What a person owes besides the first proof, such as a
-// second factor, is asked for in complete: before it nothing is settled, so an
-// incomplete sign-in clears no counter and makes no browser a known one.
+// which callers switch on. There is one proof today and one outcome. A second factor
+// belongs at the beginning of complete: nothing is settled before, so an incomplete
+// sign-in clears no counter and makes no browser a known one.
 package login
 
 import (

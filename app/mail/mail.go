@@ -1,23 +1,22 @@
 // Package mail delivers what other features have queued.
 //
-// A feature writes a row that says which mail goes to whom about what, in the
-// transaction of its act; the worker here makes the text and the link and hands
-// it to the mail server. So nothing is sent for what did not happen, a mail
-// server that is down delays mail and changes no answer, and the database never
-// holds a token that opens anything: it is made when the mail leaves, and only
-// its hash is stored.
+// A feature queues a row in the transaction of its act: kind, recipient, subject. The
+// worker here makes the text and the link and sends it by the mail server. So an act
+// that is rolled back sends nothing, a mail server that is down delays mail and no
+// answer, and the database never holds a usable token: it is made when the mail
+// leaves, and only its hash is stored.
 //
 //	mail.go       the queue, the mails with a link
 //	notice.go     which mails there are; the notices of what has happened
-//	letter.go     the words filled in, as plain text and as HTML
-//	look.go       colour and logo of the HTML
+//	letter.go     the variables filled in, as plain text and as HTML
+//	style.go      colour and logo of the HTML
 //	catalogue.go  what mails say, by language, of text/*.yaml
-//	browser.go    what people call their browser
+//	browser.go    names of browsers and systems
 //
-// Package outbox says when a mail is tried and beside which others. Several workers,
-// in several processes, may serve one queue. Each try is claimed first by a
-// conditional statement. A worker that dies between the mail server's receipt and
-// its own note sends the mail a second time, under the same Message-ID.
+// Package outbox decides when a mail is tried and beside which others. Several workers,
+// in several processes, may serve one queue. A worker that dies after the mail server
+// has accepted a mail, and before that is stored, has it sent again, with the same
+// Message-ID.
 package mail
 
 import (
@@ -53,11 +52,11 @@ type Mail struct {
 	writers   chan struct{}
 }
 
-// counts are of tries since the start, for metrics.
+// counts are of tries since the start of the process, for metrics.
 type counts struct{ sent, retried, failed atomic.Uint64 }
 
-// Counts returns how many mails this process has handed over, has put off after a
-// failed try, and has given up, since its start.
+// Counts returns how many mails this process has sent, has put off after a failed try,
+// and has given up, since its start.
 func (m *Mail) Counts() (sent, retried, failed uint64) {
 	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
@@ -100,9 +99,9 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // ctx; a mail that could not be sent is noted in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverOf tries the mails about a subject that are due, once, and gives each so much
-// time to be handed over. All others it leaves to whoever runs: there may be any number
-// of them, to hosts that don't answer. The error is as in Deliver.
+// DeliverOf tries the mails about a subject that are due, once, each for at most the
+// time given. It leaves all others to Run: there may be any number of them, to hosts
+// that don't answer. The error is as in Deliver.
 func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
@@ -122,16 +121,15 @@ func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Dura
 	return only.Drain(ctx)
 }
 
-// Sending is how many mails this process is sending, and to how many domains only
-// slowly.
+// Sending is how many mails this process is sending, and how many domains are slow.
 func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }
 
 func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.Mail, error) {
-	look := m.db.Read().DueMails
+	due := m.db.Read().DueMails
 	if urgent {
-		look = m.db.Read().DueUrgentMails
+		due = m.db.Read().DueUrgentMails
 	}
-	return look(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
+	return due(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
 // job: a mail goes to the mail server for the domain of its recipient.
@@ -166,10 +164,10 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err e
 	return letter, err
 }
 
-// send hands the letter over. The server was told before the row is: the
-// other order would lose the mail of a worker that dies in between.
+// send sends the letter, and stores the result after that: the other order would lose
+// the mail of a worker that dies in between.
 func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send outbox.Send) error {
-	err := send(ctx, func(ctx context.Context) error { return m.handOver(ctx, letter.message(row)) })
+	err := send(ctx, func(ctx context.Context) error { return m.transmit(ctx, letter.message(row)) })
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
@@ -186,9 +184,9 @@ func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send ou
 	})
 }
 
-// handOver shows in its trace whether trying again makes sense, and no word of
-// what the mail server said: it may repeat an address.
-func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
+// transmit notes in the trace whether an error is permanent, and nothing of what the
+// mail server said, which may repeat an address.
+func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
 	defer span.End()
 	err := m.transport.Send(ctx, message)
@@ -201,7 +199,7 @@ func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
 	return err
 }
 
-// report counts and logs what has come of a try.
+// report counts and logs the result of a try.
 func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 	switch state {
 	case outbox.Sent:
@@ -215,11 +213,11 @@ func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 	}
 }
 
-// keepFor is how long finished mails are kept that show no state to anybody, and the
-// addresses in those that do: the state of an invitation's mail needs none.
+// keepFor is how long finished mails are kept whose state is not shown, and the
+// addresses in those whose state is: that of an invitation's mail needs no address.
 const keepFor = 24 * time.Hour
 
-// sweepAtOnce bounds what one transaction forgets.
+// sweepAtOnce bounds what one transaction deletes.
 const sweepAtOnce = 500
 
 // Sweep deletes what is of no use any more.
@@ -271,11 +269,11 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	if err != nil {
 		return nil, err
 	}
-	token, err := mint(ctx, tx, inv.ID)
+	token, err := newLinkToken(ctx, tx, inv.ID)
 	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
-	}).withLook(m.lookOf(tenant)), err
+	}).withStyle(m.styleOf(tenant)), err
 }
 
 // replaced reports whether the invitation was sent again while the mail waited:
@@ -289,11 +287,10 @@ func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 	return newest.After(row.CreatedAt), err
 }
 
-// composeReset finds out only now whether the address has an account. Whether
-// that can be signed in to plays no part: who is in no tenant at present may need
-// the password to accept the next invitation, and a login judges the membership
-// itself. A second try goes on with the reset of the first, so that the copy which
-// arrives is never a dead one.
+// composeReset looks the account up only now. Whether it can be signed in to plays no
+// part: somebody in no tenant may need the password to accept the next invitation, and
+// a login checks the membership itself. A second try uses the reset of the first, so
+// that the link works whichever copy arrives.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
@@ -304,13 +301,13 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 			return nil, err
 		}
 	}
-	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withLook(m.lookOf(doorward.Tenant{})), err
+	token, err := newLinkToken(ctx, tx, row.SubjectID)
+	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
-// resetLink has the token in its fragment, which is in no log, and where to go on in
-// its query. That has been allowed when the mail was queued, and is looked at again
-// whenever somebody is led.
+// resetLink has the token in its fragment, which is in no log, and returnTo in its
+// query. That was checked when the mail was queued, and is checked again before each
+// redirect.
 func (m *Mail) resetLink(returnTo, token string) string {
 	link := m.baseURL + "/reset"
 	if returnTo != "" {
@@ -331,8 +328,8 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 	return reset.ID, tx.SetMailSubject(ctx, row.ID, reset.ID)
 }
 
-// mint makes a token that opens the subject and stores its hash.
-func mint(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
+// newLinkToken makes a token that opens the subject and stores its hash.
+func newLinkToken(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
 	token := secret.New()
 	hash := token.Hash()
 	return token.Reveal(), tx.InsertLinkToken(ctx, hash[:], subjectID)

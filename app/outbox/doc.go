@@ -19,8 +19,8 @@
 //
 // What a node does at once is bounded by slots, see limiter.go:
 //
-//   - 32 tries, each in a goroutine of its own: 8 of one share (whose work it is), 4 to
-//     one host, a third of them for urgent work alone.
+//   - 32 tries, each in a goroutine of its own: 12 of one share (whose work it is), 4 to
+//     one host. About a third of the slots is for urgent work alone.
 //   - Hosts that have answered slowly share a quarter of the slots, one try each. An
 //     unknown host counts as fast. A try that turns out to be slow is cancelled when
 //     work for fast hosts has no slot, and is tried again among the slow ones.

@@ -59,7 +59,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		if err := t.inOrder(e, after); err != nil {
 			return err
 		}
-		if !noteChanges(tx, was, after) {
+		if !recordChanges(tx, was, after) {
 			tx.SkipEvent()
 			return nil
 		}
@@ -172,8 +172,8 @@ func (e Edit) apply(t doorward.Tenant) doorward.Tenant {
 	return t
 }
 
-// noteChanges reports whether there are any.
-func noteChanges(tx *access.Tx, was, is doorward.Tenant) bool {
+// recordChanges reports whether there are any.
+func recordChanges(tx *access.Tx, was, is doorward.Tenant) bool {
 	some := false
 	note := func(field, from, to string) {
 		if from != to {

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
+.PHONY: help run test test-fast race model fuzz chaos upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,10 +12,10 @@ help: ## print this list
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
 
-test: ## everything: lint, all tests with the race detector on both databases, the model, fuzzing (installs what it needs)
+test: ## every property: lint, all tests with the race detector on both databases, pages, the model, fuzzing (installs what it needs)
 	scripts/test.sh
 
-test-fast: ## the tests that need nothing but Go, on SQLite only, in seconds
+test-fast: ## the tests that need nothing but Go, on SQLite only, in a minute
 	go test -short ./...
 
 race: ## all tests with the race detector
@@ -29,8 +29,13 @@ faults: ## the tests of docs/reliability.md at full size, with figures (some min
 	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
 	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
 
-fuzz: ## each fuzz target in turn for FUZZTIME (10s)
+fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
 	scripts/fuzz.sh $(FUZZTIME)
+
+chaos: ## what make test shows in a short form, at full length: histories under faults, fifty kills, backups, the whole model (half an hour)
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup' -full
+	scripts/model.sh
 
 upgrade: ## upgrade three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2
 	scripts/upgrade.sh $(FROM)

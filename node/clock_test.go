@@ -28,6 +28,7 @@ var databases = map[string]func(t *testing.T) string{
 
 func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
+	t.Parallel()
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

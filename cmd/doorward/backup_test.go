@@ -97,6 +97,9 @@ func (v *victim) restored(file string, acked *ledger) {
 // TestRestoreKilled: whenever a restore is killed, the database is what was before
 // or what is then, and the next one succeeds.
 func TestRestoreKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestRestoreOfAnOlderBackup restores, too")
+	}
 	t.Parallel()
 	v := settle(t, program, "sqlite:doorward.db")
 	v.runs("backup", "copy.db")

@@ -23,6 +23,9 @@ func TestKilledWithAFullInboxOnSQLite(t *testing.T) { outliveInbox(t, "sqlite:do
 func TestKilledWithAFullInboxOnPostgres(t *testing.T) { outliveInbox(t, pgtest.DSN(t), 4) }
 
 func outliveInbox(t *testing.T, dsn string, rounds int) {
+	if testing.Short() {
+		t.Skip("TestKilledOnSQLite kills the server, too")
+	}
 	t.Parallel()
 	if !*full {
 		rounds = 2

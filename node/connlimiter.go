@@ -18,7 +18,7 @@ import (
 // A client is an IPv4 address, or the /64 of IPv6. Proxies are trusted to bring
 // the connections of many and are not counted.
 type connLimiter struct {
-	most    int // of one client; 0: any number
+	perClient    int // of one client; 0: any number
 	proxies []netip.Prefix
 	traffic *traffic
 
@@ -32,25 +32,25 @@ type traffic struct {
 	refused atomic.Uint64
 }
 
-// enter returns the connection as one that is counted until it is closed, or
+// admit returns the connection as one that is counted until it is closed, or
 // nil when its client has as many as it may.
-func (c *connLimiter) enter(conn *net.TCPConn) net.Conn {
+func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 	client := c.client(conn.RemoteAddr())
-	if !c.take(client) {
+	if !c.acquire(client) {
 		c.traffic.refused.Add(1)
 		return nil
 	}
 	c.traffic.open.Add(1)
 	return &countedConn{conn, sync.OnceFunc(func() {
 		c.traffic.open.Add(-1)
-		c.leave(client)
+		c.release(client)
 	})}
 }
 
 // client is empty for one that is not counted.
 func (c *connLimiter) client(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
-	if !ok || c.most == 0 {
+	if !ok || c.perClient == 0 {
 		return ""
 	}
 	ip := tcp.AddrPort().Addr().Unmap()
@@ -60,20 +60,20 @@ func (c *connLimiter) client(at net.Addr) string {
 	return credential.Network(ip.String())
 }
 
-func (c *connLimiter) take(client string) bool {
+func (c *connLimiter) acquire(client string) bool {
 	if client == "" {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client] >= c.most {
+	if c.open[client] >= c.perClient {
 		return false
 	}
 	c.open[client]++
 	return true
 }
 
-func (c *connLimiter) leave(client string) {
+func (c *connLimiter) release(client string) {
 	if client == "" {
 		return
 	}
@@ -89,11 +89,11 @@ func (c *connLimiter) leave(client string) {
 // before the whole request was read could be lost.
 type countedConn struct {
 	*net.TCPConn
-	leave func()
+	release func()
 }
 
 // Close ends the connection and makes room for another one.
 func (g *countedConn) Close() error {
-	g.leave()
+	g.release()
 	return g.TCPConn.Close()
 }

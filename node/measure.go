@@ -65,14 +65,14 @@ func (n *Node) measureInbox(m *telemetry.Metrics) {
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 
-// scrapeWithin bounds what a scrape waits for the database: less than Prometheus
+// scrapeTimeout bounds what a scrape waits for the database: less than Prometheus
 // waits for the scrape, and than a request may take.
-const scrapeWithin = time.Second
+const scrapeTimeout = time.Second
 
 // measureDatabase asks the database once. Without its answer only what is known
 // here is told.
 func (n *Node) measureDatabase() []telemetry.Sample {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	all := measurePools(n.DB.Pools())
 	vitals, err := n.App.Vitals(ctx)

@@ -30,7 +30,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if err := source.OwnSchema(ctx); err != nil {
 		return nil, 0, fmt.Errorf("--from: %w", err)
 	}
-	if err := quiet(ctx, source, force); err != nil {
+	if err := checkNoServer(ctx, source, force); err != nil {
 		return nil, 0, err
 	}
 	cfg.Migrate = true
@@ -49,8 +49,8 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	return moved, tampered, err
 }
 
-// quiet returns ErrAlive while a server could go on writing what would be lost.
-func quiet(ctx context.Context, db *store.DB, force bool) error {
+// checkNoServer returns ErrAlive while a server could go on writing what would be lost.
+func checkNoServer(ctx context.Context, db *store.DB, force bool) error {
 	if force {
 		return nil
 	}

@@ -116,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := db.CheckPooling(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := prepare(ctx, db, cfg); err != nil {
+	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
@@ -139,7 +139,7 @@ func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	return store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 }
 
-func prepare(ctx context.Context, db *store.DB, cfg Config) error {
+func prepareDatabase(ctx context.Context, db *store.DB, cfg Config) error {
 	look := db.CheckSchema
 	if cfg.Migrate {
 		look = db.Migrate
@@ -157,14 +157,14 @@ func (n *Node) settings() app.Settings {
 	return s
 }
 
-// flushWithin is how long a collector is waited for at the end.
-const flushWithin = 2 * time.Second
+// flushTimeout is how long a collector is waited for at the end.
+const flushTimeout = 2 * time.Second
 
 // Close hands the last spans over and gives the lease and the database back. After
 // Run it has been done.
 func (n *Node) Close() error {
 	n.App.Watch.Leave(context.Background())
-	n.tracer.Close(flushWithin)
+	n.tracer.Close(flushTimeout)
 	return n.DB.Close()
 }
 
@@ -218,15 +218,15 @@ func (n *Node) build() error {
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
-	n.main.handler = n.closing(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
+	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
 	return nil
 }
 
 // counted gives a listener its limiter. Each has its own, so that clients of the
 // main address keep nobody from the other one.
 func (n *Node) counted(l *listener) *listener {
-	l.failing = &n.accepts
-	l.limiter = &connLimiter{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
+	l.acceptErrors = &n.accepts
+	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
 	return l
 }
 
@@ -236,8 +236,8 @@ func (n *Node) URL() string { return n.site.BaseURL() }
 // Address is where the node listens, host:port.
 func (n *Node) Address() string { return n.cfg.Listen }
 
-// closing asks clients to come back on a new connection while the node drains.
-func (n *Node) closing(next http.Handler) http.Handler {
+// closeWhileDraining asks clients to come back on a new connection while the node drains.
+func (n *Node) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -90,7 +90,7 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 		return ended, nil, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if err := quiet(ctx, n.DB, false); err != nil {
+	if err := checkNoServer(ctx, n.DB, false); err != nil {
 		return ended, nil, err
 	}
 	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {

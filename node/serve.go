@@ -16,7 +16,7 @@ type listener struct {
 	net.Listener
 	limiter *connLimiter
 	handler http.Handler
-	failing *acceptLog
+	acceptErrors *acceptLog
 }
 
 // listen asks for plain TCP: on a socket for Multipath TCP, Go's default, Linux
@@ -31,11 +31,11 @@ func listen(addr string) (*listener, error) {
 	return &listener{Listener: l}, nil
 }
 
-// unread is how much of what a client doesn't read the kernel keeps for it, in
+// writeBuffer is how much of what a client doesn't read the kernel keeps for it, in
 // bytes; Linux takes twice as much memory. Left to itself it took 3.8 MiB for a
 // connection in TestSlowReadersAreEnded, of its own memory, where no limit on
 // ours would show it. A client with a round trip of 100 ms still gets 1.3 MB/s.
-const unread = 128 << 10
+const writeBuffer = 128 << 10
 
 // Accept returns the next connection. One too many of its client is reset: an
 // answer would have to wait for a request, and over TLS for a handshake.
@@ -43,15 +43,15 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			l.failing.note(err)
+			l.acceptErrors.note(err)
 			return nil, err
 		}
 		tcp, ok := conn.(*net.TCPConn)
 		if !ok {
 			return conn, nil
 		}
-		if counted := l.limiter.enter(tcp); counted != nil {
-			_ = tcp.SetWriteBuffer(unread) // else the kernel's own choice
+		if counted := l.limiter.admit(tcp); counted != nil {
+			_ = tcp.SetWriteBuffer(writeBuffer) // else the kernel's own choice
 			return counted, nil
 		}
 		_ = tcp.SetLinger(0)
@@ -101,7 +101,7 @@ func (n *Node) Run(ctx context.Context) error {
 type server struct {
 	http  *http.Server
 	on    *listener
-	queue *queue
+	pending *pendingConns
 }
 
 func (n *Node) servers() []server {
@@ -116,8 +116,8 @@ func (n *Node) servers() []server {
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), on: l, queue: &queue{waiting: map[net.Conn]time.Time{}}}
-	s.http.ConnState = s.queue.note
+	s := server{http: newServer(l.handler), on: l, pending: &pendingConns{deadlines: map[net.Conn]time.Time{}}}
+	s.http.ConnState = s.pending.note
 	// What net/http says is about clients, failed handshakes above all: whoever
 	// scans the network would fill the log.
 	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
@@ -155,13 +155,13 @@ func newServer(h http.Handler) *http.Server {
 }
 
 const (
-	// drainFor is how long answers are waited for. No request takes more than
+	// drainTimeout is how long answers are waited for. No request takes more than
 	// 3 s.
-	drainFor = 5 * time.Second
-	// lastCall is for handshakes under way when the door is shut: a round trip.
-	lastCall = 100 * time.Millisecond
-	// lookEvery is how often it is looked whether all have their answer.
-	lookEvery = 5 * time.Millisecond
+	drainTimeout = 5 * time.Second
+	// handshakeGrace is for handshakes under way when the door is shut: a round trip.
+	handshakeGrace = 100 * time.Millisecond
+	// pollEvery is how often it is looked whether all have their answer.
+	pollEvery = 5 * time.Millisecond
 )
 
 // drain says that the node is about to go, takes in who is still coming,
@@ -172,11 +172,11 @@ func (n *Node) drain(servers []server) {
 	n.draining.Store(true)
 	time.Sleep(n.cfg.Announce)
 	for _, s := range servers { // the admin address last: it says how it goes
-		if n.cfg.Announce > 0 && s.on.shut() == nil {
-			time.Sleep(lastCall)
+		if n.cfg.Announce > 0 && s.on.refuseNew() == nil {
+			time.Sleep(handshakeGrace)
 		}
 		_ = s.on.Close() // Serve returns; its connections stay
-		if left := s.queue.empty(drainFor); left > 0 {
+		if left := s.pending.waitUntilEmpty(drainTimeout); left > 0 {
 			n.cfg.Log.Warn("not answered", "address", s.on.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections

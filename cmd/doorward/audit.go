@@ -24,7 +24,7 @@ func auditCommand() *cobra.Command {
 
 func auditVerifyCommand() *cobra.Command {
 	var tenant, since string
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no event was edited, deleted or moved",
 		Long: `Verify walks the chain of every tenant and of the installation and compares every

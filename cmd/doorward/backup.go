@@ -49,15 +49,15 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 			if record {
 				return recordBackup(cmd.Context(), cfg, "")
 			}
-			if err := backupTakes(args[0], force); err != nil {
+			if err := checkBackupTarget(args[0], force); err != nil {
 				return err
 			}
 			return takeBackup(cmd, cfg, args[0])
 		},
 	}
-	cmd.Args = fileUnless(&record)
+	cmd.Args = fileArgUnless(&record)
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen")
+	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "take none, only record that other programs have taken one now")
 	cmd.AddCommand(backupVerifyCommand())
@@ -81,7 +81,7 @@ wrote it: whoever can write to a backup can compute it anew.`,
 			if err != nil {
 				return err
 			}
-			return tellVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), nameOf(args[0]), v)
+			return printVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), displayName(args[0]), v)
 		},
 	}
 }
@@ -96,7 +96,7 @@ func verifyBackup(ctx context.Context, file string) (node.VerifiedBackup, error)
 	return node.VerifyBackupFrom(ctx, os.Stdin)
 }
 
-func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
+func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
 	if v.Tampered > 0 {
 		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
 	}
@@ -124,16 +124,16 @@ func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
 	}
 }
 
-// nameOf is what a person calls the file of an argument.
-func nameOf(file string) string {
+// displayName is what a person calls the file of an argument.
+func displayName(file string) string {
 	if file == piped {
 		return os.Stdin.Name()
 	}
 	return file
 }
 
-// fileUnless wants one FILE, or none with the flag.
-func fileUnless(flag *bool) cobra.PositionalArgs {
+// fileArgUnless wants one FILE, or none with the flag.
+func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *flag && len(args) > 0 {
 			return badUse("%q is one word too many; there is no FILE then.", args[0])
@@ -154,7 +154,7 @@ func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
 	}
 	err = backup(cmd, db, file)
 	if err := errors.Join(err, db.Close()); err != nil {
-		return ownTools(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
+		return explainPostgreSQL(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
 	}
 	destination := ""
 	if file != piped {
@@ -181,8 +181,8 @@ func recordBackup(ctx context.Context, cfg node.Config, destination string) (err
 // piped stands for standard input or output in place of FILE.
 const piped = "-"
 
-// backupTakes returns nil when a backup may go there.
-func backupTakes(file string, force bool) error {
+// checkBackupTarget returns nil when a backup may go there.
+func checkBackupTarget(file string, force bool) error {
 	if file == piped {
 		if isatty.IsTerminal(os.Stdout.Fd()) {
 			return badUse("a backup is no text for a terminal. Send it on, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
@@ -233,8 +233,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ownTools names the programs to take instead.
-func ownTools(err error, programs string) error {
+// explainPostgreSQL names the programs to take instead.
+func explainPostgreSQL(err error, programs string) error {
 	if errors.Is(err, store.ErrOwnTools) {
 		return badUse("PostgreSQL is not copied by this command. Take %s; docs/operations.md says how.", programs)
 	}
@@ -281,13 +281,13 @@ can't be known then, so all that are good are listed.`,
 			if err != nil {
 				return notRestored(err)
 			}
-			tellRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
+			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
 			return nil
 		},
 	}
-	cmd.Args = fileUnless(&finish)
+	cmd.Args = fileArgUnless(&finish)
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen")
+	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
 	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore what is there of a backup whose checksum is wrong or whose audit trail was tampered with")
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that other programs have set back")
@@ -315,12 +315,12 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 		return notRestored(err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
-	tellKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
+	printKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
 	return nil
 }
 
-// tellKeys lists keys by id and name, under a line that says what is with them.
-func tellKeys(out io.Writer, what string, keys []store.OperatorKey) {
+// printKeys lists keys by id and name, under a line that says what is with them.
+func printKeys(out io.Writer, what string, keys []store.OperatorKey) {
 	if len(keys) == 0 {
 		return
 	}
@@ -342,11 +342,11 @@ func notRestored(err error) error {
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
 	}
-	return ownTools(err, "pg_restore, and then \"doorward restore --finish\"")
+	return explainPostgreSQL(err, "pg_restore, and then \"doorward restore --finish\"")
 }
 
-func tellRestored(out, warn io.Writer, file string, r node.Restored) {
-	file = nameOf(file)
+func printRestored(out, warn io.Writer, file string, r node.Restored) {
+	file = displayName(file)
 	warnUnsealed(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
@@ -355,32 +355,32 @@ func tellRestored(out, warn io.Writer, file string, r node.Restored) {
 	if len(r.Undone) > 0 {
 		fmt.Fprintf(out, "Done since the backup, and now undone:\n")
 	}
-	for _, action := range graveFirst(r.Undone) {
+	for _, action := range lockoutsFirst(r.Undone) {
 		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
 	}
-	tellKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
-	tellKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
+	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
+	printKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
 		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
 	}
 }
 
-// grave are the acts that kept somebody out: undone, they let them in again.
-var grave = []doorward.Action{
+// lockouts are the acts that kept somebody out: undone, they let them in again.
+var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
 	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,
 }
 
-func graveFirst(done map[doorward.Action]int) []doorward.Action {
+func lockoutsFirst(done map[doorward.Action]int) []doorward.Action {
 	var all []doorward.Action
 	for action := range done {
 		all = append(all, action)
 	}
 	rank := func(a doorward.Action) int {
-		if i := slices.Index(grave, a); i >= 0 {
+		if i := slices.Index(lockouts, a); i >= 0 {
 			return i
 		}
-		return len(grave)
+		return len(lockouts)
 	}
 	slices.SortFunc(all, func(a, b doorward.Action) int {
 		if d := rank(a) - rank(b); d != 0 {

@@ -33,8 +33,8 @@ func fileNames() []string {
 // that a complaint about it names the place to mend.
 type origins map[string]string
 
-// of is how the person at the terminal knows the setting.
-func (o origins) of(name string) string {
+// name is how the person at the terminal knows the setting.
+func (o origins) name(name string) string {
 	if from, ok := o[name]; ok {
 		return from
 	}
@@ -56,7 +56,7 @@ func (e entry) read() (string, error) {
 	}
 	text, err := secretfile.Read(e.value)
 	if err != nil {
-		return "", badConfig("%s: %s", e.from, unreadable(e.value, err))
+		return "", badConfig("%s: %s", e.from, describeUnreadable(e.value, err))
 	}
 	value := strings.TrimSpace(string(text))
 	if value == "" {
@@ -110,7 +110,7 @@ func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry)
 		return err
 	}
 	if err := flags.Set(f.Name, value); err != nil {
-		return badConfig("%s %q: %s", found.from, value, wanted(f))
+		return badConfig("%s %q: %s", found.from, value, expectedFormat(f))
 	}
 	return nil
 }
@@ -133,8 +133,8 @@ func fromEnvironment(name string) (entry, bool, error) {
 	return entry{value: path, from: variable(name) + "_FILE", isPath: true}, true, nil
 }
 
-// unreadable says why a file can't be read.
-func unreadable(path string, err error) string {
+// describeUnreadable says why a file can't be read.
+func describeUnreadable(path string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no file " + path + "."
 	}
@@ -181,7 +181,7 @@ func readFile(path string) (map[string]entry, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, badConfig("--config: %s", unreadable(path, err))
+		return nil, badConfig("--config: %s", describeUnreadable(path, err))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -210,7 +210,7 @@ func exposedSecret(path string) string {
 			continue
 		}
 		if err := secretfile.Check(path); err != nil {
-			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, unreadable(path, err), name)
+			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, describeUnreadable(path, err), name)
 		}
 	}
 	return ""

@@ -39,11 +39,11 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		return f, true
 	}
 	var strict, others []string
-	for _, same := range alike(differences) {
+	for _, same := range groupEqual(differences) {
 		if same[0].Setting.Strict && s.asNode {
-			strict = append(strict, whereDiffers(same))
+			strict = append(strict, describeDifference(same))
 		} else {
-			others = append(others, whereDiffers(same))
+			others = append(others, describeDifference(same))
 		}
 	}
 	f.fine = strings.Join(others, "; ")
@@ -54,8 +54,8 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 	return f, len(differences) > 0
 }
 
-// alike puts together the nodes that have a setting alike.
-func alike(all []store.Difference) (groups [][]store.Difference) {
+// groupEqual puts together the nodes that have a setting alike.
+func groupEqual(all []store.Difference) (groups [][]store.Difference) {
 	for _, d := range all {
 		i := slices.IndexFunc(groups, func(g []store.Difference) bool {
 			return g[0].Setting == d.Setting && g[0].Theirs == d.Theirs
@@ -69,7 +69,7 @@ func alike(all []store.Difference) (groups [][]store.Difference) {
 	return groups
 }
 
-func whereDiffers(alike []store.Difference) string {
+func describeDifference(alike []store.Difference) string {
 	d, on := alike[0], "the node "+alike[0].Node
 	if n := len(alike); n > 1 {
 		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)

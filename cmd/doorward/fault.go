@@ -160,7 +160,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		what = fmt.Sprintf("--%s needs a value.", bare.GetFlag().Name)
 	case errors.As(err, &value):
-		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), wanted(value.GetFlag()))
+		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), expectedFormat(value.GetFlag()))
 	}
 	return badUse("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
 }
@@ -182,8 +182,8 @@ func flagsOf(cmd *cobra.Command) []string {
 	return names
 }
 
-// wanted says how the value of a flag is written.
-func wanted(f *pflag.Flag) string {
+// expectedFormat says how the value of a flag is written.
+func expectedFormat(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool":
 		return "write true or false."
@@ -222,9 +222,9 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// needs refuses the command without the flags. It does not use cobra's own
+// requireFlags refuses the command without the flags. It does not use cobra's own
 // check, which words it for programmers.
-func needs(cmd *cobra.Command, names ...string) *cobra.Command {
+func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
 			if !cmd.Flags().Changed(name) {
@@ -236,9 +236,9 @@ func needs(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// first has the command look at what was typed before it opens, and so perhaps
+// checkFirst has the command look at what was typed before it opens, and so perhaps
 // makes, a database. It comes after needs.
-func first(cmd *cobra.Command, look func() error) *cobra.Command {
+func checkFirst(cmd *cobra.Command, look func() error) *cobra.Command {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := before(cmd, args); err != nil {
@@ -283,7 +283,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// offer has the shell complete the values of a flag.
-func offer(cmd *cobra.Command, flag string, values ...string) {
+// completeWith has the shell complete the values of a flag.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that aren't there
 }

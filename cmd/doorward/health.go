@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// healthWithin is longer than the 3 s within which a server answers anything.
-const healthWithin = 4 * time.Second
+// healthTimeout is longer than the 3 s within which a server answers anything.
+const healthTimeout = 4 * time.Second
 
 func healthcheckCommand() *cobra.Command {
 	s, ready := newSettings(), false
@@ -39,7 +39,7 @@ node's lease.`,
 }
 
 func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	address, err := healthURL(cfg, ready)
 	if err != nil {

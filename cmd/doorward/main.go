@@ -100,13 +100,13 @@ func finish(root *cobra.Command) {
 		}
 	}
 	if help, _, err := root.Find([]string{"help"}); err == nil {
-		help.Args = topic
+		help.Args = checkHelpTopic
 	}
 }
 
-// topic is for the arguments of help: a command, whose words cobra takes for
+// checkHelpTopic is for the arguments of help: a command, whose words cobra takes for
 // another one's when there is none.
-func topic(help *cobra.Command, args []string) error {
+func checkHelpTopic(help *cobra.Command, args []string) error {
 	found, rest, err := help.Root().Find(args)
 	if err != nil {
 		return err

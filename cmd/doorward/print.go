@@ -58,7 +58,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 	if !f.Changed {
 		return "default"
 	}
-	return s.from.of(f.Name)
+	return s.from.name(f.Name)
 }
 
 // asYAML is the value on one line, as a file might give it.

@@ -58,7 +58,7 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
 		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
 	}
-	if anybody, ok := trustsAll(cfg.Proxies); ok {
+	if anybody, ok := trustsEverybody(cfg.Proxies); ok {
 		all = append(all, warning{"trusted-proxies are everybody, so whoever asks may claim any address: limits and the audit trail go by it; name the proxies alone", "trustedProxies", anybody.String()})
 	}
 	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
@@ -67,7 +67,7 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 	if exposed := exposedSecret(s.raw.File); exposed != "" {
 		all = append(all, warning{text: exposed})
 	}
-	if s.mailIsLogged() {
+	if s.logsMail() {
 		all = append(all, warning{text: "mails go to this log, with the links that let people in; set --smtp to send them"})
 	}
 	return all

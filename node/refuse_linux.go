@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shut lets nobody new in while those who have knocked can still be taken in.
+// refuseNew lets nobody new in while those who have knocked can still be taken in.
 // Closing a listener at once would reset connections that the kernel has set up
 // and Accept has not returned yet, with the requests that are in them.
 //
@@ -15,7 +15,7 @@ import (
 // from the TCP header on, and drops what opens a connection (RFC 9293, section
 // 3.1: byte 13 holds the flags, bit 1 is SYN). Such a client tries again a
 // second later and then hears that nobody listens.
-func (l *listener) shut() error {
+func (l *listener) refuseNew() error {
 	tcp, ok := l.Listener.(*net.TCPListener)
 	if !ok {
 		return errors.New("node: no TCP listener")

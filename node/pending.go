@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// pendingConns knows the connections on which an answer is owed.
+// pendingConns tracks the connections that wait for an answer.
 type pendingConns struct {
-	mu      sync.Mutex
-	deadlines map[net.Conn]time.Time // until when: zero for as long as it takes
+	mu        sync.Mutex
+	deadlines map[net.Conn]time.Time // how long to wait for them; zero: as long as it takes
 }
 
-// firstByteTimeout is how long a new connection is waited for to say something;
+// firstByteTimeout is how long a drain waits for the first request of a connection;
 // browsers open some that they never use.
 const firstByteTimeout = time.Second
 
@@ -31,7 +31,7 @@ func (q *pendingConns) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// count counts the connections that wait for an answer at the instant.
+// count returns the number of connections that wait for an answer.
 func (q *pendingConns) count(now time.Time) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,7 +43,7 @@ func (q *pendingConns) count(now time.Time) (n int) {
 	return n
 }
 
-// waitUntilEmpty returns when nobody waits any more, or after d with how many still do.
+// waitUntilEmpty returns 0 once no connection waits, or after d how many still do.
 func (q *pendingConns) waitUntilEmpty(d time.Duration) int {
 	end := time.Now().Add(d)
 	tick := time.NewTicker(pollEvery)

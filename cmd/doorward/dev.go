@@ -35,7 +35,7 @@ func devCommand() *cobra.Command {
 		Short: "Try it: a server on this machine with a tenant and four people",
 		Long: `Dev serves on loopback with SQLite in ./` + devFolder + `/, makes the tenant "Acme"
 with one person per role, and shows mail at /dev/mail instead of sending it.
-Delete the folder to begin anew.`,
+Delete the folder to start over.`,
 		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
@@ -103,8 +103,8 @@ func demoAddress(role doorward.Role) string {
 	return strings.ToLower(string(role)) + "@acme.example"
 }
 
-// seed makes the demo database beside its place and moves it there when it is
-// whole, so that an interrupted first start leaves nothing half made.
+// seed makes the demo database in a temporary folder and moves it into place when it
+// is complete, so that an interrupted first start leaves nothing half made.
 func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	final := filepath.Join(devFolder, "doorward.db")
 	if _, err := os.Stat(final); !errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	return os.Rename(draft, final)
 }
 
-// populate makes the OWNER the way that people do, by the link of the tenant, and
-// imports the others, so that nobody has signed in yet.
+// populate registers the OWNER with the link of the new tenant and imports the others,
+// so that nobody has signed in yet.
 func populate(ctx context.Context, n *node.Node) error {
 	by := doorward.OperatorAtTerminal()
 	created, err := n.App.Tenants.Create(ctx, by, "Acme", demoAddress(doorward.RoleOwner))

@@ -85,7 +85,7 @@ func checkBaseURL(cfg node.Config) finding {
 	return f
 }
 
-// checkProxies has something to say of one fault alone.
+// checkProxies reports one fault, and nothing when all is well.
 func checkProxies(s *settings, cfg node.Config) []finding {
 	anybody, ok := trustsEverybody(cfg.Proxies)
 	if !ok {
@@ -93,7 +93,7 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 	}
 	return []finding{{
 		what: "proxies", code: exitFailed,
-		wrong:  fmt.Sprintf("%s is everybody: whoever asks may claim any address, past the limits and into the audit trail", anybody),
+		wrong:  fmt.Sprintf("%s is everybody: any client can claim any address, which evades the limits and falsifies the audit trail", anybody),
 		remedy: "Name in " + s.from.name("trusted-proxies") + " the addresses of the proxies alone.",
 	}}
 }
@@ -136,8 +136,8 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	return all
 }
 
-// checkReplication tells what is so: only the operator knows whether there is to be a
-// second server. It has nothing to say of SQLite.
+// checkReplication reports the state without judging it: only the operator knows whether
+// there should be a second server. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "replication", fine: "synchronous: no failover undoes what was answered"}
 	yes, err := db.Synchronous(ctx)
@@ -154,10 +154,11 @@ func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	return f, true
 }
 
-// commitTimeout is how long a standby may take: longer than any call waits.
+// commitTimeout is how long a standby may take: longer than any request waits.
 const commitTimeout = 5 * time.Second
 
-// checkStandby waits as every commit does. A write that is taken back doesn't.
+// checkStandby waits for a commit: a write that is rolled back would not wait for the
+// standby.
 func checkStandby(ctx context.Context, db *store.DB, f *finding) {
 	waiting, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -182,8 +183,8 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	return f
 }
 
-// checkClock: what ends by time is judged by the database's clock, and a node whose own
-// is far from it judges nothing.
+// checkClock compares the clocks: expiry goes by the database's, and a node whose own is
+// far from it refuses to judge.
 func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
 	if db.CheckSchema(ctx) != nil {
@@ -208,7 +209,7 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	return f
 }
 
-// mailTimeout is how long a mail server may take over everything.
+// mailTimeout bounds the whole conversation with the mail server.
 const mailTimeout = 15 * time.Second
 
 func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {

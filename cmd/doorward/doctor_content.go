@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// checkContent looks at a database whose schema is as needed.
+// checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -23,7 +23,7 @@ func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 	return all
 }
 
-// checkTimeout bounds each of them.
+// checkTimeout bounds each of these checks.
 const checkTimeout = 10 * time.Second
 
 func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
@@ -39,14 +39,14 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	case db.Locked(err):
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
-		f.remedy = "See to it that the user of the server may write to the database and its folder, and that it is no standby or read-only file system."
+		f.remedy = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby or on a read-only file system."
 	}
 	return f, true
 }
 
-// minFreeBytes is what a busy hour may write before anybody looks.
+// The minimum is what a busy hour may write before an operator reacts.
 const (
-	minFreeBytes  = 64 << 20
+	minFreeBytes = 64 << 20
 	minFreeFiles = 100
 )
 
@@ -70,7 +70,7 @@ func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// findLowSpace is why a database may not even open.
+// findLowSpace reports a lack of space, which can keep a database from opening.
 func findLowSpace(ctx context.Context, db *store.DB) []finding {
 	if db == nil {
 		return nil

@@ -22,7 +22,7 @@ func userImportCommand() *cobra.Command {
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "import FILE --tenant TENANT-ID", Short: "Bring the people of another system in, with their passwords",
 		Long: `Import makes everybody in FILE a member of a tenant: all of them or, when
-anything is wrong with one row, nobody. Every fault is told with its line.
+anything is wrong with one row, nobody. Every fault is reported with its line.
 
 FILE is CSV, whose first line names its columns, or JSON lines with an object a
 line; "-" is standard input. It has email, role (OWNER, ADMIN, USER, VIEWER) and
@@ -114,15 +114,15 @@ func listFaults(w io.Writer, file string, err error) error {
 	return fmt.Errorf("nobody was imported: %w", err)
 }
 
-// maxNotes is how many people are named who keep the password they have.
+// maxNotes is how many people who keep their password are named.
 const maxNotes = 100
 
 func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 	for _, p := range done.Kept[:min(len(done.Kept), maxNotes)] {
-		fmt.Fprintf(w, "%s:%d: %s has an account, whose password stays; the hash is passed over.\n", file, p.Line, p.Email)
+		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
 	}
 	if more := len(done.Kept) - maxNotes; more > 0 {
-		fmt.Fprintf(w, "%s: and %d more who have one\n", file, more)
+		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)
 	}
 	verb := "Imported"
 	if dryRun {
@@ -139,7 +139,7 @@ func tenantExportCommand() *cobra.Command {
 		Use: "export TENANT-ID", Short: "Write all that is known of a tenant as JSON",
 		Long: `Export writes a tenant as one JSON document: its settings, people, invitations and
 audit trail, all of one instant. It holds no tokens and no sessions; see
-docs/import.md for its form. The server goes on meanwhile.
+docs/import.md for its form. The server keeps running.
 
 With --people-only it writes the people alone, as JSON lines that "doorward user
 import" takes. With --with-password-hashes the hashes of passwords are in it, so
@@ -165,8 +165,8 @@ trail.`,
 	return cmd
 }
 
-// writeTo has write fill a file, which is there whole or not at all, and only its
-// owner can read it; without a name, standard output.
+// writeTo calls write with a file that gets its name only when it is complete, and that
+// only its owner can read; without a name, with standard output.
 func writeTo(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
 	if name == "" {
 		return write(stdout)

@@ -22,7 +22,7 @@ func moveCommand() *cobra.Command {
 PostgreSQL or back, and compares each table in number and content, and the chains
 of the audit trail. All of it is there afterwards, or nothing. Sessions stay good.
 
-Stop the servers first: what they write meanwhile would be lost. Then start them
+Stop the servers first: what they write during the copy would be lost. Then start them
 with the new --database. The old one stays as it is; don't serve from it again.
 
 Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
@@ -53,7 +53,7 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 	setShown(cmd, false, "base-url", "listen", "database")
 	cmd.Flags().StringVar(&from, "from", "", "`URL` of the database that is copied")
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the empty database that it is copied to")
-	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes meanwhile is lost")
+	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes during the copy is lost")
 	return requireFlags(cmd, "from", "to")
 }
 
@@ -61,7 +61,7 @@ func printProgress(to io.Writer) func(string, int64) {
 	return func(table string, rows int64) { fmt.Fprintf(to, "%s: %d rows\n", table, rows) }
 }
 
-// notMoved says what to do about it.
+// notMoved says what to do about a failed move.
 func notMoved(err error) error {
 	switch {
 	case errors.Is(err, node.ErrAlive):

@@ -158,8 +158,8 @@ func (s *settings) bounds() (checks []func(*node.Config) error) {
 	return checks
 }
 
-// faults takes all steps and says on a line each what is wrong, so that nobody mends
-// one setting after the other.
+// faults runs all steps and returns a line for each failure, so that all can be
+// corrected at once.
 func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
 	var found []string
 	for _, step := range steps {
@@ -173,8 +173,8 @@ func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
 	return badConfig("%s", strings.Join(found, "\n"))
 }
 
-// refuse is the refusal of a setting, by the name of the place it came from. It
-// quotes no value: see quoted for those that are no secret.
+// refuse returns an error about a setting, named by the place it came from. It
+// does not quote the value: refuseValue does, for settings that cannot hold a secret.
 func (s *settings) refuse(name, format string, args ...any) error {
 	return badConfig("%s: %s", s.from.name(name), fmt.Sprintf(format, args...))
 }
@@ -253,13 +253,13 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	return nil
 }
 
-// insecurePublicURL reports whether browsers would keep the session cookie to
-// themselves: it is Secure, and the address is not.
+// insecurePublicURL reports whether browsers would withhold the session cookie: it is
+// Secure, and the address is plain http on a public name.
 func insecurePublicURL(u *url.URL) bool {
 	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
 }
 
-// checkClock: an installation that people use must not run on a wrong clock.
+// checkClock refuses a moved clock on anything but a test installation.
 func (s *settings) checkClock(cfg *node.Config) error {
 	host, _, _ := net.SplitHostPort(s.cfg.Listen)
 	if cfg.BaseURL != nil {
@@ -291,9 +291,7 @@ func trustsEverybody(proxies []netip.Prefix) (netip.Prefix, bool) {
 	return proxies[i], true
 }
 
-// readReturns: who is on the way of plain http can be the place that people, just
-// signed in, are led to. So it is for this machine, or where nothing is better.
-// readPlaces: what --return-to allows decides about --home.
+// readPlaces reads --return-to before --home, which has to be allowed by it.
 func (s *settings) readPlaces(cfg *node.Config) error {
 	if err := s.readReturns(cfg); err != nil {
 		return err
@@ -301,6 +299,8 @@ func (s *settings) readPlaces(cfg *node.Config) error {
 	return s.readHome(cfg)
 }
 
+// readReturns refuses plain http for other machines: anybody on the way could answer in
+// place of the site that people are led to after signing in.
 func (s *settings) readReturns(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.raw.ReturnTo {
@@ -376,8 +376,8 @@ func (s *settings) readList(cfg *node.Config) error {
 	return nil
 }
 
-// openMail relies on package smtp to say which of the two settings is wrong,
-// and to repeat no part of them.
+// openMail relies on package smtp to say which of the two settings is wrong, without
+// quoting them.
 func (s *settings) openMail(cfg *node.Config) (err error) {
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
 		named := strings.NewReplacer("mail destination", s.from.name("smtp"), "mail sender", s.from.name("mail-from"))
@@ -397,8 +397,8 @@ func (s *settings) readBrand(cfg *node.Config) error {
 	return s.readLogo(&cfg.Brand)
 }
 
-// readLogo draws the image anew, as it does one that a tenant sends: what a page
-// shows is a PNG of a known size, whatever the file was.
+// readLogo redraws the image, as for a tenant's logo: pages show a PNG of a known size,
+// whatever the file was.
 func (s *settings) readLogo(brand *front.Brand) error {
 	if s.raw.BrandLogo == "" {
 		return nil
@@ -415,5 +415,5 @@ func (s *settings) readLogo(brand *front.Brand) error {
 	return err
 }
 
-// logsMail reports whether mails go nowhere but to the log.
+// logsMail reports whether mails are only logged.
 func (s *settings) logsMail() bool { return strings.EqualFold(s.raw.SMTP, "log:") }

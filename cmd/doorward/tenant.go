@@ -13,9 +13,9 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// onDatabase is a command that works on the database, beside a running server or not.
-// Where a server is found is taken and not shown: it means something to few
-// commands, but one set of flags fits them all.
+// onDatabase makes a command that works on the database, beside a running server or
+// not. The flags for the server's address are accepted and not shown: few of these
+// commands use them.
 func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
 	setShown(cmd, false, addresses()...)
@@ -40,7 +40,7 @@ func setShown(cmd *cobra.Command, shown bool, flags ...string) {
 	}
 }
 
-// withoutMigration is for commands that expect the schema to be as needed.
+// withoutMigration is for commands that refuse a schema that is not up to date.
 func withoutMigration() *settings {
 	s := newSettings()
 	s.cfg.Migrate = false
@@ -81,16 +81,15 @@ running server goes on trying. Other mail that is queued is left to running serv
 	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
 }
 
-// A running server may have taken the mail first and be sending it right now.
+// A running server may have claimed the mail first and be sending it right now.
 const (
-	deliveryTimeout  = 10 * time.Second // what the mail server gets
+	deliveryTimeout   = 10 * time.Second // for the mail server
 	deliveryPolls     = 20
 	deliveryPollEvery = 100 * time.Millisecond
 )
 
-// deliver sends the invitation's mail and says how it has fared. What else is queued
-// it leaves to running servers: somebody waits at the terminal.
-// The tenant is made whatever comes of it.
+// deliver sends the invitation's mail and returns its outcome as a sentence. Other
+// queued mail is left to running servers. The tenant exists whatever the outcome.
 func deliver(ctx context.Context, n *node.Node, invitationID string) (string, error) {
 	delivered := n.App.Mail.DeliverOf(ctx, invitationID, deliveryTimeout)
 	for range deliveryPolls {
@@ -167,7 +166,7 @@ func tenantThawCommand() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "Thawed. It is still closed: its OWNER can restore it until %s.\n", n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
 			return nil
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People sign in anew.")
+		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People must sign in again.")
 		return err
 	})
 }

@@ -14,9 +14,9 @@ import (
 
 // openTLS reads no file yet, see readToServe.
 func (s *settings) openTLS(cfg *node.Config) error {
-	ours := s.raw.TLSCert != "" || s.raw.TLSKey != "" || s.raw.ACMEDir != ""
+	wanted := s.raw.TLSCert != "" || s.raw.TLSKey != "" || s.raw.ACMEDir != ""
 	switch {
-	case !ours:
+	case !wanted:
 		return nil
 	case s.raw.ACMEDir != "" && (s.raw.TLSCert != "" || s.raw.TLSKey != ""):
 		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.name("acme-dir"), s.from.name("tls-cert"))
@@ -50,8 +50,9 @@ func orderable(host string) bool {
 	return err != nil && strings.Contains(strings.Trim(host, "."), ".")
 }
 
-// loadTLS words for the operator what is wrong with the files. Those that renew the
-// key of a running server are not asked for its mode: no certificate would be worse.
+// loadTLS loads the certificate and says what is wrong with its files. The mode of the
+// key is checked at the start only: when it is renewed under a running server, having no
+// certificate would be worse.
 func (s *settings) loadTLS(source tlscert.Source) error {
 	err := source.Load()
 	if err == nil && s.raw.TLSKey != "" {
@@ -70,5 +71,5 @@ func (s *settings) loadTLS(source tlscert.Source) error {
 	case errors.As(err, &file):
 		return s.refuse("tls-cert", "%s", describeUnreadable(file.Path, err))
 	}
-	return badConfig("%s, %s: this is no pair of PEM certificate and key: %s.", s.from.name("tls-cert"), s.from.name("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
+	return badConfig("%s, %s: these are not a PEM certificate and its key: %s.", s.from.name("tls-cert"), s.from.name("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// readTrace repeats neither the header nor a password in the URL.
+// readTrace quotes neither the header nor the URL, which may hold secrets.
 func (s *settings) readTrace(cfg *node.Config) error {
 	header, ok := parseHeader(s.raw.TraceHeader)
 	switch {
 	case s.raw.TraceHeader != "" && !ok:
 		return s.refuse("trace-header", "write NAME: VALUE, as in Authorization: Bearer and the token.")
 	case s.raw.TraceOTLP == "" && s.raw.TraceHeader != "":
-		return badConfig("%s is set, and %s is not, so there is nobody to send it to. Set both.", s.from.name("trace-header"), s.from.name("trace-otlp"))
+		return badConfig("%s is set, and %s is not, so it would be sent nowhere. Set both.", s.from.name("trace-header"), s.from.name("trace-otlp"))
 	case s.raw.TraceOTLP == "":
 		return nil
 	}

@@ -27,11 +27,10 @@ const module = "github.com/doorward/doorward"
 var siblings = map[string][]string{
 	"inbox":    {"credential"},
 	"invite":   {"credential", "member"},
-	"login":    {"session", "credential", "password", "mfa", "throttle"},
+	"login":    {"session", "credential"},
 	"mail":     {"outbox"},
 	"password": {"credential"},
 	"session":  {"credential"},
-	"sso":      {"login"},
 	"tenant":   {"roster"},
 	"user":     {"member", "roster"},
 }
@@ -121,10 +120,10 @@ var laws = []law{
 		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, store, internal/cedar and internal/trace only",
+		name:   "app/access imports doorward, store and internal/trace only",
 		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(s step) bool {
-			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/cedar", "internal/trace")
+			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/trace")
 		},
 		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
@@ -349,7 +348,6 @@ func Touch(door *access.Door) { door.Upkeep(nil) }
 `},
 	{"app/session/session_test.go", "package session_test\n\nimport _ \"" + module + "/doorwardtest\""},
 	{"app/login/login.go", "package login\n\nimport _ \"" + module + "/app/session\""},
-	{"app/sso/sso.go", "package sso\n\nimport _ \"" + module + "/app/login\""},
 	{"web/web.go", "package web\n\nimport _ \"" + module + "/web/api\""},
 	{"web/front/front.go", "package front\n\nimport _ \"" + module + "/internal/secret\""},
 	{"web/ui/ui.go", "package ui\n\nimport _ \"" + module + "/web/front\""},

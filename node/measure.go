@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// measure adds what the node knows of itself to its metrics. docs/operations.md
-// has a row for each, and says what to make of it.
+// measure registers the metrics of the node. docs/operations.md has a row for each and
+// explains it.
 func (n *Node) measure() {
 	m := n.site.Metrics
 	m.Build(n.cfg.Version)
@@ -65,14 +65,14 @@ func (n *Node) measureInbox(m *telemetry.Metrics) {
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 
-// scrapeWithin bounds what a scrape waits for the database: less than Prometheus
+// scrapeTimeout bounds how long a scrape waits for the database: less than Prometheus
 // waits for the scrape, and than a request may take.
-const scrapeWithin = time.Second
+const scrapeTimeout = time.Second
 
-// measureDatabase asks the database once. Without its answer only what is known
-// here is told.
+// measureDatabase queries the database once. Without an answer it returns only what is
+// known in memory.
 func (n *Node) measureDatabase() []telemetry.Sample {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	all := measurePools(n.DB.Pools())
 	vitals, err := n.App.Vitals(ctx)
@@ -160,8 +160,8 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 	})
 }
 
-// measureAgreement has a series for each setting from the start, so that an alert on
-// it is one on a value.
+// measureAgreement has a series for each setting from the start, so that alerts can
+// compare values.
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })

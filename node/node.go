@@ -67,8 +67,8 @@ type Config struct {
 }
 
 // PublicURL is the address as seen from outside: BaseURL, or else http:// (with
-// TLS, https://) and Listen. Nobody can open the address that stands for all of this machine's, so
-// there it is localhost.
+// TLS, https://) and Listen. For the unspecified address, which no browser can open, it
+// is localhost.
 func (c Config) PublicURL() *url.URL {
 	if c.BaseURL != nil {
 		return c.BaseURL
@@ -116,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := db.CheckPooling(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := prepare(ctx, db, cfg); err != nil {
+	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
@@ -131,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// open makes no database where the schema isn't to be made either.
+// open creates no database unless the schema is migrated too.
 func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	if cfg.Migrate {
 		return store.Open(ctx, cfg.Database, cfg.Clock)
@@ -139,38 +139,38 @@ func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	return store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 }
 
-func prepare(ctx context.Context, db *store.DB, cfg Config) error {
-	look := db.CheckSchema
+func prepareDatabase(ctx context.Context, db *store.DB, cfg Config) error {
+	check := db.CheckSchema
 	if cfg.Migrate {
-		look = db.Migrate
+		check = db.Migrate
 	}
-	if err := look(ctx); err != nil {
+	if err := check(ctx); err != nil {
 		return err
 	}
 	return db.StartClock(ctx, cfg.ClockOffset)
 }
 
-// settings are those of the features.
+// settings returns what the features need.
 func (n *Node) settings() app.Settings {
 	s := n.cfg.Settings
 	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
 	return s
 }
 
-// flushWithin is how long a collector is waited for at the end.
-const flushWithin = 2 * time.Second
+// flushTimeout bounds the wait for the collector at the end.
+const flushTimeout = 2 * time.Second
 
-// Close hands the last spans over and gives the lease and the database back. After
-// Run it has been done.
+// Close sends the last spans, gives up the lease and closes the database. Run does it
+// itself.
 func (n *Node) Close() error {
 	n.App.Watch.Leave(context.Background())
-	n.tracer.Close(flushWithin)
+	n.tracer.Close(flushTimeout)
 	return n.DB.Close()
 }
 
 // Start opens the database, listens on the configured addresses and accepts
-// connections; it answers them once Run is called. Beside nodes with other settings
-// the error may be a *store.DiffersError.
+// connections; Run answers them. If nodes with different Strict settings run, the error
+// is a *store.DiffersError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {
@@ -195,7 +195,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// trace has requests followed, if there is a collector.
+// trace switches tracing on, if there is a collector.
 func (n *Node) trace() {
 	o := n.cfg.Trace
 	if o.Collector == nil {
@@ -218,15 +218,15 @@ func (n *Node) build() error {
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
-	n.main.handler = n.closing(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
+	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
 	return nil
 }
 
-// counted gives a listener its limiter. Each has its own, so that clients of the
-// main address keep nobody from the other one.
+// counted gives a listener its limiter. Each has its own, so that clients of the main
+// address can't block the admin address.
 func (n *Node) counted(l *listener) *listener {
-	l.failing = &n.accepts
-	l.limiter = &connLimiter{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
+	l.acceptErrors = &n.accepts
+	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
 	return l
 }
 
@@ -236,8 +236,8 @@ func (n *Node) URL() string { return n.site.BaseURL() }
 // Address is where the node listens, host:port.
 func (n *Node) Address() string { return n.cfg.Listen }
 
-// closing asks clients to come back on a new connection while the node drains.
-func (n *Node) closing(next http.Handler) http.Handler {
+// closeWhileDraining asks clients to reconnect while the node drains.
+func (n *Node) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -132,7 +132,7 @@ func mailSettings(_ *Config, r *RawConfig) []Setting {
 }
 
 func serverSettings(c *Config, r *RawConfig) []Setting {
-	limit := least(0, "it may not be negative; 0 switches the limit off.")
+	limit := atLeast(0, "it may not be negative; 0 switches the limit off.")
 	return []Setting{
 		{
 			Name: "admin-listen", Value: at(&c.AdminListen, ""),
@@ -176,15 +176,15 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 }
 
 func policySettings(c *Config, r *RawConfig) []Setting {
-	limit := least(0, "it may not be negative; 0 switches the limit off.")
+	limit := atLeast(0, "it may not be negative; 0 switches the limit off.")
 	return []Setting{
 		{
 			Name: "session-idle", Shared: true, Strict: true,
-			Value: at(&c.Sessions.Idle, time.Hour, least(time.Second, "it is 1s at least.")), Help: "a session ends when unused for this long",
+			Value: at(&c.Sessions.Idle, time.Hour, atLeast(time.Second, "it is 1s at least.")), Help: "a session ends when unused for this long",
 		},
 		{
 			Name: "session-absolute", Shared: true, Strict: true,
-			Value: at(&c.Sessions.Absolute, 24*time.Hour, least(time.Second, "it is 1s at least.")), Help: "a session ends after this long whatever its use",
+			Value: at(&c.Sessions.Absolute, 24*time.Hour, atLeast(time.Second, "it is 1s at least.")), Help: "a session ends after this long whatever its use",
 		},
 		{
 			Name: "session-limit", Shared: true, Strict: true,
@@ -196,7 +196,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help:  "how long a node may answer from memory without hearing from the database, 1s to 2s",
 		},
 		{
-			Name: "sessions-in-memory", Value: at(&c.SessionsInMemory, 1_000_000, least(1000, "it is 1000 at least.")),
+			Name: "sessions-in-memory", Value: at(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it is 1000 at least.")),
 			Help: "most sessions kept in memory; the database is behind them",
 		},
 		{
@@ -209,12 +209,12 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		{Name: "limit-login-account", Value: at(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},
 		{Name: "limit-login-ip", Value: at(&c.Attempts.PerIP, 30, limit), Help: "failed logins per client address in ten minutes (0: no limit)"},
 		{
-			Name: "invite-resend-wait", Value: at(&c.InviteResendWait, time.Minute, least[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
+			Name: "invite-resend-wait", Value: at(&c.InviteResendWait, time.Minute, atLeast[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{
 			Name: "tenant-hold", Shared: true, Strict: true,
-			Value: at(&c.TenantHold, 14*24*time.Hour, least[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
+			Value: at(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
 		},
 		{
@@ -254,7 +254,7 @@ func at[T any](place *T, byDefault T, bounds ...bound[T]) Field[T] {
 	return Field[T]{place, byDefault, bounds}
 }
 
-func least[T cmp.Ordered](lowest T, refusal string) bound[T] {
+func atLeast[T cmp.Ordered](lowest T, refusal string) bound[T] {
 	return func(v T) string {
 		if v < lowest {
 			return refusal

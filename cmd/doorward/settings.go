@@ -150,7 +150,7 @@ func (s *settings) bounds() (checks []func(*node.Config) error) {
 	for _, d := range s.list() {
 		checks = append(checks, func(*node.Config) error {
 			if refusal := d.Value.Refuse(); refusal != "" {
-				return s.wrong(d.Name, "%s", refusal)
+				return s.refuse(d.Name, "%s", refusal)
 			}
 			return nil
 		})
@@ -158,8 +158,8 @@ func (s *settings) bounds() (checks []func(*node.Config) error) {
 	return checks
 }
 
-// faults takes all steps and says on a line each what is wrong, so that nobody mends
-// one setting after the other.
+// faults runs all steps and returns a line for each failure, so that all can be
+// corrected at once.
 func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
 	var found []string
 	for _, step := range steps {
@@ -173,20 +173,20 @@ func faults(cfg *node.Config, steps ...func(*node.Config) error) error {
 	return badConfig("%s", strings.Join(found, "\n"))
 }
 
-// wrong is the refusal of a setting, by the name of the place it came from. It
-// quotes no value: see quoted for those that are no secret.
-func (s *settings) wrong(name, format string, args ...any) error {
-	return badConfig("%s: %s", s.from.of(name), fmt.Sprintf(format, args...))
+// refuse returns an error about a setting, named by the place it came from. It
+// does not quote the value: refuseValue does, for settings that cannot hold a secret.
+func (s *settings) refuse(name, format string, args ...any) error {
+	return badConfig("%s: %s", s.from.name(name), fmt.Sprintf(format, args...))
 }
 
-func (s *settings) quoted(name, value, format string, args ...any) error {
-	return badConfig("%s %q: %s", s.from.of(name), value, fmt.Sprintf(format, args...))
+func (s *settings) refuseValue(name, value, format string, args ...any) error {
+	return badConfig("%s %q: %s", s.from.name(name), value, fmt.Sprintf(format, args...))
 }
 
 func (s *settings) openLog(cfg *node.Config) error {
 	var level slog.Level
 	if level.UnmarshalText([]byte(s.raw.LogLevel)) != nil {
-		return s.quoted("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
+		return s.refuseValue("log-level", s.raw.LogLevel, "write debug, info, warn or error.")
 	}
 	options := &slog.HandlerOptions{Level: level}
 	format := s.raw.LogFormat
@@ -199,7 +199,7 @@ func (s *settings) openLog(cfg *node.Config) error {
 	case "text":
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, options))
 	default:
-		return s.quoted("log-format", s.raw.LogFormat, "write json or text.")
+		return s.refuseValue("log-format", s.raw.LogFormat, "write json or text.")
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func formatFor(f *os.File) string {
 // checkDatabase must not repeat the value: it may hold a password anywhere.
 func (s *settings) checkDatabase(*node.Config) error {
 	if err := store.CheckDSN(s.cfg.Database); err != nil {
-		return s.wrong("database", "%s.", plain(err))
+		return s.refuse("database", "%s.", plain(err))
 	}
 	return nil
 }
@@ -226,14 +226,14 @@ func (s *settings) checkAddresses(*node.Config) error {
 		}
 		_, port, err := net.SplitHostPort(a.value)
 		if err != nil {
-			return s.quoted(a.name, a.value, "write HOST:PORT, for example localhost:8080.")
+			return s.refuseValue(a.name, a.value, "write HOST:PORT, for example localhost:8080.")
 		}
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return s.quoted(a.name, a.value, "the port is a number from 0 to 65535; 0 takes a free one.")
+			return s.refuseValue(a.name, a.value, "the port is a number from 0 to 65535; 0 takes a free one.")
 		}
 	}
 	if s.cfg.AdminListen == s.cfg.Listen && !strings.HasSuffix(s.cfg.Listen, ":0") {
-		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.of("admin-listen"), s.from.of("listen"))
+		return badConfig("%s and %s are the same address. Leave --admin-listen out to serve both there.", s.from.name("admin-listen"), s.from.name("listen"))
 	}
 	return nil
 }
@@ -245,28 +245,28 @@ func (s *settings) readBaseURL(cfg *node.Config) error {
 	u, err := url.Parse(s.raw.BaseURL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return s.quoted("base-url", s.raw.BaseURL, "write the address that people open, for example https://auth.example.com.")
+		return s.refuseValue("base-url", s.raw.BaseURL, "write the address that people open, for example https://auth.example.com.")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return s.wrong("base-url", "it may have a host and a path, nothing else.")
+		return s.refuse("base-url", "it may have a host and a path, nothing else.")
 	}
 	cfg.BaseURL = u
 	return nil
 }
 
-// insecurePublicURL reports whether browsers would keep the session cookie to
-// themselves: it is Secure, and the address is not.
+// insecurePublicURL reports whether browsers would withhold the session cookie: it is
+// Secure, and the address is plain http on a public name.
 func insecurePublicURL(u *url.URL) bool {
 	return u != nil && u.Scheme == "http" && !front.IsLoopback(u.Hostname())
 }
 
-// checkClock: an installation that people use must not run on a wrong clock.
+// checkClock refuses a moved clock on anything but a test installation.
 func (s *settings) checkClock(cfg *node.Config) error {
 	host, _, _ := net.SplitHostPort(s.cfg.Listen)
 	if cfg.BaseURL != nil {
 		host = cfg.BaseURL.Hostname()
 	}
 	if s.cfg.ClockOffset != 0 && !front.IsLoopback(host) {
-		return s.wrong("clock-offset", "it is for tests only and needs a --base-url on a loopback name.")
+		return s.refuse("clock-offset", "it is for tests only and needs a --base-url on a loopback name.")
 	}
 	return nil
 }
@@ -275,15 +275,15 @@ func (s *settings) readProxies(cfg *node.Config) error {
 	for _, text := range s.raw.Proxies {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return s.quoted("trusted-proxies", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
+			return s.refuseValue("trusted-proxies", text, "write networks, as in 10.0.0.0/8,fd00::/8, and a single address as in 10.1.2.3/32.")
 		}
 		cfg.Proxies = append(cfg.Proxies, prefix.Masked())
 	}
 	return nil
 }
 
-// trustsAll returns the network that has every address of its kind.
-func trustsAll(proxies []netip.Prefix) (netip.Prefix, bool) {
+// trustsEverybody returns the network that has every address of its kind.
+func trustsEverybody(proxies []netip.Prefix) (netip.Prefix, bool) {
 	i := slices.IndexFunc(proxies, func(p netip.Prefix) bool { return p.Bits() == 0 })
 	if i < 0 {
 		return netip.Prefix{}, false
@@ -291,9 +291,7 @@ func trustsAll(proxies []netip.Prefix) (netip.Prefix, bool) {
 	return proxies[i], true
 }
 
-// readReturns: who is on the way of plain http can be the place that people, just
-// signed in, are led to. So it is for this machine, or where nothing is better.
-// readPlaces: what --return-to allows decides about --home.
+// readPlaces reads --return-to before --home, which has to be allowed by it.
 func (s *settings) readPlaces(cfg *node.Config) error {
 	if err := s.readReturns(cfg); err != nil {
 		return err
@@ -301,17 +299,19 @@ func (s *settings) readPlaces(cfg *node.Config) error {
 	return s.readHome(cfg)
 }
 
+// readReturns refuses plain http for other machines: anybody on the way could answer in
+// place of the site that people are led to after signing in.
 func (s *settings) readReturns(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.raw.ReturnTo {
 		place, err := returnto.Parse(strings.TrimSpace(text))
 		switch {
 		case err != nil && strings.Contains(text, "@"): // a password, perhaps
-			return s.wrong("return-to", "%s.", err)
+			return s.refuse("return-to", "%s.", err)
 		case err != nil:
-			return s.quoted("return-to", text, "%s.", err)
+			return s.refuseValue("return-to", text, "%s.", err)
 		case secure && place.Scheme == "http" && !front.IsLoopback(place.Host):
-			return s.quoted("return-to", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
+			return s.refuseValue("return-to", text, "write https://. Plain http is for localhost, or for an installation whose --base-url is http as well.")
 		}
 		cfg.ReturnTo = append(cfg.ReturnTo, place)
 	}
@@ -325,9 +325,9 @@ func (s *settings) readHome(cfg *node.Config) (err error) {
 	cfg.Home, err = ui.ParseHome(cfg.PublicURL(), cfg.ReturnTo, s.raw.Home)
 	switch {
 	case err != nil && strings.Contains(s.raw.Home, "@"): // a password, perhaps
-		return s.wrong("home", "%s.", err)
+		return s.refuse("home", "%s.", err)
 	case err != nil:
-		return s.quoted("home", s.raw.Home, "%s.", err)
+		return s.refuseValue("home", s.raw.Home, "%s.", err)
 	}
 	return nil
 }
@@ -335,7 +335,7 @@ func (s *settings) readHome(cfg *node.Config) (err error) {
 func (s *settings) checkSessions(cfg *node.Config) error {
 	if limits := cfg.Sessions; limits.Absolute >= time.Second && limits.Idle > limits.Absolute {
 		return badConfig("%s is %s, longer than the %s of %s, so it would never count. Make it shorter.",
-			s.from.of("session-idle"), short(limits.Idle), short(limits.Absolute), s.from.of("session-absolute"))
+			s.from.name("session-idle"), short(limits.Idle), short(limits.Absolute), s.from.name("session-absolute"))
 	}
 	return nil
 }
@@ -353,7 +353,7 @@ func short(d time.Duration) string {
 
 func (s *settings) checkPasswords(cfg *node.Config) error {
 	if err := cfg.Hash.Check(); err != nil {
-		return badConfig("%s, %s: %s.", s.from.of("password-memory-kib"), s.from.of("password-time"), plain(err))
+		return badConfig("%s, %s: %s.", s.from.name("password-memory-kib"), s.from.name("password-time"), plain(err))
 	}
 	if hash := cfg.Hash; hash.MemoryKiB < argon.Default.MemoryKiB && uint64(hash.MemoryKiB)*uint64(hash.Time) < uint64(argon.Default.MemoryKiB)*uint64(argon.Default.Time) {
 		cfg.Log.Warn("password hashes are weaker than OWASP's minimum (m=19456, t=2)", "memoryKiB", hash.MemoryKiB, "time", hash.Time)
@@ -367,20 +367,20 @@ func (s *settings) readList(cfg *node.Config) error {
 	}
 	f, err := os.Open(s.raw.PasswordList)
 	if err != nil {
-		return s.wrong("password-list", "%s", unreadable(s.raw.PasswordList, err))
+		return s.refuse("password-list", "%s", describeUnreadable(s.raw.PasswordList, err))
 	}
 	defer f.Close()
 	if cfg.CommonPasswords, err = commonpw.Load(f); err != nil {
-		return s.quoted("password-list", s.raw.PasswordList, "%s.", plain(err))
+		return s.refuseValue("password-list", s.raw.PasswordList, "%s.", plain(err))
 	}
 	return nil
 }
 
-// openMail relies on package smtp to say which of the two settings is wrong,
-// and to repeat no part of them.
+// openMail relies on package smtp to say which of the two settings is wrong, without
+// quoting them.
 func (s *settings) openMail(cfg *node.Config) (err error) {
 	if cfg.Transport, err = smtp.Open(s.raw.SMTP, s.raw.MailFrom, cfg.Log); err != nil {
-		named := strings.NewReplacer("mail destination", s.from.of("smtp"), "mail sender", s.from.of("mail-from"))
+		named := strings.NewReplacer("mail destination", s.from.name("smtp"), "mail sender", s.from.name("mail-from"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
 	return nil
@@ -389,31 +389,31 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 func (s *settings) readBrand(cfg *node.Config) error {
 	switch {
 	case strings.TrimSpace(s.raw.BrandName) == "" || len(doorward.CheckName("", s.raw.BrandName)) > 0:
-		return s.quoted("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
+		return s.refuseValue("brand-name", s.raw.BrandName, "write a name of 1 to %d characters.", doorward.MaxNameLength)
 	case s.raw.BrandAccent != "" && !ui.ParseColour(s.raw.BrandAccent):
-		return s.quoted("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
+		return s.refuseValue("brand-accent", s.raw.BrandAccent, "write # and six hexadecimal digits, like #3b4ccf.")
 	}
 	cfg.Brand = front.Brand{Name: s.raw.BrandName, Brand: doorward.Brand{Accent: s.raw.BrandAccent}}
 	return s.readLogo(&cfg.Brand)
 }
 
-// readLogo draws the image anew, as it does one that a tenant sends: what a page
-// shows is a PNG of a known size, whatever the file was.
+// readLogo redraws the image, as for a tenant's logo: pages show a PNG of a known size,
+// whatever the file was.
 func (s *settings) readLogo(brand *front.Brand) error {
 	if s.raw.BrandLogo == "" {
 		return nil
 	}
 	sent, err := os.ReadFile(s.raw.BrandLogo)
 	if err != nil {
-		return s.wrong("brand-logo", "%s", unreadable(s.raw.BrandLogo, err))
+		return s.refuse("brand-logo", "%s", describeUnreadable(s.raw.BrandLogo, err))
 	}
 	brand.Logo, brand.Image, err = tenant.DrawLogo(sent)
 	var refused *doorward.Error
 	if errors.As(err, &refused) {
-		return s.quoted("brand-logo", s.raw.BrandLogo, "%s", refused.Detail)
+		return s.refuseValue("brand-logo", s.raw.BrandLogo, "%s", refused.Detail)
 	}
 	return err
 }
 
-// mailIsLogged reports whether mails go nowhere but to the log.
-func (s *settings) mailIsLogged() bool { return strings.EqualFold(s.raw.SMTP, "log:") }
+// logsMail reports whether mails are only logged.
+func (s *settings) logsMail() bool { return strings.EqualFold(s.raw.SMTP, "log:") }

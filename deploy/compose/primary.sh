@@ -1,6 +1,6 @@
 #!/bin/sh
-# The image of PostgreSQL runs this once, in a new primary: Doorward's database,
-# and a standby that has each commit before it is answered.
+# The image of PostgreSQL runs this once, in a new primary: it creates Doorward's
+# database and makes the standby synchronous.
 set -eu
 
 psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname postgres \

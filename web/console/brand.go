@@ -20,12 +20,12 @@ func picked(c *ui.Call, t doorward.Tenant) string {
 // without scripts the two don't know of each other, and whichever was changed is
 // meant.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.pageData(ctx, c)
+	now, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
 	if err != nil {
 		return ui.View{}, err
 	}
 	accent := strings.TrimSpace(c.Value("accent"))
-	if pick := c.Value("picked"); accent == s.Tenant.Brand.Accent && pick != "" && pick != picked(c, s.Tenant) {
+	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != picked(c, now) {
 		accent = pick
 	}
 	if ui.ParseColour("#" + accent) {

@@ -24,7 +24,6 @@ import (
 	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -37,6 +36,7 @@ import (
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/web/dev"
 )
 
@@ -144,8 +144,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
 	cfg := node.Config{
-		Database: "sqlite:" + filepath.Join(tb.TempDir(), "doorward.db"), Migrate: true,
-		Listen: "localhost:0", Transport: s.mailbox,
+		Migrate: true, Listen: "localhost:0", Transport: s.mailbox,
 		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
 		SessionsInMemory: 100_000, Lease: time.Second,
 		InviteResendWait: time.Minute, TenantHold: 14 * 24 * time.Hour,
@@ -155,6 +154,9 @@ func Start(tb testing.TB, options ...Option) *Server {
 	}
 	for _, set := range options {
 		set(&cfg)
+	}
+	if cfg.Database == "" {
+		cfg.Database = dbtest.SQLite(tb)
 	}
 	s.run(cfg)
 	return s

@@ -25,9 +25,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // m is a JSON object.
@@ -71,7 +71,7 @@ func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, start(t, append(options[:len(options):len(options)], doorwardtest.Database(pgtest.DSN(t)))...))
+		test(t, start(t, append(options[:len(options):len(options)], doorwardtest.Database(dbtest.Postgres(t)))...))
 	})
 }
 

@@ -30,7 +30,7 @@ func TestAcceptInvitation(t *testing.T) {
 }
 
 func TestAcceptInvitationRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, globex.Owner, ann.Email, "USER")
@@ -58,7 +58,7 @@ func TestAcceptInvitationRefusals(t *testing.T) {
 
 // The password of the invited account proves it whoever is signed in.
 func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, globex.Owner, ann.Email, "USER")
@@ -69,7 +69,7 @@ func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
 // Without an account there is no password to accept with, and the answer is
 // that for a wrong one.
 func TestAcceptInvitationWithoutAccount(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		stranger := d.accept(t, d.invite(t, acme.Owner, "new@acme.example", "USER"), m{"password": password})
 		known := d.accept(t, d.invite(t, acme.Owner, globex.Owner.Email, "USER"), m{"password": "wrong password"})

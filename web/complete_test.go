@@ -51,7 +51,7 @@ func TestCompleteRegistration(t *testing.T) {
 // Each reason not to complete, in the order in which they are looked at, and
 // the token is good for another try after each.
 func TestCompleteRegistrationRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		for _, none := range []string{forged, "x", code[:42], code + "A", " " + code, code + "=", strings.ToLower(code), "inv_abc", strings.Repeat("A", 60000)} {
@@ -69,7 +69,7 @@ func TestCompleteRegistrationRefusals(t *testing.T) {
 }
 
 func TestInvitationExpiry(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		early, late := d.invite(t, acme.Owner, "early@acme.example", "USER"), d.invite(t, acme.Owner, "late@acme.example", "USER")
 		d.Advance(7*24*time.Hour - time.Second)
@@ -82,7 +82,7 @@ func TestInvitationExpiry(t *testing.T) {
 
 // An invitation never touches the password of an account that exists.
 func TestCompleteRegistrationForAccounts(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@globex.example", "USER")
 		code := d.invite(t, acme.Owner, ann.Email, "ADMIN")
@@ -199,7 +199,7 @@ func (d *door) ways(t *testing.T) (complete func(n int) wayToSet, others map[str
 }
 
 func TestPasswordRules(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		complete, others := d.ways(t)
 		n := 1
 		pending := complete(n)
@@ -229,7 +229,7 @@ func TestPasswordRules(t *testing.T) {
 
 // A password is the same however its accents are composed.
 func TestPasswordsAreComposed(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		d.completeWith(t, code, "vier stille ma\u0308use", "vier stille m\u00e4use").ok(http.StatusOK)

@@ -61,7 +61,16 @@ type door struct {
 	keys   atomic.Int32 // made, each with a name of its own
 }
 
-// onBoth runs a test on a server of its own for each database.
+// onSQLite runs a test on a server of its own. It is for what is the same on every
+// database: forms, refusals, headers. What rests on rows is in the store's contract.
+func onSQLite(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.Option) {
+	t.Helper()
+	t.Parallel()
+	test(t, start(t, options...))
+}
+
+// onBoth runs a test on a server of its own for each database: what a feature does
+// first of all, and what locks, races, the clock or a fault of the database decide.
 func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()

@@ -31,7 +31,7 @@ func (d *door) resend(t *testing.T, by, id string) answer {
 }
 
 func TestInvitationsAreListedByState(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		d.offered(t, globex.Owner, "else@x.example", "USER", 3)
 		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
@@ -81,7 +81,7 @@ func TestInvitationsAreListedByState(t *testing.T) {
 }
 
 func TestForeignInvitationsAreAbsent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		code := d.invite(t, globex.Owner, "else@x.example", "OWNER")
 		ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(globex.Owner.Token()))
@@ -158,7 +158,7 @@ func TestResendInvitation(t *testing.T) {
 
 // Whoever sends it again vouches for it, when the one who sent it may no longer.
 func TestResendAfterTheInviterWasDemoted(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		id := d.offered(t, admin, "ann@x.example", "USER", 3).text("id")
@@ -172,7 +172,7 @@ func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 }
 
 func TestResendTooSoon(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
 		tooSoon := func(least, most int) {
@@ -213,7 +213,7 @@ func TestResendTooSoon(t *testing.T) {
 // inviting would fill a stranger's mailbox. The first of a day is free, and no
 // minute has to pass before one with another role.
 func TestInviteAgainTooOften(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		invite := func(role string) answer {
 			return d.send(t, invitePath, m{"email": "Ann@x.example", "role": role}, as(acme.Owner.Token()))
@@ -304,7 +304,7 @@ func TestInviteSeveral(t *testing.T) {
 }
 
 func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		good := `{"email":"good@x.example","role":"USER"}`
 		for _, row := range []string{`{"email":1}`, `null`, `[]`, `{"email":"a@x.example","role":"USER","more":1}`, `{"Email":"a@x.example"}`, `{"expiresInDays":1.5}`, `"x"`, `{`} {

@@ -66,7 +66,7 @@ func endsIn(t *testing.T, d *door, tenantID string) (ends []doorward.Event) {
 // TestLogoutOfTooMany: nobody is told to be signed out while a session lives, and
 // no request costs a commit for each of its cookies.
 func TestLogoutOfTooMany(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner.Email
 		token := d.token(t, owner)
 		for _, n := range []int{store.MaxTokens - 1, store.MaxTokens, 560} {

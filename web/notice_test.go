@@ -173,7 +173,7 @@ func TestSignInNotice(t *testing.T) {
 // What somebody else does to a membership is told to whom it concerns, and to
 // nobody else; what comes to nothing isn't, nor what people do to themselves.
 func TestMembershipNotices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner
 		ann, admin := acme.Join("ann@acme.example", "USER"), acme.Join("admin@acme.example", "ADMIN")
@@ -234,7 +234,7 @@ func set(all []string) map[string]bool {
 
 // At the command line it was the operator.
 func TestNoticesOfTheOperator(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		news := d.news(t, ann.Email)
@@ -248,7 +248,7 @@ func TestNoticesOfTheOperator(t *testing.T) {
 
 // Who was invited in German is written to in German from then on.
 func TestLanguageOfMails(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		const email = "ann@acme.example"
 		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "de-CH"}, as(acme.Owner.Token())).ok(http.StatusCreated)
@@ -276,7 +276,7 @@ func TestLanguageOfMails(t *testing.T) {
 // A notice whose event is gone is dropped, and one that has been sent is
 // forgotten after a day.
 func TestTheEndOfNotices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		news := d.news(t, ann.Email)
 		sent, failed := d.mails(t, doorward.DeliverySent), d.mails(t, doorward.DeliveryFailed) // invitations

@@ -65,7 +65,7 @@ func TestForgotPassword(t *testing.T) {
 // The answers for an address with an account and for one without are the same
 // but for their ids.
 func TestForgotPasswordTellsNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner
 		for n := range 5 {
 			known := d.send(t, forgotPath, m{"email": owner.Email})
@@ -104,7 +104,7 @@ func TestResetPassword(t *testing.T) {
 }
 
 func TestResetPasswordRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner
 		invitation := d.invite(t, owner, "x@acme.example", "USER")
 		for _, none := range []string{forged, "x", invitation, owner.Token()} {
@@ -127,7 +127,7 @@ func TestResetPasswordRefusals(t *testing.T) {
 
 // A reset is valid for 30 minutes, from its mail on.
 func TestResetPasswordExpiry(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner
 		code := d.forgot(t, owner.Email)
 		d.Advance(30*time.Minute - time.Second)
@@ -158,7 +158,7 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 // with the next invitation: with its mail, or with that of a reset before. A reset
 // alone lets nobody in.
 func TestResetOfWhoIsInNoTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		remove := func() {

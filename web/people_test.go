@@ -86,7 +86,7 @@ func TestListUsers(t *testing.T) {
 }
 
 func TestUsersAreFiltered(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		people := map[string]*doorwardtest.Person{"owner": acme.Owner}
 		for email, role := range map[string]string{"aenne@acme.example": "ADMIN", "bob+x@else.example": "USER", "zoe_100@else.example": "USER"} {
@@ -186,7 +186,7 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 // TestUnknownParameters: a filter that is misspelt doesn't show the list of all, and
 // whoever asks for a rehearsal by a name that isn't known changes nothing.
 func TestUnknownParameters(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, key := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, bob := as(acme.Owner.Token()), acme.Join("bob@acme.example", "USER")
 		for path, who := range map[string]opt{
@@ -211,7 +211,7 @@ func TestUnknownParameters(t *testing.T) {
 }
 
 func TestLimitsOfPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, key := d.Tenant("Acme"), d.operatorKey(t)
 		for path, who := range map[string]opt{
 			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
@@ -235,7 +235,7 @@ func TestLimitsOfPages(t *testing.T) {
 // A cursor is good for the list that gave it, filtered as it was, and nothing
 // else; how many rows are asked for, and what nobody knows, may change.
 func TestCursorsAreBoundToTheirList(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex, key := d.Tenant("Acme"), d.Tenant("Globex"), d.operatorKey(t)
 		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
 			admin := tenant.Join("admin@"+strings.ToLower(tenant.Name)+".example", "ADMIN")
@@ -326,7 +326,7 @@ func TestEditUser(t *testing.T) {
 
 // What was read is what is changed, if the client says so.
 func TestEditUserIfMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		etag := d.getUser(t, acme.Owner, ann.ID).ok(http.StatusOK).header.Get("ETag")
@@ -395,7 +395,7 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 
 // Who acts on oneself and so ends the session has no cookie left.
 func TestActingOnOneself(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		const cleared = "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
 		for i, act := range []struct {
@@ -425,7 +425,7 @@ func TestActingOnOneself(t *testing.T) {
 
 // A person of another tenant is as absent as nobody.
 func TestForeignPeopleAreAbsent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		admin, bob := acme.Join("admin@acme.example", "ADMIN"), globex.Join("bob@globex.example", "OWNER")
 		for _, route := range []string{"GET /api/v2/users/%s", "PATCH /api/v2/users/%s", "DELETE /api/v2/users/%s", "DELETE /api/v2/users/%s/sessions"} {
@@ -460,7 +460,7 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 
 // ADMINs act on USERs and VIEWERs, OWNERs on all, the others on nobody.
 func TestWhoMayManageWhom(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		roles := []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 		by := map[string]*doorwardtest.Person{}

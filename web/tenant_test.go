@@ -28,7 +28,7 @@ func (d *door) patchTenant(t *testing.T, token string, body any, opts ...opt) an
 func settings(name string, value any) m { return m{"settings": m{name: value}} }
 
 func TestTenantShowsWhatIsInForce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
 		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
@@ -102,7 +102,7 @@ func number(v any) float64 {
 }
 
 func TestEditTenantIfMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		owner := d.Tenant("Acme").Owner.Token()
 		first := d.send(t, "GET /api/v2/tenant", nil, as(owner)).header.Get("ETag")
 		second := d.patchTenant(t, owner, settings("invitationDays", 3), with("If-Match", first)).ok(http.StatusOK).header.Get("ETag")
@@ -117,7 +117,7 @@ func TestEditTenantIfMatch(t *testing.T) {
 }
 
 func TestAllowedEmailDomains(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner.Token()
 		pending := d.invite(t, acme.Owner, "before@else.example", "USER")
@@ -161,7 +161,7 @@ func TestAllowedEmailDomains(t *testing.T) {
 }
 
 func TestInvitationDays(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		long := d.offered(t, acme.Owner, "long@x.example", "USER", 30)
 		d.patchTenant(t, acme.Owner.Token(), settings("invitationDays", 3)).ok(http.StatusOK)
@@ -258,7 +258,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 
 // A session that is over by its tenant's limits takes no place among the ten.
 func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@x.example", "USER")
 		d.enrol(t, acme, ann, "USER")

@@ -72,7 +72,7 @@ func TestTrustEndsWithAReset(t *testing.T) {
 
 // Who was told of on the day of a new password is told of again after it.
 func TestNewsAfterANewPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
@@ -89,7 +89,7 @@ func TestNewsAfterANewPassword(t *testing.T) {
 
 // A changed password and "end the others" leave the browser in use, and no other.
 func TestTrustInOtherBrowsersEnds(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		const next = "three old paper boats"
 		for name, end := range map[string]func(own ...opt) string{
 			"change-password": func(own ...opt) string {
@@ -152,7 +152,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 // However often somebody else signs in, a browser that was used since it was made
 // stays known. Where all twenty were, a new one isn't remembered.
 func TestUsedDevicesStay(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
@@ -184,7 +184,7 @@ func TestUsedDevicesStay(t *testing.T) {
 // A cookie that a neighbouring host has set takes no protection away, wherever it
 // stands, and neither does that of another account on a shared computer.
 func TestSeveralDeviceCookies(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		hers, his := deviceOf(d.login(t, ann.Email, password)), deviceOf(d.login(t, bob.Email, password))
@@ -269,7 +269,7 @@ func TestRightPasswordThatOpensNothing(t *testing.T) {
 // What a password is tried for besides a login settles the attempt when it
 // succeeds.
 func TestRightPasswordsForOtherThings(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *door) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		own := as(ann.Token())

@@ -111,7 +111,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
 		_, guest := f.Tenant()
-		for range 20 {
+		for range apptest.Rounds(8, 20) {
 			admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
 			inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
 			var ended doorward.Ended

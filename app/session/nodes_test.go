@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
@@ -304,7 +305,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		})
 	}
 	target := doorward.User{ID: member.UserID, TenantID: member.TenantID}
-	for n := range 200 {
+	for n := range apptest.Rounds(30, 200) {
 		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
 		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {
 			t.Fatal(err)

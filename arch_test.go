@@ -207,7 +207,7 @@ var laws = []law{
 		remedy: "move what is needed into the package that the test support tests",
 		breaks: func(s step) bool {
 			support := s.ours() && strings.HasSuffix(s.imports, "test")
-			return support && !s.from.test && !strings.HasSuffix(s.from.folder, "test")
+			return support && !s.from.test && !s.from.support()
 		},
 		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
 	},
@@ -348,6 +348,8 @@ func Touch(door *access.Door) { door.Upkeep(nil) }
 `},
 	{"app/session/session_test.go", "package session_test\n\nimport _ \"" + module + "/doorwardtest\""},
 	{"app/login/login.go", "package login\n\nimport _ \"" + module + "/app/session\""},
+	{"app/apptest/fixture.go", "package apptest\n\nimport (\n\t_ \"database/sql\"\n\t_ \"" + module + "/app\"\n)"},
+	{"app/login/login_test.go", "package login_test\n\nimport _ \"" + module + "/app/apptest\""},
 	{"web/web.go", "package web\n\nimport _ \"" + module + "/web/api\""},
 	{"web/front/front.go", "package front\n\nimport _ \"" + module + "/internal/secret\""},
 	{"web/ui/ui.go", "package ui\n\nimport _ \"" + module + "/web/front\""},
@@ -463,8 +465,7 @@ func (t *tree) add(name, relative string) error {
 	if err != nil {
 		return err
 	}
-	// What the tests of several features share is as free as a test.
-	test := strings.HasSuffix(relative, "_test.go") || strings.HasPrefix(relative, "app/apptest/")
+	test := strings.HasSuffix(relative, "_test.go")
 	t.files = append(t.files, &source{
 		File: parsed, name: relative, folder: path.Dir(relative),
 		test: test, external: test && strings.HasSuffix(parsed.Name.Name, "_test"),
@@ -576,11 +577,17 @@ func (f *source) floor(name string) bool { return !f.test && floor(f.folder) == 
 
 // feature says whether the file is of a feature in app and no test.
 func (f *source) feature() bool {
-	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access"
+	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access" && !f.support()
 }
 
+// support says whether the file is of a package for tests, such as app/apptest. A
+// law keeps everything else from importing it.
+func (f *source) support() bool { return strings.HasSuffix(f.folder, "test") }
+
 // ships says whether the file ends up in the binary.
-func (s step) ships() bool { return !s.from.test && slices.Contains(ships, floor(s.from.folder)) }
+func (s step) ships() bool {
+	return !s.from.test && !s.from.support() && slices.Contains(ships, floor(s.from.folder))
+}
 
 // ours says whether the step is an import of this module.
 func (s step) ours() bool { return s.imports == module || strings.HasPrefix(s.imports, module+"/") }

@@ -23,7 +23,6 @@ import (
 	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -34,6 +33,7 @@ import (
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/web/dev"
 )
 
@@ -141,12 +141,15 @@ func Start(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
 	cfg := node.Defaults()
-	cfg.Database, cfg.Listen = "sqlite:"+filepath.Join(tb.TempDir(), "doorward.db"), "localhost:0"
+	cfg.Database, cfg.Listen = "", "localhost:0"
 	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
 	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
 	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0
 	for _, set := range options {
 		set(&cfg)
+	}
+	if cfg.Database == "" {
+		cfg.Database = dbtest.SQLite(tb)
 	}
 	s.run(cfg)
 	return s

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"sync"
@@ -112,13 +113,15 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	}
 }
 
-// Rounds returns how often a race is run: on SQLite, where one writer works at a
-// time, two calls meet less often.
-func (f *Fixture) Rounds(sqlite, postgres int) int {
-	if f.DB.Engine() == "sqlite" {
-		return sqlite
+var full = flag.Bool("full", false, "races at full length")
+
+// Rounds returns how often a race is run: seldom with every change, often with
+// -full (make chaos).
+func Rounds(short, often int) int {
+	if *full {
+		return often
 	}
-	return postgres
+	return short
 }
 
 // WriteNothingElse is for the opening of a session alone.

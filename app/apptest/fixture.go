@@ -19,7 +19,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -31,23 +30,23 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/logtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // Engine is a database to run on. Callers spread over its nodes.
 type Engine struct {
 	Name  string
 	Nodes int
-	DSN   func(testing.TB) string // of a new, empty database
+	DSN   func(testing.TB) string // of a new database with the schema
 }
 
 // The engines. A test that needs two nodes on SQLite, or one on PostgreSQL,
 // changes its copy.
 var (
-	SQLite   = Engine{"sqlite", 1, func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") }}
-	Postgres = Engine{"postgres", 2, func(t testing.TB) string { return pgtest.DSN(t) }}
+	SQLite   = Engine{"sqlite", 1, dbtest.SQLite}
+	Postgres = Engine{"postgres", 2, dbtest.Postgres}
 	Engines  = []Engine{SQLite, Postgres}
 )
 
@@ -113,7 +112,6 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 	for range e.Nodes {
 		db, err := store.Open(t.Context(), f.DSN, now)
 		f.NoError(err)
-		f.NoError(db.Migrate(t.Context()))
 		f.DB = db
 		f.Nodes = append(f.Nodes, f.start(db, limits))
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -239,11 +238,12 @@ func TestRefusalsOfTheDestroyed(t *testing.T) {
 // refused.
 func TestFullInboxIsUnavailable(t *testing.T) {
 	t.Parallel()
-	dsn := pgtest.DSN(t)
-	f := apptest.New(t, apptest.Engine{Name: "postgres", Nodes: 1, DSN: func(testing.TB) string { return dsn }}, apptest.NoLimits, time.Now)
+	e := apptest.Postgres
+	e.Nodes = 1
+	f := apptest.New(t, e, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
 	f.Settle()
-	db, err := sql.Open("pgx", dsn)
+	db, err := sql.Open("pgx", f.DSN)
 	f.NoError(err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `INSERT INTO inbox SELECT 'net' || n, 'session.refuse', 'forbidden', '', 0, '', '', '{}', 1, 1, 9000000000000000 FROM generate_series(1, 100000) n`)

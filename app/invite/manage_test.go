@@ -13,7 +13,7 @@ import (
 func TestRevokeOrAccept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		for round := range f.Rounds(60, 60) {
+		for round := range apptest.Rounds(20, 60) {
 			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
 			errs := apptest.Together(2, func(i int) error {
 				if i == 0 {
@@ -32,7 +32,7 @@ func TestRevokeOrAccept(t *testing.T) {
 func TestResendOrAccept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		for round := range f.Rounds(60, 60) {
+		for round := range apptest.Rounds(20, 60) {
 			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
 			errs := apptest.Together(2, func(i int) error {
 				if i == 0 {

@@ -15,7 +15,7 @@ import (
 // made the account, and no password but that one's opens it.
 func TestOneRegistration(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
-		const callers = 32
+		callers := apptest.Rounds(16, 32)
 		_, owner := f.Tenant()
 		for round := range 3 {
 			email := fmt.Sprintf("new%d@example.com", round)
@@ -58,7 +58,7 @@ func TestTwoRegistrations(t *testing.T) {
 // password and half by session.
 func TestOneAcceptance(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
-		const callers = 32
+		callers := apptest.Rounds(16, 32)
 		acme, owner := f.Tenant()
 		_, guest := f.Tenant()
 		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
@@ -111,7 +111,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 		_, owner := f.Tenant()
 		admin := f.Join(owner, doorward.RoleAdmin)
 		_, guest := f.Tenant()
-		for range 20 {
+		for range apptest.Rounds(8, 20) {
 			admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
 			inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
 			var ended doorward.Ended

@@ -32,7 +32,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		ann := f.Join(owner, doorward.RoleUser)
-		for round := range 40 {
+		for round := range apptest.Rounds(12, 40) {
 			var o apptest.Opened
 			account := f.Account(ann)
 			old, next := apptest.Password(round), apptest.Password(round+1)

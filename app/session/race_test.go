@@ -73,7 +73,7 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(guest.User.Email, apptest.FirstPassword), zeta)}
 	f.WantCodes(apptest.Together(2, func(i int) error {
 		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
-		for n := range 40 {
+		for n := range apptest.Rounds(20, 40) {
 			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2])
 			if err != nil {
 				return err

@@ -22,7 +22,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		account := f.Account(bob)
-		for range 40 {
+		for range apptest.Rounds(12, 40) {
 			var o apptest.Opened
 			errs := apptest.Together(5, func(i int) error {
 				if i == 4 {
@@ -128,7 +128,8 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		var closedToo, restored int
-		for range 25 {
+		rounds := apptest.Rounds(10, 25)
+		for range rounds {
 			second := f.SignIn(owner.User.Email, apptest.FirstPassword)
 			errs := apptest.Together(3, func(i int) (err error) {
 				switch i {
@@ -157,7 +158,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 				restored++
 			}
 		}
-		t.Logf("of 25 freezes %d met a closing", closedToo)
+		t.Logf("of %d freezes %d met a closing", rounds, closedToo)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 func TestRemoveAsSeen(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		for round := range f.Rounds(40, 40) {
+		for round := range apptest.Rounds(15, 40) {
 			bob := f.Join(owner, doorward.RoleViewer)
 			seen, err := f.Node(round).Users.Get(f.Context(), owner.Caller, bob.User.ID)
 			f.NoError(err)
@@ -66,7 +66,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
 		account := f.Account(bob)
-		for range 100 {
+		for range apptest.Rounds(25, 100) {
 			var o apptest.Opened
 			suspended := 4
 			errs := apptest.Together(5, func(i int) error {

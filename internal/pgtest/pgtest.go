@@ -6,6 +6,8 @@
 // the test ends. All databases of a test binary live in one cluster, made when
 // the first is asked for (about a second) and removed when the binary ends.
 //
+// [Template] makes databases that are copies of one prepared before.
+//
 // [Start] makes a cluster for one test, which can stop, restart and freeze it.
 // [StartPair] makes a primary and a standby for failovers.
 //
@@ -104,7 +106,7 @@ func DSN(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	name, dsn := c.create(tb)
-	tb.Cleanup(func() { c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
+	tb.Cleanup(func() { c.drop(tb, name) })
 	return dsn
 }
 
@@ -158,9 +160,16 @@ func (c *Cluster) Resume(tb testing.TB) {
 
 func (c *Cluster) create(tb testing.TB) (name, dsn string) {
 	tb.Helper()
-	name = "t" + strconv.FormatInt(c.next.Add(1), 10)
+	name = c.name()
 	c.exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
 	return name, c.url(name)
+}
+
+func (c *Cluster) name() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
+
+func (c *Cluster) drop(tb testing.TB, name string) {
+	tb.Helper()
+	c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)")
 }
 
 func (c *Cluster) url(database string) string {

@@ -58,9 +58,9 @@ func Read(tb testing.TB, file string) []Block {
 	return blocks
 }
 
-// All returns all blocks with commands, those that are not run included; there
-// may be none. It fails the test when a fence isn't closed, or names a language
-// of commands in another way than this package knows.
+// All returns all blocks with commands, including those that are not run; there may
+// be none. It fails the test if a fence isn't closed or has an unknown language of
+// commands.
 func All(tb testing.TB, file string) []Block {
 	tb.Helper()
 	page, err := os.ReadFile(file)
@@ -108,8 +108,8 @@ func parse(file, page string) ([]Block, error) {
 	return blocks, nil
 }
 
-// begin reads what stands behind a fence; commands is whether it is a block of
-// them.
+// begin reads the text after a fence; commands is whether it is a block of
+// commands.
 func begin(info string) (b Block, commands bool, err error) {
 	language, more, _ := strings.Cut(info, " ")
 	switch language {
@@ -151,8 +151,8 @@ type Reader struct {
 	Rewrite func(string) string
 }
 
-// patience is how long a command, or the beginning of one in the background, may
-// take, on a machine that is busy with other tests.
+// patience is how long a command, or the start of a background one, may take on a
+// busy machine.
 const patience = time.Minute
 
 // Follow runs all blocks of a Markdown file.
@@ -200,13 +200,12 @@ func (r Reader) foreground(b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// memory is the file in a reader's folder that has the variables of the blocks
-// before.
+// memory is the file in a reader's folder with the variables of earlier blocks.
 const memory = ".doctest"
 
-// keeping runs a script with the variables of the ones before, and keeps what it
-// leaves behind when it succeeds. eval, and not a command behind another: what a
-// here-document or a comment ends with must not swallow what follows.
+// keeping runs a script with the variables of earlier ones, and saves its variables
+// if it succeeds. It uses eval, so that a here-document or a comment at the end
+// can't swallow what follows.
 const keeping = `[ ! -e "$1" ] || . "$1"
 eval "$0"
 {
@@ -224,8 +223,8 @@ func (r Reader) shell(script string, args ...string) *exec.Cmd {
 	return sh
 }
 
-// keeper runs a script and ends it, with all that it has started, when nobody
-// holds the other end of its standard input any more.
+// keeper runs a script and ends it, with all that it has started, when its standard
+// input is closed.
 const keeper = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
 read -r _ || :
 trap "" TERM
@@ -266,8 +265,7 @@ func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// output collects what is printed, and tells once whether it became what is
-// wanted.
+// output collects what is printed, and reports once whether it matches.
 type output struct {
 	want  *regexp.Regexp
 	ready chan bool

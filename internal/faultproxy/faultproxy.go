@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// Proxy passes connections on to one address. Its methods may be called from
-// several goroutines.
+// Proxy forwards connections to one address. Its methods may be called from several
+// goroutines.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -47,8 +47,8 @@ type link struct {
 	lost           bool     // whatever comes is dropped
 }
 
-// New listens on a free port of loopback. Nobody calls the target, host:port,
-// before somebody calls the proxy.
+// New listens on a free port of loopback. It connects to the target, host:port,
+// only for a client.
 func New(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *Proxy) Hold() {
 	p.set(func() { p.shut = true })
 }
 
-// Drop loses everything on the connections that there are, now and after Heal,
-// without closing them. New ones hear nothing until Heal.
+// Drop loses everything on the existing connections, now and after Heal, without
+// closing them. New ones get no data until Heal.
 func (p *Proxy) Drop() {
 	p.set(func() {
 		p.shut = true
@@ -166,9 +166,8 @@ func (p *Proxy) serve(l *link) {
 	pumps.Wait()
 }
 
-// pump carries one direction. The end of a connection is news as well, which
-// passes no sooner than data does: a server does not hear of a client that
-// went away behind a cut.
+// pump carries one direction. The end of a connection is delayed like data: a
+// server doesn't see that a client has gone during a cut.
 func (p *Proxy) pump(l *link, to, from net.Conn) {
 	defer l.close()
 	piece := make([]byte, 32<<10)

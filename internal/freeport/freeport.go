@@ -13,8 +13,8 @@ import (
 // the server is dead; and above those of pgtest.
 const first, many = 20_000, 12_000
 
-// next is shared by a process and begins anywhere. Drawn by lot, one port would at
-// times be given to two servers that have not begun to listen.
+// next is shared by a process and begins anywhere. Random ports could be given to
+// two servers that have not begun to listen.
 var next atomic.Uint32
 
 func init() { next.Store(rand.Uint32N(many)) }

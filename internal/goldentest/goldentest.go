@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// File fails the test when the file, a path from the folder of the test, says
-// anything else than text.
+// File fails the test if the file, a path from the folder of the test, differs from
+// text.
 func File(tb testing.TB, file, text string) {
 	tb.Helper()
 	want, err := os.ReadFile(file)
@@ -36,8 +36,7 @@ func File(tb testing.TB, file, text string) {
 	compare(tb, file, string(want), text)
 }
 
-// Section does that for what stands between the two lines of a Markdown page
-// that name the section.
+// Section does that for a section of a Markdown page.
 func Section(tb testing.TB, file, name, text string) {
 	tb.Helper()
 	page, err := os.ReadFile(file)

@@ -255,7 +255,7 @@ tampered with, is refused.
 
 Sessions that were ended since the backup would live again, and links in mails
 that were used or revoked since would open something. So all sessions and links
-end: people sign in anew, and invitations are sent again from the list of them. No
+end: people must sign in again, and invitations are sent again from the list of them. No
 browser counts as known any more, since some may have been given up since.
 What else was done since the backup is undone and has to be done again; restore
 lists it, suspensions and new passwords first of all. Operator keys that were

@@ -35,7 +35,7 @@ func devCommand() *cobra.Command {
 		Short: "Try it: a server on this machine with a tenant and four people",
 		Long: `Dev serves on loopback with SQLite in ./` + devFolder + `/, makes the tenant "Acme"
 with one person per role, and shows mail at /dev/mail instead of sending it.
-Delete the folder to begin anew.`,
+Delete the folder to start over.`,
 		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },

@@ -167,7 +167,7 @@ func tenantThawCommand() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "Thawed. It is still closed: its OWNER can restore it until %s.\n", n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
 			return nil
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People sign in anew.")
+		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People must sign in again.")
 		return err
 	})
 }

@@ -130,8 +130,7 @@ func begin(info string) (b Block, commands bool, err error) {
 	return b, true, err
 }
 
-// fenced returns the lines up to the closing fence, and how many there are with
-// it.
+// fenced returns the lines up to the closing fence, and their number including it.
 func fenced(lines []string) (body string, n int, ok bool) {
 	for i, line := range lines {
 		if strings.TrimSpace(line) == fence {
@@ -163,9 +162,8 @@ func (r Reader) Follow(tb testing.TB, file string) {
 	}
 }
 
-// Do runs a block and fails the test when a command in it fails or prints
-// anything else than the page says. What still runs in the background ends with
-// the test, also when the test is killed.
+// Do runs a block and fails the test if a command fails or its output differs from
+// the page. Background commands end with the test, even if it is killed.
 func (r Reader) Do(tb testing.TB, b Block) {
 	tb.Helper()
 	if r.Rewrite != nil {
@@ -214,8 +212,7 @@ eval "$0"
 	printf 'cd %q\n' "$PWD"
 } >"$1"`
 
-// shell returns a bash that stops at the first fault and leads a process group
-// of its own.
+// shell returns a bash that stops at the first error, in its own process group.
 func (r Reader) shell(script string, args ...string) *exec.Cmd {
 	sh := exec.Command("bash", append([]string{"-euo", "pipefail", "-c", script}, args...)...)
 	sh.Dir, sh.Env = r.Dir, append(os.Environ(), r.Env...)
@@ -270,9 +267,9 @@ type output struct {
 	want  *regexp.Regexp
 	ready chan bool
 
-	mu   sync.Mutex
-	text bytes.Buffer
-	told bool
+	mu       sync.Mutex
+	text     bytes.Buffer
+	reported bool
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -280,8 +277,8 @@ func (o *output) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	o.text.Write(p)
 	ready := o.want.Match(o.text.Bytes())
-	if !o.told && (ready || bytes.Contains(o.text.Bytes(), []byte(ended))) {
-		o.told = true
+	if !o.reported && (ready || bytes.Contains(o.text.Bytes(), []byte(ended))) {
+		o.reported = true
 		o.ready <- ready
 	}
 	return len(p), nil
@@ -293,7 +290,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// pattern returns what matches text as the package's manual says.
+// pattern returns the regular expression for text with "…" as in the package
+// comment.
 func pattern(before, text, after string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(before)

@@ -94,7 +94,7 @@ func check(tarball []byte) error {
 	return nil
 }
 
-// unpack returns the contents of the files named, in that order.
+// unpack returns the contents of the named files, in that order.
 func unpack(tarball []byte, names ...string) ([][]byte, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(tarball))
 	if err != nil {

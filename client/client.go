@@ -31,9 +31,8 @@
 // both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
 // removes them from the request: the handler learns the caller only from [From].
 //
-// A handshake of a WebSocket is a GET, which counts as safe. Check it with
-// [Client.Check] and the method POST, or else a page of another origin can open
-// one.
+// Check the handshake of a WebSocket, which is a GET, with [Client.Check] and the
+// method POST, or a page of another origin can open one.
 //
 // # No cache
 //

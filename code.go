@@ -3,12 +3,12 @@ package doorward
 // Code is the stable name of an error, the last part of its problem type.
 type Code string
 
-// Kind groups codes by what went wrong; the protocol floor maps it to a status.
+// Kind groups codes by kind of fault; the web floor maps it to a status.
 type Kind int
 
 // The kinds of errors.
 const (
-	KindInternal        Kind = iota // a defect of ours
+	KindInternal        Kind = iota // a defect in Doorward
 	KindMalformed                   // the form of the request
 	KindUnauthenticated             // no valid credential
 	KindForbidden                   // known caller, refused

@@ -10,8 +10,8 @@ package doorward
 
 import "time"
 
-// Clock tells the present instant. It is handed in everywhere, so that tests
-// of expiry move a clock instead of sleeping.
+// Clock returns the current time. It is a parameter everywhere, so that tests of
+// expiry move a clock instead of sleeping.
 type Clock func() time.Time
 
 // Instant returns t in UTC at the precision that is stored: microseconds.

@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// Question asks what a credential is worth.
+// Question is one credential to introspect.
 type Question struct {
 	Credential string `json:"credential"`       // the token of a session; not empty
-	Action     string `json:"action,omitempty"` // empty asks for no permission
+	Action     string `json:"action,omitempty"` // empty checks no permission
 }
 
-// Answer says what a credential is worth. All else is zero when it isn't Active.
+// Answer is the state of a credential. The other fields are zero if it isn't
+// Active.
 type Answer struct {
 	Active   bool
 	Allowed  bool // the role grants the Action; false when none was asked for
 	Identity Identity
-	// ExpiresAt is when the session ends whatever its use, IdleExpiresAt when it
-	// isn't used. It may end before, at any time, by a logout.
+	// ExpiresAt is when the session ends in any case, IdleExpiresAt when it ends
+	// without use. It may end earlier by a logout.
 	ExpiresAt, IdleExpiresAt time.Time
 }
 
@@ -44,12 +45,12 @@ func (c *Client) Introspect(ctx context.Context, credential, action string) (Ans
 	return answers[0], nil
 }
 
-// batch is how many questions Doorward takes at once.
+// batch is the maximum number of items in one call.
 const batch = 100
 
-// IntrospectAll is [Client.Introspect] for many, 100 in a call. The answers are
-// in the order of the questions. With an error there are none; each call has the
-// time of [Timeout] to itself.
+// IntrospectAll is [Client.Introspect] for many, 100 in a call. The answers are in
+// the order of the questions. With an error there are none; each call has its own
+// [Timeout].
 func (c *Client) IntrospectAll(ctx context.Context, questions []Question) ([]Answer, error) {
 	if c.key == nil || *c.key == "" {
 		return nil, errors.New("client: introspection needs the option OperatorKey")
@@ -92,8 +93,8 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 	return answers, nil
 }
 
-// ownFault makes a fault of ours of what refused our own key. Passed on as 401
-// or 403 it would be taken for the person's.
+// ownFault turns a refusal of our operator key into a server fault. Passed on as
+// 401 or 403 it would look like the person's.
 func ownFault(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
@@ -118,7 +119,7 @@ type introspected struct {
 	Allowed *bool
 }
 
-// answer returns false for one that says too little to act on.
+// answer returns false for an incomplete answer.
 func (in introspected) answer(asked bool) (Answer, bool) {
 	if !in.Active {
 		return Answer{}, true

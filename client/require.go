@@ -38,7 +38,7 @@ func withIdentity(r *http.Request, id Identity) *http.Request {
 	return r
 }
 
-// logRefusal is silent about what is the caller's own doing.
+// logRefusal doesn't log faults of the caller.
 func (c *Client) logRefusal(ctx context.Context, action string, e *Error) {
 	level := slog.LevelError
 	switch {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the passwords of the compose file, once, in the folder secrets beside this
+# Creates the passwords of the compose file, once, in the folder secrets beside this
 # script. Write the mail server's URL into secrets/smtp; until then mails go to the
 # log.
 set -eu
@@ -18,12 +18,12 @@ password >secrets/doorward
 password >secrets/replication
 printf 'postgres://doorward:%s@primary,standby/doorward?target_session_attrs=read-write' "$(cat secrets/doorward)" >secrets/database
 printf 'log:' >secrets/smtp
-# Without Swarm a secret is the file itself, with the owner and mode that it has here.
-# PostgreSQL's are read by its own user (999); the folder keeps them closed.
+# Without Swarm a secret is the file itself, with the owner and mode that it has
+# here. PostgreSQL's are read by its own user (999); the folder's mode protects
+# them.
 chmod 0444 secrets/postgres secrets/doorward secrets/replication
-# Doorward refuses a secret that others may read, so it runs as the owner of its own.
-# Run by root, this script gives them to the user of the image; else the container
-# runs as you.
+# Doorward refuses a secret that others may read, so it runs as the owner of its
+# secrets: if root runs this script they get the image's user, else it runs as you.
 # Without root on the host (rootless Docker, Podman) you are root in there: write
 # DOORWARD_USER=0:0 into .env.
 chmod 0600 secrets/database secrets/smtp

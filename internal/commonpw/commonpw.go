@@ -37,9 +37,8 @@ var bundledLines string
 
 var bundled = List{lines: bundledLines}
 
-// MaxSize is the size in bytes up to which Load takes a list. A list of that
-// size stays in memory whole, and takes about five times as much while it is
-// being loaded.
+// MaxSize is the size in bytes up to which Load takes a list. Such a list stays in
+// memory, and takes about five times as much while it is loaded.
 const MaxSize = 64 << 20
 
 // List is a set of passwords. It never changes and is safe for concurrent use.
@@ -104,8 +103,8 @@ func newList(entries []string) *List {
 // fold is how entries and passwords are compared.
 func fold(password string) string { return strings.ToLower(password) }
 
-// Contains reports whether password, in normal form C, is on the list, letter
-// case aside.
+// Contains reports whether password, in normal form C, is on the list, ignoring
+// letter case.
 func (l *List) Contains(password string) bool {
 	want := fold(password)
 	rest := l.lines // whole lines, the one wanted among them if there is one
@@ -124,5 +123,5 @@ func (l *List) Contains(password string) bool {
 	return false
 }
 
-// Len returns the number of passwords on the list. It counts them anew.
+// Len returns the number of passwords on the list. It counts them on each call.
 func (l *List) Len() int { return strings.Count(l.lines, "\n") }

@@ -50,9 +50,9 @@ const (
 	maxAddress = 254 // RFC 5321 section 4.5.3.1.3, less the angle brackets of a path
 	maxLocal   = 64  // RFC 5321 section 4.5.3.1.1
 
-	// maxInput refuses long input before any work is done on it. No canonical
-	// address is lost by it: each byte of an A-label stands for at most one
-	// character, which is at most 4 bytes of UTF-8.
+	// maxInput refuses long input before any work is done on it. It refuses no
+	// canonical address: each byte of an A-label stands for at most one character,
+	// which is at most 4 bytes of UTF-8.
 	maxInput = maxAddress * utf8.UTFMax
 )
 
@@ -155,8 +155,8 @@ func toALabels(s string) (string, bool) {
 }
 
 // foldsIntoASCII reports whether lower-casing would turn r, which is not ASCII,
-// into ASCII: the Kelvin sign into k, the dotted capital I of Turkish into i.
-// That would lead from one domain to somebody else's.
+// into ASCII: the Kelvin sign into k, the dotted capital I of Turkish into i. That
+// would turn one domain into another.
 func foldsIntoASCII(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf
 }

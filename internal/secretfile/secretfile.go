@@ -63,7 +63,7 @@ func Check(path string) error {
 	return judge(f, path)
 }
 
-// judge looks at the open file, so that what is judged is what is read.
+// judge checks the open file, so that the checked file is the one that is read.
 func judge(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {

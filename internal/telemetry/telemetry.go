@@ -89,7 +89,7 @@ func (r *Route) Answered(status int, took time.Duration) {
 	r.took.Observe(took.Seconds())
 }
 
-// Build tells the version.
+// Build sets the version.
 func (m *Metrics) Build(version string) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "doorward_build_info", Help: "Always 1; the labels say what runs.",

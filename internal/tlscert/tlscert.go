@@ -28,7 +28,7 @@ type Source interface {
 	// Load makes the source ready to serve, or says what is wrong with its
 	// settings. It asks nobody outside.
 	Load() error
-	// Run renews until ctx ends; what goes wrong meanwhile is logged.
+	// Run renews until ctx ends; faults are logged.
 	Run(ctx context.Context)
 	// Config is for handshakes after Load.
 	Config() *tls.Config

@@ -71,7 +71,7 @@ func Note(ctx context.Context, event string) {
 	}
 }
 
-// Set adds an attribute. The value is a word of the code or an id of ours.
+// Set adds an attribute. The value is a constant or one of Doorward's ids.
 func (s *Span) Set(key, value string) {
 	if s != nil {
 		s.of.SetAttributes(attribute.String(key, value))

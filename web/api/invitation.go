@@ -92,8 +92,8 @@ func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None)
 	return front.None{}, a.app.Invitations.Revoke(ctx, c.Caller, id)
 }
 
-// bulkOffer is an inviteInput that the document holds to nothing: what is wrong
-// with it is told in the answer of its row.
+// bulkOffer is an inviteInput without constraints in the document: its faults are
+// in the answer of its row.
 type bulkOffer struct {
 	Email         string     `json:"email,omitempty" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role,omitempty" example:"USER" doc:"OWNER, ADMIN, USER or VIEWER; at most one's own role"`

@@ -21,8 +21,8 @@ Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer a
 
 401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
 
-// Document returns the OpenAPI 3.1 description of the routes, made from the
-// table and the Go types that the handlers take and give.
+// Document returns the OpenAPI 3.1 description of the routes, made from the table
+// of routes and the Go types of the handlers.
 func Document(routes []front.Route, baseURL, version string) ([]byte, error) {
 	d := newDocument(baseURL, version)
 	for _, r := range routes {
@@ -38,8 +38,8 @@ type document struct {
 	schemas huma.Registry
 }
 
-// A list of ours is never null. The library keeps this choice in a variable,
-// set once here because servers may start side by side.
+// Lists are never null. The library keeps this choice in a global variable, set
+// once here because servers may start side by side.
 func init() { huma.DefaultArrayNullable = false }
 
 func newDocument(baseURL, version string) document {
@@ -103,8 +103,8 @@ func refer(header string) *huma.Header {
 	return &huma.Header{Ref: "#/components/headers/" + header}
 }
 
-// schemaName names a schema after its Go type, without the ending that keeps
-// it apart from the word in the root package.
+// schemaName names a schema after its Go type, without the suffix that
+// distinguishes it from the type in the root package.
 func schemaName(t reflect.Type, hint string) string {
 	name := strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 	return strings.ToUpper(name[:1]) + name[1:]
@@ -253,9 +253,8 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 	}
 }
 
-// failure describes the answers with the status: a problem with one of the
-// codes, which stand in the schema for programs and in the description for
-// people.
+// failure describes the answers with the status: a problem with one of the codes,
+// listed in the schema and in the description.
 func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	var names []string
 	only := &huma.Schema{}

@@ -20,7 +20,7 @@ type tenantView struct {
 	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what it has ended"`
 }
 
-// settingsView are the settings in force: those of the tenant, or else of the
+// settingsView has the effective settings: those of the tenant, or else of the
 // installation.
 type settingsView struct {
 	SessionIdleMinutes     int64    `json:"sessionIdleMinutes" example:"30"`
@@ -30,7 +30,7 @@ type settingsView struct {
 	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Of buttons and links on the tenant's pages; empty: that of the installation"`
 }
 
-// logoView is where anybody can get the image; another image has another address.
+// logoView has the public address of the image; another image has another address.
 type logoView struct {
 	URL    string `json:"url" format:"uri" example:"https://auth.example.com/assets/logos/3f786850e387550fdab836ed7e6dc881de23001b.png"`
 	Width  int    `json:"width" example:"512" doc:"Pixels"`

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// memberView is a user in a list of a tenant's people: without what is the same
-// for all of them.
+// memberView is a user in a list of a tenant's people, without the fields that are
+// the same for all.
 type memberView struct {
 	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Email       string              `json:"email" format:"email"`
@@ -88,8 +88,8 @@ func member(c *front.Call) (doorward.User, error) {
 	return doorward.User{ID: id, TenantID: c.Caller.User.TenantID}, err
 }
 
-// changedMember is member for a change: a parameter that is misspelt, or that a
-// later version knows, may have been meant to hold it back.
+// changedMember is member for a change. It refuses unknown parameters: a misspelt
+// one, or one of a later version, may have been meant to restrict the change.
 func changedMember(c *front.Call) (doorward.User, error) {
 	if err := c.OnlyKnown(); err != nil {
 		return doorward.User{}, err
@@ -133,7 +133,7 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
 
-// endOnly is the answer of an act that leaves nothing else to show.
+// endOnly is the answer of an act with nothing else to return.
 type endOnly struct {
 	Ended front.Ended `json:"ended"`
 }

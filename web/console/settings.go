@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// settings are those in force.
+// settings are the effective settings.
 type settings struct {
 	pageData
 	Numbers  []tenant.Number
@@ -39,10 +39,10 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}}, nil
 }
 
-// forgetStale drops what was typed over something that has changed meanwhile, but
-// for the values of the names. The page says how it is now, and to send that again
-// must undo nobody's change. It returns what the page says of it when it is shown
-// once more, in another language.
+// forgetStale drops typed values, except those of names, after somebody else's
+// change: the page shows the current values, and sending it again must not undo
+// that change. It returns the notice for the page when it is shown again in another
+// language.
 func forgetStale(c *ui.Call, but ...string) (note string) {
 	const told = "stale" // what the form of that page says
 	if c.Refused() == doorward.CodePreconditionFailed {
@@ -73,7 +73,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return done(c, "/console/settings", "saved", nil), onFields(err)
 }
 
-// onFields has the fault of one domain in the list be one of the list.
+// onFields attributes a fault of one domain to the list of domains.
 func onFields(err error) error {
 	const list = "/settings/allowedEmailDomains"
 	var e *doorward.Error
@@ -121,8 +121,8 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}}, err
 }
 
-// closeTenant ends the caller's own session too, so the page that says what has
-// ended is the answer itself.
+// closeTenant ends the caller's own session too, so its answer is the page that
+// says what has ended.
 func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
 	closed, counts, err := h.app.Tenants.Close(ctx, c.Caller, c.Value("confirm"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Start is the page that "doorward dev" opens with. It lets anybody in as any of
-// its people, so it must never be served where others can reach it.
+// Start is the first page of "doorward dev". It signs anybody in as any of its
+// people, so it must never be served where others can reach it.
 type Start struct {
 	Mailbox  *Mailbox
 	Tenant   string

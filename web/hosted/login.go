@@ -17,8 +17,8 @@ const accountPage = "/account"
 // loginPage is shown by more than one handler; its form leads back.
 var loginPage = ui.View{Page: "login", Returns: true}
 
-// showLogin leads on whoever is signed in already, unless the way here was
-// another account's.
+// showLogin redirects people who are signed in already, unless they come from a
+// page of another account.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	done := c.R.URL.Query().Get("done") != ""
 	if c.Caller.Kind == doorward.ByUser && !done {
@@ -78,8 +78,8 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
 
-// land leads on whoever has signed in. In a tenant that is being closed there is
-// but one thing to do, whatever was asked for.
+// land redirects after a login. In a tenant that is being closed it leads to
+// /closing, whatever return address was given.
 func land(c *ui.Call, u doorward.User) ui.View {
 	if u.TenantStatus == doorward.TenantClosing {
 		return c.To("/closing")
@@ -145,8 +145,8 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/login?done=signed-out"), nil
 }
 
-// addressCookie carries the address from a page that knows it to the login,
-// for some minutes: a query would leave it in logs.
+// addressCookie passes the address from another page to the login, for some
+// minutes: a query would appear in logs.
 const (
 	addressCookie = "doorward_address"
 	addressLife   = 600

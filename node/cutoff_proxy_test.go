@@ -20,6 +20,7 @@ import (
 const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*faultproxy.Proxy){
 		"held":    (*faultproxy.Proxy).Hold,
 		"dropped": (*faultproxy.Proxy).Drop,

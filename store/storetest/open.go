@@ -41,7 +41,7 @@ func Open(t testing.TB, dsn string, now doorward.Clock) *store.DB {
 func Migrated(t testing.TB, dsn string, now doorward.Clock) *store.DB {
 	t.Helper()
 	db := Open(t, dsn, now)
-	ok(t, db.Migrate(t.Context()))
+	noError(t, db.Migrate(t.Context()))
 	return db
 }
 

@@ -69,7 +69,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 3, 8)
-	wait(ctx, 3*time.Second)
+	wait(ctx, calm())
 	dead := l.now()
 	inject()
 	wait(ctx, 2*time.Second)
@@ -81,7 +81,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 	for node := range nodes {
 		t.Logf("node %d reads and is read again %v after the promotion", node, n.awaitRecovery(node))
 	}
-	wait(ctx, 3*time.Second)
+	wait(ctx, calm())
 	v := l.finish(stop)
 	l.report(v)
 	l.reportGap(dead, promoted)

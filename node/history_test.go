@@ -136,6 +136,14 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
+// calm is how long a load runs without faults, before and after them.
+func calm() time.Duration {
+	if *full {
+		return 3 * time.Second
+	}
+	return time.Second
+}
+
 // runWithFaults runs the load and brings the faults over the fleet, in any order, until
 // all have come and there have been so many checks. It judges and reports.
 func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdict {
@@ -144,7 +152,7 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
 	l.run(ctx, 3, 4*len(f.nodes))
-	wait(ctx, 3*time.Second) // what it is like without faults
+	wait(ctx, calm()) // what it is like without faults
 	planned = slices.Clone(planned)
 	rand.Shuffle(len(planned), func(i, j int) { planned[i], planned[j] = planned[j], planned[i] })
 	for len(planned) > 0 {

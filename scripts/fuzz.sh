@@ -4,8 +4,8 @@
 #
 #   scripts/fuzz.sh [TIME]     TIME as go test -fuzztime takes it, 10s by default
 #
-# A failing input is written under testdata/fuzz beside the target: mend the
-# code and commit the input, and every later go test tries it again.
+# A failing input is written under testdata/fuzz beside the target: fix the code and
+# commit the input, and every later go test tries it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-10s}
@@ -25,7 +25,7 @@ fuzz() { # FOLDER TARGET
 	rm -f "$out"
 }
 
-# Go before 1.27 now and then calls the end of TIME a failure of the target. A
+# Go before 1.27 sometimes reports the end of TIME as a failure of the target. A
 # true failure names its input or says why the program died.
 out_of_time() {
 	grep -qE '^ +context deadline exceeded$' "$1" &&

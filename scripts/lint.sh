@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that a machine can find wrong without running the tests. Every
-# check runs; the exit code says whether one of them failed.
+# All static checks. Every check runs; the exit code says whether one of them
+# failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

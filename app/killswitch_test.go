@@ -54,7 +54,7 @@ func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 		_, token := f.Invite(boss, c.ann.User.Email, doorward.RoleUser)
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), c.ann.Caller, token, "")
 		f.NoError(err)
-		r, err := f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID)
+		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID))
 		f.NoError(err)
 		by := apptest.Anonymous(0).As(r.User)
 		by.Session = r.Session

@@ -1,10 +1,10 @@
-// The contract of the HTTP API, told from outside: every test here starts a
-// real server, on SQLite and on PostgreSQL, and knows of it what a caller knows.
+// The contract of the HTTP API, tested from outside: every test here starts a real
+// server, on SQLite and on PostgreSQL, and uses only what a caller can use.
 //
-// Each answer that any of these tests gets is checked for what all answers
-// promise (conventions_test.go) and against the server's own OpenAPI document
-// (openapi_test.go). After a whole run TestMain wants to have seen every status
-// and code that the document promises.
+// Each answer in these tests is checked against the conventions
+// (conventions_test.go) and the server's own OpenAPI document (openapi_test.go).
+// After a full run TestMain requires that every documented status and code was
+// seen.
 package web_test
 
 import (

@@ -3,6 +3,7 @@ package apptest
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -150,4 +152,13 @@ func (f *Fixture) CountValid(o *Opened) (n int) {
 		}
 	}
 	return n
+}
+
+// SignedIn is the session of a sign-in that is complete with the password.
+func SignedIn(o login.Outcome, err error) (login.SignedIn, error) {
+	done, ok := o.(login.SignedIn)
+	if err == nil && !ok {
+		err = fmt.Errorf("the outcome is %T, want login.SignedIn", o)
+	}
+	return done, err
 }

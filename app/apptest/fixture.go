@@ -121,9 +121,9 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 // start returns one process. It answers checks from memory, as in production.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
-		BaseURL:  "http://localhost:8080",
+		LinkURL:  "http://localhost:8080",
 		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
-		TenantHold: TenantHold, Attempts: limits, PasswordMinLength: 12, Common: commonpw.Bundled(),
+		TenantHold: TenantHold, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
@@ -220,7 +220,7 @@ func (f *Fixture) Invite(by Person, email string, role doorward.Role) (inv doorw
 // SignIn opens a session from a browser that the account doesn't know.
 func (f *Fixture) SignIn(email, password string) Person {
 	f.Helper()
-	r, err := f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, "")
+	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := Anonymous(0).As(r.User)
 	by.Session = r.Session

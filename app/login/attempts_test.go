@@ -215,7 +215,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		_, ann := f.Tenant()
 		var devices [][]byte
 		for range 6 {
-			r, err := f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, "")
+			r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, ""))
 			f.NoError(err)
 			hash := r.Device.Hash()
 			devices = append(devices, hash[:])
@@ -259,7 +259,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 func TestDevicesAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
-		r, err := f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, "")
+		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, ""))
 		f.NoError(err)
 		hash, by := r.Device.Hash(), apptest.Anonymous(0)
 		by.Devices = [][]byte{hash[:]}

@@ -348,7 +348,7 @@ func TestMailServerThatHangs(t *testing.T) {
 		f.run(f.node)
 		f.until("hosts turn out to be slow", func() bool { return f.Sending().SlowHosts >= 8 })
 		f.reset("192.0.2.1", "bob@good.example")
-		f.until("the reset is tried", func() bool { return f.Sending().Fresh+f.Sending().Slow > 8 })
+		f.until("the reset is tried", func() bool { return f.Sending().Fast+f.Sending().Slow > 8 })
 		f.sink.Stop() // which ends the silence of those that wait
 		f.sink.Behave()
 		f.sink.Restart(f)

@@ -27,7 +27,7 @@ type table struct {
 
 func (b *table) queue() *Queue[Job] {
 	return &Queue[Job]{
-		Look: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
+		Fetch: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
 			if b.failing() {
@@ -74,7 +74,7 @@ func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID,
 // once, and than what is kept in memory, is done, each piece of work once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
 	b := &table{}
-	const all = maxWaiting + 3*piece
+	const all = maxWaiting + 3*batchSize
 	for i := range all {
 		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
 	}
@@ -85,7 +85,7 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 	if len(slices.Compact(b.tried)) != all || len(b.rows) > 0 {
 		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
 	}
-	if slices.Max(b.looks) > piece {
+	if slices.Max(b.looks) > batchSize {
 		t.Errorf("%d were read at once", slices.Max(b.looks))
 	}
 }

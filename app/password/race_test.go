@@ -42,7 +42,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 				case 5:
 					return change()
 				case 0:
-					r, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, old, "")
+					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, old, ""))
 					return o.Add(r.Opened, err)
 				}
 				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, apptest.WriteNothingElse))

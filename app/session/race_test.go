@@ -28,7 +28,7 @@ func TestSessionLimit(t *testing.T) {
 				if round > 0 { // without the hash they come closer together
 					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.WriteNothingElse))
 				}
-				r, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to)
+				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
 				return o.Add(r.Opened, err)
 			})
 			f.WantCodes(errs, apptest.Codes{"": 20})

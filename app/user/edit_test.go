@@ -75,7 +75,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					_, err := f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)
 					return err
 				case 0:
-					r, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), bob.User.Email, apptest.FirstPassword, "")
+					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), bob.User.Email, apptest.FirstPassword, ""))
 					return o.Add(r.Opened, err)
 				}
 				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, apptest.WriteNothingElse))

@@ -16,7 +16,7 @@ import (
 // signInHere is signIn with a browser that is known from then on.
 func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	f.Helper()
-	r, err := f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, "")
+	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := apptest.Anonymous(0).As(r.User)
 	by.Session = r.Session

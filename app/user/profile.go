@@ -18,7 +18,7 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 		if err := tx.LockTenant(ctx, by.User.TenantID); err != nil {
 			return err
 		}
-		now, err := member(ctx, tx.Reader, by.User)
+		now, err := current(ctx, tx.Reader, by.User)
 		if err != nil {
 			return err
 		}

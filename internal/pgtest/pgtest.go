@@ -8,32 +8,30 @@
 //
 // [Template] makes databases that are copies of one prepared before.
 //
-// [Start] makes a cluster for one test alone, to be stopped, started again and
-// frozen under the code being tested. [StartPair] makes a primary and a standby,
-// to be failed over from one to the other.
+// [Start] makes a cluster for one test, which can stop, restart and freeze it.
+// [StartPair] makes a primary and a standby for failovers.
 //
 // # What it needs
 //
-// The programs initdb and pg_ctl, version 13 or later: those on $PATH, or else
-// the newest where Debian puts them. PostgreSQL refuses to run as root: a test run as root hands the cluster to the user postgres, or else
-// nobody. Without the programs, and under go test -short, tests that come here
-// are skipped and say why. With DOORWARD_TEST_POSTGRES=require in the
-// environment they fail instead, so that a run that is meant to be complete
-// cannot be silently less; make test sets it.
+// The programs initdb and pg_ctl, version 13 or later: those on $PATH, or else the
+// newest where Debian puts them. PostgreSQL refuses to run as root: a test run as
+// root uses the user postgres, or else nobody. Without the programs, and under go
+// test -short, such tests are skipped. With DOORWARD_TEST_POSTGRES=require, which
+// make test sets, they fail instead.
 //
-// # What is left behind
+// # Cleaning up
 //
-// Nothing, after a panic, a timeout or SIGKILL of the test binary too. A small
-// shell process, the keeper (keeper.sh), owns the cluster and waits on a pipe
-// from the test binary; when the pipe closes it stops the server and removes
-// the folder, within a second. Only SIGKILL of the keeper itself leaves a
+// Nothing is left behind, even after a panic, a timeout or SIGKILL of the test
+// binary. A small shell process, the keeper (keeper.sh), owns the cluster and waits
+// on a pipe from the test binary; when the pipe closes it stops the server and
+// removes the folder, within a second. Only SIGKILL of the keeper itself leaves a
 // folder /tmp/pgtest.* and a server. Pausing needs Linux's /proc.
 //
-// # What is unlike production
+// # Differences from production
 //
 // Unless [Durable] is given, fsync is off: a commit outlives the death of the
-// server's processes, but not that of the machine. Every connection is trusted;
-// only loopback and a socket in the cluster's folder are listened to.
+// server's processes, but not that of the machine. Every connection is trusted; it
+// listens only on loopback and a socket in the cluster's folder.
 package pgtest
 
 import (

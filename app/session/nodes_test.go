@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
@@ -55,8 +56,10 @@ type pair struct {
 func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	t.Helper()
 	p := &pair{T: t, clock: clock{now: standing().now}}
+	var mailbox smtp.Transport // one for both: either may send what the other queued
 	options = append(options, doorwardtest.Database(dbtest.Postgres(t)), p.option())
-	p.a, p.b = doorwardtest.Start(t, options...), doorwardtest.Start(t, options...)
+	p.a = doorwardtest.Start(t, append(options, func(c *node.Config) { mailbox = c.Transport })...)
+	p.b = doorwardtest.Start(t, append(options, func(c *node.Config) { c.Transport = mailbox })...)
 	p.ann = p.a.Tenant("Acme").Join("ann@acme.example", "USER")
 	return p
 }

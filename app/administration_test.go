@@ -30,7 +30,7 @@ var againstOwners = []func(w *world, i int, by, target person) error{
 		return err
 	},
 	func(w *world, i int, by, _ person) error {
-		_, err := w.on(i).Users.Leave(w.Context(), by.Caller, by.User.TenantID)
+		_, err := w.on(i).Users.Leave(w.Context(), by.Caller, by.TenantID)
 		return err
 	},
 }
@@ -60,7 +60,7 @@ func TestOneOwnerIsLeft(t *testing.T) {
 			}
 			w.oneOwnerThenTwo(two)
 			for i, p := range two { // who lost the membership lost the session
-				two[i] = w.signIn(p.User.Email, first)
+				two[i] = w.signIn(p.Email, first)
 			}
 		}
 	})
@@ -74,7 +74,7 @@ func TestRemoveAsSeen(t *testing.T) {
 		_, owner := w.tenant()
 		for round := range w.rounds(40, 40) {
 			bob := w.join(owner, doorward.RoleViewer)
-			seen, err := w.on(round).Users.Get(w.Context(), owner.Caller, bob.User.ID)
+			seen, err := w.on(round).Users.Get(w.Context(), owner.Caller, bob.ID)
 			w.ok(err)
 			errs := together(2, func(i int) error {
 				if i == 0 {
@@ -186,7 +186,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 		var err error
 		done := make(chan struct{})
 		w.holding(func(tx *store.Tx) error {
-			_, err := tx.SetUserRole(w.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
+			_, err := tx.SetUserRole(w.Context(), acme.ID, admin.ID, doorward.RoleViewer)
 			return errors.Join(err, tx.LockTenant(w.Context(), acme.ID))
 		}, func(waiting func(n int, or <-chan struct{})) {
 			go func() { defer close(done); err = act(admin) }()
@@ -203,7 +203,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 // untouched wants all three to be as they were.
 func (w *world) untouched(acme doorward.Tenant, bob person, inv doorward.Invitation) {
 	w.Helper()
-	nowBob, err := w.db.Read().User(w.Context(), acme.ID, bob.User.ID)
+	nowBob, err := w.db.Read().User(w.Context(), acme.ID, bob.ID)
 	w.ok(err)
 	nowInv, err := w.db.Read().Invitation(w.Context(), inv.ID)
 	w.ok(err)
@@ -262,7 +262,7 @@ func TestClosingOutrunsLogin(t *testing.T) {
 			if n := w.passing(&o); n > 0 {
 				w.Fatalf("%d sessions are let pass after the closing", n)
 			}
-			owner = w.signIn(owner.User.Email, first)
+			owner = w.signIn(owner.Email, first)
 			_, err := w.on(1).Tenants.Restore(w.Context(), owner.Caller)
 			w.ok(err)
 			if n := w.passing(&o); n > 0 || !w.passes(owner.token) {
@@ -284,14 +284,14 @@ func TestRestoreBringsNoSessionBack(t *testing.T) {
 		hash := slipped.Hash()
 		_, err = w.db.Write(w.Context(), func(tx *store.Tx) error {
 			return tx.InsertSession(w.Context(), doorward.Session{
-				ID: doorward.NewID(doorward.PrefixSession), UserID: bob.User.ID, TenantID: acme.ID, CreatedAt: now, LastSeenAt: now,
+				ID: doorward.NewID(doorward.PrefixSession), UserID: bob.ID, TenantID: acme.ID, CreatedAt: now, LastSeenAt: now,
 			}, hash[:])
 		})
 		w.ok(err)
 		if w.passes(slipped) {
 			w.Fatal("a USER's session passes in a tenant that is closing")
 		}
-		_, err = w.on(0).Tenants.Restore(w.Context(), w.signIn(owner.User.Email, first).Caller)
+		_, err = w.on(0).Tenants.Restore(w.Context(), w.signIn(owner.Email, first).Caller)
 		w.ok(err)
 		if w.passes(slipped) {
 			w.Error("it has come back to life")
@@ -325,7 +325,7 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			{func() error { _, _, err := users.Edit(ctx, owner.Caller, bob.User, whole); return err }, nil},
 			{func() error { return users.Resume(ctx, owner.Caller, bob.User) }, []string{"done user.resume user status suspended active"}},
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
-			{func() error { bob = w.signIn(bob.User.Email, first); return nil }, []string{"done session.open session"}},
+			{func() error { bob = w.signIn(bob.Email, first); return nil }, []string{"done session.open session"}},
 			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
 			{func() error { _, err := users.Remove(ctx, bob.Caller, owner.User, nil); return refused(err) }, []string{"refused user.remove user reason  forbidden"}},
 			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation expiresAt"}},

@@ -48,7 +48,7 @@ func (s *standing) move(d time.Duration) { s.by.Add(int64(d)) }
 func (w *world) setHash(p person, hash string) {
 	w.Helper()
 	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
-		_, err := tx.SetPassword(w.Context(), p.User.ID, w.account(p).PasswordHash, hash)
+		_, err := tx.SetPassword(w.Context(), p.ID, w.account(p).PasswordHash, hash)
 		return err
 	})
 	w.ok(err)
@@ -65,7 +65,7 @@ func (w *world) busy(ctx context.Context, passes uint32) (person, <-chan error) 
 	w.setHash(slow, hash)
 	done := make(chan error, 1)
 	go func() {
-		_, err := w.on(0).Login.WithPassword(ctx, stranger(200), slow.User.Email, password(1), "")
+		_, err := w.on(0).Login.WithPassword(ctx, stranger(200), slow.Email, password(1), "")
 		done <- err
 	}()
 	w.until("all workers hash", func() bool { s := w.on(0).Hashing(); return s.Busy == s.Workers })
@@ -145,7 +145,7 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 			}
 		}
 		for i, p := range people {
-			_, err := w.on(i).Login.WithPassword(w.Context(), stranger(9), p.User.Email, first, "")
+			_, err := w.on(i).Login.WithPassword(w.Context(), stranger(9), p.Email, first, "")
 			w.ok(err)
 		}
 		if got := w.tries("nobody@example.com", first); got != doorward.CodeInvalidCredentials {
@@ -166,19 +166,19 @@ func TestAttemptsInFlight(t *testing.T) {
 	_, ann := w.tenant()
 	hold, err := w.observe().Begin()
 	w.ok(err)
-	_, err = hold.Exec(`UPDATE users SET revision = revision + 1 WHERE id = $1`, ann.User.ID)
+	_, err = hold.Exec(`UPDATE users SET revision = revision + 1 WHERE id = $1`, ann.ID)
 	w.ok(err)
 	refusals := w.counted(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
 	right := make(chan []error)
 	go func() {
 		right <- together(usual.PerAccount, func(i int) error {
-			_, err := w.on(i).Login.WithPassword(t.Context(), stranger(i), ann.User.Email, first, "")
+			_, err := w.on(i).Login.WithPassword(t.Context(), stranger(i), ann.Email, first, "")
 			return err
 		})
 	}()
 	w.until("five attempts are in flight", func() bool { return w.inFlight() == usual.PerAccount })
 	for i := range 4 {
-		_, err := w.on(i).Login.WithPassword(t.Context(), stranger(100+i), ann.User.Email, first, "")
+		_, err := w.on(i).Login.WithPassword(t.Context(), stranger(100+i), ann.Email, first, "")
 		w.waitsForASecond(err)
 	}
 	if n := w.counted(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refusals; n != 0 {
@@ -208,12 +208,12 @@ func TestAttemptsThatCantBeJudged(t *testing.T) {
 		good := w.account(ann).PasswordHash
 		w.setHash(ann, "$unknown$")
 		for range 40 {
-			if got := w.tries(ann.User.Email, first); got != doorward.CodeUnavailable {
+			if got := w.tries(ann.Email, first); got != doorward.CodeUnavailable {
 				w.Fatalf("a login with a hash that can't be read: %s", got)
 			}
 		}
 		w.setHash(ann, good)
-		w.signIn(ann.User.Email, first)
+		w.signIn(ann.Email, first)
 		if n := w.failures("account:") + w.failures("ip:"); n != 0 {
 			w.Errorf("%d failures are left", n)
 		}
@@ -234,7 +234,7 @@ func TestHangingUp(t *testing.T) {
 				ctx, hangUp := context.WithCancel(t.Context())
 				waiting := make(chan error)
 				go func() {
-					_, err := w.on(0).Login.WithPassword(ctx, stranger(100), ann.User.Email, password(1), "")
+					_, err := w.on(0).Login.WithPassword(ctx, stranger(100), ann.Email, password(1), "")
 					waiting <- err
 				}()
 				w.until("it waits for a worker", func() bool { return w.on(0).Hashing().Queued == 1 })
@@ -249,13 +249,13 @@ func TestHangingUp(t *testing.T) {
 				t.Fatalf("hanging up after the hash ends in %v", err)
 			}
 			w.until("the wrong one is counted", func() bool { return w.inFlight() == 0 })
-			if got := w.failures("account:" + slow.User.Email); got != 1 {
+			if got := w.failures("account:" + slow.Email); got != 1 {
 				t.Errorf("%d failures are counted, want that of the wrong password", got)
 			}
-			if got := w.failures("account:" + ann.User.Email); got != 0 {
+			if got := w.failures("account:" + ann.Email); got != 0 {
 				t.Errorf("%d failures are counted, and none was judged", got)
 			}
-			w.signIn(ann.User.Email, first)
+			w.signIn(ann.Email, first)
 		})
 	}
 }
@@ -267,20 +267,20 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 		_, ann := w.tenant()
 		_, err := w.db.Write(w.Context(), func(tx *store.Tx) (err error) {
 			for i := range usual.PerAccount {
-				a := store.Attempt{ID: fmt.Sprint(i), Own: "account:" + ann.User.Email, Wider: "ip:192.0.2.1"}
+				a := store.Attempt{ID: fmt.Sprint(i), Own: "account:" + ann.Email, Wider: "ip:192.0.2.1"}
 				err = errors.Join(err, tx.InsertAttempt(w.Context(), a, tx.Now.Add(time.Minute)))
 			}
 			return err
 		})
 		w.ok(err)
 		clock.move(time.Minute - time.Microsecond)
-		_, err = w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, "")
+		_, err = w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.Email, first, "")
 		w.waitsForASecond(err)
 		if n := w.failures("account:") + w.failures("ip:") + w.counted(`SELECT count(*) FROM events WHERE outcome = 'refused'`); n != 0 || w.inFlight() != usual.PerAccount {
 			w.Errorf("it has left %d traces, and %d in flight", n, w.inFlight())
 		}
 		clock.move(time.Microsecond)
-		w.signIn(ann.User.Email, first)
+		w.signIn(ann.Email, first)
 		w.ok(w.on(0).Sweep(w.Context()))
 		if n := w.inFlight(); n != 0 {
 			w.Errorf("%d are in flight after a sweep", n)
@@ -295,7 +295,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		_, ann := w.tenant()
 		var devices [][]byte
 		for range 6 {
-			r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, "")
+			r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.Email, first, "")
 			w.ok(err)
 			hash := r.Device.Hash()
 			devices = append(devices, hash[:])
@@ -313,7 +313,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 				got := count(together(60, func(i int) error {
 					by := stranger(i)
 					by.Devices = c.of(i)
-					_, err := w.on(i).Login.WithPassword(w.Context(), by, ann.User.Email, password(1), "")
+					_, err := w.on(i).Login.WithPassword(w.Context(), by, ann.Email, password(1), "")
 					return err
 				}))
 				c.most -= got[doorward.CodeInvalidCredentials]
@@ -328,7 +328,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 		clock.move(time.Hour)
 		by := stranger(0)
 		by.Devices = devices[:1]
-		_, err := w.on(0).Login.WithPassword(w.Context(), by, ann.User.Email, first, "")
+		_, err := w.on(0).Login.WithPassword(w.Context(), by, ann.Email, first, "")
 		w.ok(err)
 		if w.on(0) != w.on(1) {
 			if n := w.deadlocks(); n > 0 {
@@ -343,20 +343,20 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 func TestDevicesAtOnce(t *testing.T) {
 	onEach(t, func(w *world) {
 		_, ann := w.tenant()
-		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.User.Email, first, "")
+		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), ann.Email, first, "")
 		w.ok(err)
 		hash, by := r.Device.Hash(), stranger(0)
 		by.Devices = [][]byte{hash[:]}
-		_, err = w.on(0).Login.WithPassword(w.Context(), by, ann.User.Email, first, "")
+		_, err = w.on(0).Login.WithPassword(w.Context(), by, ann.Email, first, "")
 		w.ok(err)
 		w.ends(together(40, func(i int) error {
-			_, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, first, "")
+			_, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.Email, first, "")
 			return err
 		}), tally{"": 40})
 		if n := w.counted(`SELECT count(*) FROM devices`); n != 20 {
 			w.Errorf("there are %d devices, want 20", n)
 		}
-		known, err := w.db.Read().KnownDevices(w.Context(), ann.User.Email, by.Devices, time.Time{})
+		known, err := w.db.Read().KnownDevices(w.Context(), ann.Email, by.Devices, time.Time{})
 		w.ok(err)
 		if len(known) != 1 {
 			w.Error("the one that was used is gone")

@@ -71,8 +71,8 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 			w.join(owner, doorward.RoleUser)
 		}
 		_, who := w.tighten(acme, clock)
-		w.ok(w.on(0).Sessions.EndOthers(w.Context(), who[0].Caller))
-		w.ok(w.on(0).Passwords.Change(w.Context(), who[1].Caller, first, password(1), password(1)))
+		w.ok(failure(w.on(0).Sessions.EndOthers(w.Context(), who[0].Caller)))
+		w.ok(failure(w.on(0).Passwords.Change(w.Context(), who[1].Caller, first, password(1), password(1))))
 		for i, act := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
 			if got := w.onRecord(acme.ID, act); got != "1" || !w.passes(who[i].token) {
 				w.Errorf("%s: %q on record, and that session passes: %v; one other was live", act, got, w.passes(who[i].token))

@@ -28,7 +28,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 		acme, owner := w.tenant()
 		closed, _, err := w.on(0).Tenants.Close(w.Context(), owner.Caller, acme.Name)
 		w.ok(err)
-		owner = w.signIn(owner.User.Email, first) // to restore it
+		owner = w.signIn(owner.Email, first) // to restore it
 		ended, err := w.on(1).Tenants.Freeze(w.Context(), operator, acme.ID)
 		if err != nil || ended.Sessions != 1 {
 			t.Fatalf("freezing a closed tenant ends %d sessions, %v; want the OWNER's", ended.Sessions, err)
@@ -36,7 +36,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 		if w.passes(owner.token) {
 			t.Error("the OWNER's session goes on")
 		}
-		if got := w.tries(owner.User.Email, first); got != doorward.CodeTenantFrozen {
+		if got := w.tries(owner.Email, first); got != doorward.CodeTenantFrozen {
 			t.Errorf("the OWNER's login ends with %q", got)
 		}
 		if _, err := w.on(0).Tenants.Restore(w.Context(), owner.Caller); code(err) != doorward.CodeUnauthenticated {
@@ -47,14 +47,14 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
 		}
 
-		w.ok(w.on(1).Tenants.Thaw(w.Context(), operator, acme.ID))
-		if err := w.on(0).Tenants.Thaw(w.Context(), operator, acme.ID); code(err) != doorward.CodeTenantClosing {
+		w.ok(failure(w.on(1).Tenants.Thaw(w.Context(), operator, acme.ID)))
+		if err := failure(w.on(0).Tenants.Thaw(w.Context(), operator, acme.ID)); code(err) != doorward.CodeTenantClosing {
 			t.Errorf("thawing what is closed and not frozen: %v", err)
 		}
 		if is := w.status(acme.ID); is.Status != doorward.TenantClosing {
 			t.Errorf("the thawed tenant is %s", is.Status)
 		}
-		owner = w.signIn(owner.User.Email, first)
+		owner = w.signIn(owner.Email, first)
 		restored, err := w.on(0).Tenants.Restore(w.Context(), owner.Caller)
 		if err != nil || restored.Status != doorward.TenantActive || restored.ClosedAt != nil || restored.DestroyAt != nil {
 			t.Errorf("restored: %+v, %v", restored, err)
@@ -69,7 +69,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 		acme, owner := w.tenant()
 		var closedToo, restored int
 		for range 25 {
-			second := w.signIn(owner.User.Email, first)
+			second := w.signIn(owner.Email, first)
 			errs := together(3, func(i int) (err error) {
 				switch i {
 				case 0:
@@ -87,11 +87,11 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			if is.Status != doorward.TenantFrozen || w.passes(owner.token) || w.passes(second.token) {
 				t.Fatalf("the tenant is %s; sessions pass: %v %v", is.Status, w.passes(owner.token), w.passes(second.token))
 			}
-			w.ok(w.on(0).Tenants.Thaw(w.Context(), operator, acme.ID))
-			owner = w.signIn(owner.User.Email, first)
+			w.ok(failure(w.on(0).Tenants.Thaw(w.Context(), operator, acme.ID)))
+			owner = w.signIn(owner.Email, first)
 			if is.ClosedAt != nil {
 				closedToo++
-				owner = w.signIn(owner.User.Email, first)
+				owner = w.signIn(owner.Email, first)
 				_, err := w.on(1).Tenants.Restore(w.Context(), owner.Caller)
 				w.ok(err)
 				restored++
@@ -117,11 +117,11 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 			clock.move(hold + time.Hour)
 			w.ok(w.on(1).Tenants.Sweep(t.Context()))
 			w.status(acme.ID)
-			w.ok(w.on(0).Tenants.Thaw(t.Context(), operator, acme.ID))
+			w.ok(failure(w.on(0).Tenants.Thaw(t.Context(), operator, acme.ID)))
 			w.ok(w.on(1).Tenants.Sweep(t.Context()))
 			clock.move(23 * time.Hour)
 			w.ok(w.on(1).Tenants.Sweep(t.Context()))
-			owner = w.signIn(owner.User.Email, first)
+			owner = w.signIn(owner.Email, first)
 			clock.move(2 * time.Hour)
 			w.ok(w.on(1).Tenants.Sweep(t.Context()))
 			if _, err := w.on(0).Tenants.Get(t.Context(), acme.ID); code(err) != doorward.CodeNotFound {

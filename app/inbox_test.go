@@ -33,7 +33,7 @@ func (w *world) size(table string) int { w.Helper(); return w.raw(`SELECT count(
 
 // at is somebody unknown at the address.
 func at(ip string) doorward.Caller {
-	return doorward.Caller{Kind: doorward.Anonymous, IP: ip, RequestID: "req_test"}
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }
 
 // A flood of requests for resets, from many networks for many addresses, leaves a
@@ -53,7 +53,7 @@ func TestFloodOfForgotten(t *testing.T) {
 			}
 			return nil
 		}), tally{"": networks})
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(1), owner.User.Email, ""))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(1), owner.Email, ""))
 		if got := w.size("events") - events; got != 0 {
 			w.Errorf("the requests themselves made %d events", got)
 		}
@@ -99,14 +99,14 @@ func TestForgottenPerNetwork(t *testing.T) {
 			return code(w.on(0).Passwords.Forgot(w.Context(), at(ip), email, ""))
 		}
 		for n := range 3 {
-			for _, email := range []string{owner.User.Email, "nobody@example.com"} {
+			for _, email := range []string{owner.Email, "nobody@example.com"} {
 				if got := forgot(fmt.Sprintf("192.0.2.%d", n), email); got != "" {
 					w.Errorf("%s for the mail %d to %s", got, n, email)
 				}
 			}
 		}
 		written := w.size("inbox") + w.size("throttles")
-		for _, email := range []string{owner.User.Email, "nobody@example.com"} {
+		for _, email := range []string{owner.Email, "nobody@example.com"} {
 			if got := forgot("192.0.2.9", email); got != doorward.CodeTooManyAttempts {
 				w.Errorf("%q for the fourth mail to %s", got, email)
 			}
@@ -177,7 +177,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 		w.ok(db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
 	}
 	for n := range 5 {
-		for _, email := range []string{owner.User.Email, "nobody@example.com"} {
+		for _, email := range []string{owner.Email, "nobody@example.com"} {
 			_, err := w.on(n).Login.WithPassword(ctx, stranger(n), email, "not the password", "")
 			if code(err) != doorward.CodeInvalidCredentials {
 				t.Errorf("a login of %s: %v", email, err)
@@ -201,7 +201,7 @@ func TestRecordedOnce(t *testing.T) {
 		w.ends(together(10, func(i int) error {
 			for n := range refusals / 10 {
 				by := owner.Caller
-				by.User.ID = fmt.Sprintf("usr_%d_%d", i, n)
+				by.ID = fmt.Sprintf("usr_%d_%d", i, n)
 				err := w.on(n).Access.Refuse(w.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 				if code(err) != doorward.CodeForbidden {
 					return err
@@ -311,7 +311,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 			}
 			return nil
 		}))
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), owner.User.Email, ""))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), owner.Email, ""))
 		select {
 		case <-w.db.MailQueued(): // of the mails before
 		default:
@@ -370,10 +370,10 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), `INSERT INTO inbox SELECT 'net' || n, 'session.refuse', 'forbidden', '', 0, '', '', '{}', 1, 1, 9000000000000000 FROM generate_series(1, 100000) n`)
 	w.ok(err)
 	w.ok(w.on(0).Access.Inbox().Count(t.Context()))
-	if got := code(w.on(0).Passwords.Forgot(t.Context(), stranger(0), owner.User.Email, "")); got != doorward.CodeUnavailable {
+	if got := code(w.on(0).Passwords.Forgot(t.Context(), stranger(0), owner.Email, "")); got != doorward.CodeUnavailable {
 		t.Errorf("forgotten is %q", got)
 	}
-	if got := w.tries(owner.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {
+	if got := w.tries(owner.Email, "not the password"); got != doorward.CodeInvalidCredentials {
 		t.Errorf("a wrong password is %q", got)
 	}
 	if n := w.on(0).Access.Inbox().Dropped(); n != 1 || w.size("inbox") != 100000 {
@@ -382,7 +382,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), `DELETE FROM inbox`)
 	w.ok(err)
 	w.ok(w.on(0).Access.Inbox().Count(t.Context()))
-	w.ok(w.on(0).Passwords.Forgot(t.Context(), stranger(0), owner.User.Email, ""))
+	w.ok(w.on(0).Passwords.Forgot(t.Context(), stranger(0), owner.Email, ""))
 }
 
 // A row that nobody can read, and one whose event can't be added, keep no other one
@@ -395,10 +395,10 @@ func TestPoisonInTheInbox(t *testing.T) {
 		const refusals = 250
 		for n := range refusals {
 			by := owner.Caller
-			by.User.ID = fmt.Sprintf("usr_%03d", n)
+			by.ID = fmt.Sprintf("usr_%03d", n)
 			_ = w.on(0).Access.Refuse(w.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 		}
-		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(1), owner.User.Email, ""))
+		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(1), owner.Email, ""))
 		var taken, event string
 		w.ok(w.observe().QueryRow(`SELECT id FROM events WHERE tenant_id = $1 LIMIT 1`, acme.ID).Scan(&taken))
 		w.ok(w.observe().QueryRow(`SELECT event FROM inbox WHERE source = 'usr_013'`).Scan(&event))

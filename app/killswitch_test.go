@@ -51,19 +51,19 @@ func (w *world) cast(elsewhere bool) cast {
 	c.ann, c.other = w.join(c.owner, doorward.RoleAdmin), w.join(c.owner, doorward.RoleUser)
 	if elsewhere {
 		_, boss := w.tenant()
-		_, token := w.invite(boss, c.ann.User.Email, doorward.RoleUser)
+		_, token := w.invite(boss, c.ann.Email, doorward.RoleUser)
 		joined, err := w.on(0).Invitations.Accept(w.Context(), c.ann.Caller, token, "")
 		w.ok(err)
-		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), c.ann.User.Email, first, joined.TenantID)
+		r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), c.ann.Email, first, joined.TenantID)
 		w.ok(err)
 		by := stranger(0).As(r.User)
-		by.Session = r.Session
-		c.there = &person{by, r.Token}
+		by.SessionID = r.Session.ID
+		c.there = &person{by, r.User, r.Token}
 	}
 	c.sent, c.received = w.offers(c.ann, "sent"), w.offers(c.owner, "received")
-	c.reset, c.device = w.reset(c.ann), []byte(c.ann.User.Email)
+	c.reset, c.device = w.reset(c.ann), []byte(c.ann.Email)
 	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertDevice(w.Context(), c.device, c.ann.User.ID, 20, time.Time{})
+		_, err := tx.InsertDevice(w.Context(), c.device, c.ann.ID, 20, time.Time{})
 		return err
 	})
 	w.ok(err)
@@ -92,7 +92,7 @@ func (w *world) fateOfSession(i int, p *person) string {
 		return "-"
 	}
 	id, err := w.on(i).Sessions.Check(w.Context(), p.token)
-	if err == nil && id.Role != p.User.Role {
+	if err == nil && id.Role != p.Role {
 		return "lives:" + string(id.Role)
 	}
 	return fate(err)
@@ -114,12 +114,12 @@ func (w *world) fateOfInvitation(i int, o offered) string {
 }
 
 func (w *world) fateOfReset(i int, token string) string {
-	return fate(w.on(i).Passwords.Reset(w.Context(), stranger(i), token, "short", "short"))
+	return fate(failure(w.on(i).Passwords.Reset(w.Context(), stranger(i), token, "short", "short")))
 }
 
 func (w *world) fateOfDevice(c cast) string {
 	w.Helper()
-	known, err := w.db.Read().KnownDevices(w.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
+	known, err := w.db.Read().KnownDevices(w.Context(), c.ann.Email, [][]byte{c.device}, time.Time{})
 	w.ok(err)
 	return map[bool]string{true: "lives", false: isStrange}[len(known) == 1]
 }
@@ -132,7 +132,7 @@ func fate(err error) string {
 }
 
 // operatorByKey is one who calls the API; the other operator is at the terminal.
-var operatorByKey = doorward.Caller{Kind: doorward.Operator, KeyID: "key_1"}
+var operatorByKey = doorward.Caller{Principal: doorward.Principal{Kind: doorward.Operator, ID: "key_1"}}
 
 func edited(by func(cast) doorward.Caller, e func() user.Edit) func(*world, cast) error {
 	return func(w *world, c cast) error {
@@ -167,7 +167,7 @@ func promoted() user.Edit {
 // rejoined makes the person a member again: with the password, or with a new one
 // when it went with the last membership.
 func rejoined(w *world, c cast) error {
-	_, token := w.invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
+	_, token := w.invite(c.owner, c.ann.Email, doorward.RoleAdmin)
 	var err error
 	if w.account(c.ann).PasswordHash == "" {
 		_, err = w.on(0).Invitations.Complete(w.Context(), stranger(0), token, first, first)
@@ -178,17 +178,17 @@ func rejoined(w *world, c cast) error {
 }
 
 func thawed(w *world, c cast) error {
-	return w.on(0).Tenants.Thaw(w.Context(), operator, c.ann.User.TenantID)
+	return failure(w.on(0).Tenants.Thaw(w.Context(), operator, c.ann.TenantID))
 }
 
 func restored(w *world, c cast) error {
-	_, err := w.on(0).Tenants.Restore(w.Context(), w.signIn(c.owner.User.Email, first).Caller)
+	_, err := w.on(0).Tenants.Restore(w.Context(), w.signIn(c.owner.Email, first).Caller)
 	return err
 }
 
 func frozen(by doorward.Caller) func(*world, cast) error {
 	return func(w *world, c cast) error {
-		_, err := w.on(0).Tenants.Freeze(w.Context(), by, c.ann.User.TenantID)
+		_, err := w.on(0).Tenants.Freeze(w.Context(), by, c.ann.TenantID)
 		return err
 	}
 }
@@ -219,7 +219,7 @@ var killSwitch = []struct {
 		return err
 	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 	{"left", func(w *world, c cast) error {
-		_, err := w.on(0).Users.Leave(w.Context(), c.ann.Caller, c.ann.User.TenantID)
+		_, err := w.on(0).Users.Leave(w.Context(), c.ann.Caller, c.ann.TenantID)
 		return err
 	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 
@@ -253,7 +253,7 @@ var killSwitch = []struct {
 		return err
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"signed out", func(w *world, c cast) error {
-		return w.on(0).Sessions.End(w.Context(), stranger(0), []secret.Token{c.ann.token})
+		return failure(w.on(0).Sessions.End(w.Context(), stranger(0), []secret.Token{c.ann.token}))
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"under tighter rules", func(w *world, c cast) error {
 		days, domains := int64(1), []string{"example.com"} // the addresses that are invited
@@ -262,21 +262,21 @@ var killSwitch = []struct {
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
 
 	{"signed out elsewhere", func(w *world, c cast) error {
-		return w.on(0).Sessions.EndOthers(w.Context(), c.ann.Caller)
+		return failure(w.on(0).Sessions.EndOthers(w.Context(), c.ann.Caller))
 	}, "lives - lives lives lives lives " + isStrange, "lives " + isOut + " lives lives lives lives " + isStrange, nil},
 	{"signed out elsewhere, in the known browser", func(w *world, c cast) error {
-		return w.on(0).Sessions.EndOthers(w.Context(), c.inBrowser())
+		return failure(w.on(0).Sessions.EndOthers(w.Context(), c.inBrowser()))
 	}, "lives - lives lives lives lives lives", "lives " + isOut + " lives lives lives lives lives", nil},
 
 	// The password: the person's sessions, links and browsers, in every tenant.
 	{"a new password", func(w *world, c cast) error {
-		return w.on(0).Passwords.Change(w.Context(), c.ann.Caller, first, password(1), password(1))
+		return failure(w.on(0).Passwords.Change(w.Context(), c.ann.Caller, first, password(1), password(1)))
 	}, "lives - lives lives lives " + isExpired + " " + isStrange, "lives " + isOut + " lives lives lives " + isExpired + " " + isStrange, nil},
 	{"a new password, in the known browser", func(w *world, c cast) error {
-		return w.on(0).Passwords.Change(w.Context(), c.inBrowser(), first, password(1), password(1))
+		return failure(w.on(0).Passwords.Change(w.Context(), c.inBrowser(), first, password(1), password(1)))
 	}, "lives - lives lives lives " + isExpired + " lives", "lives " + isOut + " lives lives lives " + isExpired + " lives", nil},
 	{"a reset", func(w *world, c cast) error {
-		return w.on(0).Passwords.Reset(w.Context(), stranger(0), c.reset, password(1), password(1))
+		return failure(w.on(0).Passwords.Reset(w.Context(), stranger(0), c.reset, password(1), password(1)))
 	}, isOut + " - lives lives lives reset_used " + isStrange, isOut + " " + isOut + " lives lives lives reset_used " + isStrange, nil},
 }
 
@@ -319,7 +319,7 @@ func TestKillSwitchRestore(t *testing.T) {
 	onEach(t, func(w *world) {
 		c := w.cast(false)
 		knows := func() int {
-			known, err := w.db.Read().KnownDevices(w.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
+			known, err := w.db.Read().KnownDevices(w.Context(), c.ann.Email, [][]byte{c.device}, time.Time{})
 			w.ok(err)
 			return len(known)
 		}

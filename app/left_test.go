@@ -18,18 +18,18 @@ func (w *world) signInHere(email, password string) person {
 	r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, "")
 	w.ok(err)
 	by := stranger(0).As(r.User)
-	by.Session = r.Session
+	by.SessionID = r.Session.ID
 	if r.Device != nil {
 		hash := r.Device.Hash()
 		by.Devices = [][]byte{hash[:]}
 	}
-	return person{by, r.Token}
+	return person{by, r.User, r.Token}
 }
 
 // holds says whether the account has a password, and how many browsers it knows.
 func (w *world) holds(p person) string {
 	w.Helper()
-	devices, err := w.db.Read().CountDevices(w.Context(), p.User.ID, time.Time{})
+	devices, err := w.db.Read().CountDevices(w.Context(), p.ID, time.Time{})
 	w.ok(err)
 	return fmt.Sprintf("password: %v, browsers: %d", w.account(p).PasswordHash != "", devices)
 }
@@ -62,18 +62,18 @@ func TestLastMembership(t *testing.T) {
 					return err
 				},
 				"left": func(p person) error {
-					_, err := w.on(0).Users.Leave(w.Context(), p.Caller, p.User.TenantID)
+					_, err := w.on(0).Users.Leave(w.Context(), p.Caller, p.TenantID)
 					return err
 				},
 			} {
 				p := w.join(owner, doorward.RoleUser)
-				p = w.signInHere(p.User.Email, first)
+				p = w.signInHere(p.Email, first)
 				both := w.join(owner, doorward.RoleUser)
-				both = w.signInHere(both.User.Email, first)
-				_, token := w.invite(boss, both.User.Email, doorward.RoleUser)
+				both = w.signInHere(both.Email, first)
+				_, token := w.invite(boss, both.Email, doorward.RoleUser)
 				_, err := w.on(0).Invitations.Accept(w.Context(), both.Caller, token, "")
 				w.ok(err)
-				if got := w.tries(p.User.Email, password(1)); got != doorward.CodeInvalidCredentials {
+				if got := w.tries(p.Email, password(1)); got != doorward.CodeInvalidCredentials {
 					t.Fatal(got)
 				}
 				w.ok(w.on(0).Users.Resume(w.Context(), operator, p.User))
@@ -87,16 +87,16 @@ func TestLastMembership(t *testing.T) {
 					t.Errorf("suspended: %s", got)
 				}
 				w.ok(w.on(0).Users.Resume(w.Context(), operator, p.User))
-				p = w.signInHere(p.User.Email, first) // a third one, of which two are counted below
+				p = w.signInHere(p.Email, first) // a third one, of which two are counted below
 				w.ok(end(p))
 				if got := w.holds(p); got != holdsNothing {
 					t.Errorf("%s: %s", how, got)
 				}
-				if got := w.tries(p.User.Email, first); got != doorward.CodeInvalidCredentials {
+				if got := w.tries(p.Email, first); got != doorward.CodeInvalidCredentials {
 					t.Errorf("%s: a login is %q", how, got)
 				}
 
-				bucket := "account:" + p.User.Email
+				bucket := "account:" + p.Email
 				clock.move(24*time.Hour - time.Microsecond)
 				w.ok(w.on(0).Sweep(w.Context()))
 				if w.failures(bucket) == 0 {
@@ -104,13 +104,13 @@ func TestLastMembership(t *testing.T) {
 				}
 				clock.move(time.Microsecond)
 				w.ok(w.on(0).Sweep(w.Context()))
-				if n := len(holding(w.rows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
+				if n := len(holding(w.rows(), bucket, "newcomers:"+p.ID, "devices:"+p.ID)); n != 0 {
 					t.Errorf("%s: after a day %d of its counters are left", how, n)
 				}
-				owner, boss = w.signIn(owner.User.Email, first), w.signIn(boss.User.Email, first) // a day is over
+				owner, boss = w.signIn(owner.Email, first), w.signIn(boss.Email, first) // a day is over
 
 				// And comes back, as the same one.
-				_, token = w.invite(owner, p.User.Email, doorward.RoleViewer)
+				_, token = w.invite(owner, p.Email, doorward.RoleViewer)
 				shown, err := w.on(0).Invitations.Show(w.Context(), token)
 				w.ok(err)
 				if shown.HasAccount {
@@ -118,13 +118,13 @@ func TestLastMembership(t *testing.T) {
 				}
 				again, err := w.on(0).Invitations.Complete(w.Context(), stranger(0), token, password(2), password(2))
 				w.ok(err)
-				if again.ID != p.User.ID {
-					t.Errorf("%s: comes back as %s, was %s", how, again.ID, p.User.ID)
+				if again.ID != p.ID {
+					t.Errorf("%s: comes back as %s, was %s", how, again.ID, p.ID)
 				}
 				clock.move(24 * time.Hour)
 				w.ok(w.on(0).Sweep(w.Context()))
-				owner, boss = w.signIn(owner.User.Email, first), w.signIn(boss.User.Email, first)
-				w.ok(end(w.signIn(p.User.Email, password(2))))
+				owner, boss = w.signIn(owner.Email, first), w.signIn(boss.Email, first)
+				w.ok(end(w.signIn(p.Email, password(2))))
 			}
 		})
 	}
@@ -141,15 +141,15 @@ func TestImportOfWhoWasRemoved(t *testing.T) {
 			w.ok(err)
 		}
 		list := roster.List{People: []roster.Person{
-			{Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: hash},
-			{Line: 2, Email: bare.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive},
+			{Line: 1, Email: p.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: hash},
+			{Line: 2, Email: bare.Email, Role: doorward.RoleUser, Status: doorward.UserActive},
 		}}
 		done, err := w.on(0).Users.Import(w.Context(), operator, acme.ID, list, false)
 		w.ok(err)
 		if done.Members != 2 || done.Accounts != 0 || done.Unset != 1 || len(done.Kept) != 0 {
 			w.Errorf("the import has done %+v", done)
 		}
-		w.signIn(p.User.Email, first)
+		w.signIn(p.Email, first)
 	})
 }
 
@@ -175,24 +175,24 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 			},
 			"by a list": func(i int, p person, _ string) error {
 				list := roster.List{People: []roster.Person{{
-					Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: w.account(boss).PasswordHash,
+					Line: 1, Email: p.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: w.account(boss).PasswordHash,
 				}}}
 				_, err := w.on(i).Users.Import(w.Context(), operator, globex.ID, list, false)
 				return err
 			},
 			"by signing in": func(i int, p person, _ string) error {
-				_, err := w.on(i).Login.WithPassword(w.Context(), stranger(1), p.User.Email, first, "")
+				_, err := w.on(i).Login.WithPassword(w.Context(), stranger(1), p.Email, first, "")
 				return err
 			},
 			"by another password": func(i int, p person, _ string) error {
-				return w.on(i).Passwords.Change(w.Context(), p.Caller, first, password(1), password(1))
+				return failure(w.on(i).Passwords.Change(w.Context(), p.Caller, first, password(1), password(1)))
 			},
 		}
 		for how, comes := range returns {
 			for round := range 6 {
 				p := w.join(owner, doorward.RoleUser)
-				p = w.signInHere(p.User.Email, first)
-				_, token := w.invite(boss, p.User.Email, doorward.RoleUser)
+				p = w.signInHere(p.Email, first)
+				_, token := w.invite(boss, p.Email, doorward.RoleUser)
 				errs := together(2, func(i int) error {
 					if i == round%2 {
 						_, err := w.on(i).Users.Remove(w.Context(), owner.Caller, p.User, nil)
@@ -201,7 +201,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 					return comes(i, p, token)
 				})
 				w.ok(errs[round%2])
-				memberships, err := w.db.Read().CountMemberships(w.Context(), p.User.ID)
+				memberships, err := w.db.Read().CountMemberships(w.Context(), p.ID)
 				w.ok(err)
 				if member, password := memberships > 0, w.account(p).PasswordHash != ""; member != password {
 					w.Errorf("%s: a member: %v, a password: %v; %v", how, member, password, errs)
@@ -225,15 +225,15 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 	onEach(t, func(w *world) {
 		_, owner := w.tenant()
 		left, member := w.join(owner, doorward.RoleUser), w.join(owner, doorward.RoleUser)
-		left = w.signInHere(left.User.Email, first)
-		w.change(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as it was done
-		w.change(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
-		w.change(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
+		left = w.signInHere(left.Email, first)
+		w.change(`DELETE FROM memberships WHERE user_id = $1`, left.ID) // as it was done
+		w.change(`DELETE FROM sessions WHERE user_id = $1`, left.ID)
+		w.change(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.ID, member.ID)
 		w.ok(w.on(0).Sweep(w.Context()))
 		if got := w.holds(left); got != holdsNothing {
 			w.Errorf("the one who left has %s", got)
 		}
-		w.signIn(member.User.Email, first)
+		w.signIn(member.Email, first)
 		if n := w.counted(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {
 			w.Errorf("%d are marked still", n)
 		}

@@ -9,12 +9,12 @@ func TestOneNotice(t *testing.T) {
 		const callers = 16
 		_, owner := w.tenant() // who has signed in once
 		for _, client := range []int{1, 2} {
-			before := len(w.letters(owner.User.Email))
+			before := len(w.letters(owner.Email))
 			w.ends(together(callers, func(i int) error {
-				_, err := w.on(i).Login.WithPassword(w.Context(), stranger(client), owner.User.Email, first, "")
+				_, err := w.on(i).Login.WithPassword(w.Context(), stranger(client), owner.Email, first, "")
 				return err
 			}), tally{"": callers})
-			if got := len(w.letters(owner.User.Email)) - before; got != 1 {
+			if got := len(w.letters(owner.Email)) - before; got != 1 {
 				t.Errorf("%d mails, want one", got)
 			}
 		}

@@ -86,7 +86,7 @@ func TestOneAcceptance(t *testing.T) {
 		const callers = 32
 		acme, owner := w.tenant()
 		_, guest := w.tenant()
-		_, token := w.invite(owner, guest.User.Email, doorward.RoleViewer)
+		_, token := w.invite(owner, guest.Email, doorward.RoleViewer)
 		errs := together(callers, func(i int) error {
 			by, password := stranger(i), first
 			if i%2 == 0 {
@@ -134,11 +134,11 @@ func TestOneReset(t *testing.T) {
 	onEach(t, func(w *world) {
 		const callers = 16
 		_, owner := w.tenant()
-		email := owner.User.Email
+		email := owner.Email
 		w.ok(w.on(0).Passwords.Forgot(w.Context(), stranger(0), email, ""))
 		token := w.letter(email)
 		errs := together(callers, func(i int) error {
-			return w.on(i).Passwords.Reset(w.Context(), stranger(i), token, password(i+1), password(i+1))
+			return failure(w.on(i).Passwords.Reset(w.Context(), stranger(i), token, password(i+1), password(i+1)))
 		})
 		winner := w.ends(errs, tally{"": 1, doorward.CodeResetUsed: callers - 1})
 		w.opensOnlyWith(email, winner+1, callers+1)
@@ -189,7 +189,7 @@ func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 				return err
 			},
 			func(i int, p person) error {
-				_, err := w.on(i).Users.Leave(w.Context(), p.Caller, p.User.TenantID)
+				_, err := w.on(i).Users.Leave(w.Context(), p.Caller, p.TenantID)
 				return err
 			},
 		}
@@ -222,9 +222,9 @@ func (w *world) oneOwnerThenTwo(two []person) {
 	hash = hash[strings.LastIndex(hash, "$argon2id$"):] // who lost the membership lost the password
 	_, err = w.db.Write(w.Context(), func(tx *store.Tx) error {
 		for _, p := range two {
-			_, err1 := tx.DeleteMembership(w.Context(), p.User.TenantID, p.User.ID)
+			_, err1 := tx.DeleteMembership(w.Context(), p.TenantID, p.ID)
 			_, err2 := tx.InsertMembership(w.Context(), p.User)
-			_, err3 := tx.SetPassword(w.Context(), p.User.ID, "", hash)
+			_, err3 := tx.SetPassword(w.Context(), p.ID, "", hash)
 			if err := errors.Join(err1, err2, err3); err != nil {
 				return err
 			}
@@ -251,10 +251,10 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					_, err := w.on(0).Users.Suspend(w.Context(), owner.Caller, bob.User)
 					return err
 				case 0:
-					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), bob.User.Email, first, "")
+					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), bob.Email, first, "")
 					return o.add(r.Opened, err)
 				}
-				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, bob.User.TenantID, nothingElse))
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, bob.TenantID, nothingElse))
 			})
 			w.ok(errs[suspended])
 			w.only(errs, "", doorward.CodeMembershipSuspended)
@@ -297,20 +297,20 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 				case 5:
 					return change()
 				case 0:
-					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, old, "")
+					r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.Email, old, "")
 					return o.add(r.Opened, err)
 				}
-				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, ann.User.TenantID, nothingElse))
+				return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, ann.TenantID, nothingElse))
 			})
 			w.ok(errs[5])
 			w.only(errs, "", doorward.CodeInvalidCredentials)
 			if n := w.passing(&o); n > 0 {
 				w.Fatalf("%d sessions opened with the old password are let pass", n)
 			}
-			if got := w.tries(ann.User.Email, old); got != doorward.CodeInvalidCredentials {
+			if got := w.tries(ann.Email, old); got != doorward.CodeInvalidCredentials {
 				w.Fatalf("the old password: %q", got)
 			}
-			ann = w.signIn(ann.User.Email, next)
+			ann = w.signIn(ann.Email, next)
 		}
 	})
 }
@@ -319,10 +319,10 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 func (w *world) changeOrReset(round int, p person, old, next string) func() error {
 	w.Helper()
 	if round%2 == 0 {
-		return func() error { return w.on(0).Passwords.Change(w.Context(), p.Caller, old, next, next) }
+		return func() error { return failure(w.on(0).Passwords.Change(w.Context(), p.Caller, old, next, next)) }
 	}
 	token := w.reset(p)
-	return func() error { return w.on(1).Passwords.Reset(w.Context(), stranger(9), token, next, next) }
+	return func() error { return failure(w.on(1).Passwords.Reset(w.Context(), stranger(9), token, next, next)) }
 }
 
 // reset makes a reset without the mail, of which there are three an hour.
@@ -330,7 +330,7 @@ func (w *world) reset(p person) string {
 	w.Helper()
 	token := secret.New()
 	hash, now := token.Hash(), w.db.Now()
-	r := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: p.User.ID, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+	r := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: p.ID, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
 	_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.InsertReset(w.Context(), r), tx.InsertLinkToken(w.Context(), hash[:], r.ID))
 	})
@@ -345,10 +345,10 @@ func TestOnePasswordChange(t *testing.T) {
 		const callers = 16
 		_, ann := w.tenant()
 		errs := together(callers, func(i int) error {
-			return w.on(i).Passwords.Change(w.Context(), ann.Caller, first, password(i+1), password(i+1))
+			return failure(w.on(i).Passwords.Change(w.Context(), ann.Caller, first, password(i+1), password(i+1)))
 		})
 		winner := w.ends(errs, tally{"": 1, doorward.CodeValidationFailed: callers - 1})
-		w.opensOnlyWith(ann.User.Email, winner+1, callers+1)
+		w.opensOnlyWith(ann.Email, winner+1, callers+1)
 		if !w.passes(ann.token) {
 			w.Error("the session that changed the password has ended")
 		}
@@ -363,7 +363,7 @@ func TestSessionLimit(t *testing.T) {
 		tenants := []string{acme.ID}
 		for range 4 {
 			other, owner := w.tenant()
-			_, token := w.invite(owner, ann.User.Email, doorward.RoleUser)
+			_, token := w.invite(owner, ann.Email, doorward.RoleUser)
 			_, err := w.on(0).Invitations.Accept(w.Context(), ann.Caller, token, "")
 			w.ok(err)
 			tenants = append(tenants, other.ID)
@@ -376,11 +376,11 @@ func TestSessionLimit(t *testing.T) {
 				if round > 0 { // without the hash they come closer together
 					return o.add(w.on(i).Sessions.Open(w.Context(), stranger(i), account, to, nothingElse))
 				}
-				r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.User.Email, first, to)
+				r, err := w.on(i).Login.WithPassword(w.Context(), stranger(i), ann.Email, first, to)
 				return o.add(r.Opened, err)
 			})
 			w.ends(errs, tally{"": 20})
-			rows, err := w.db.Read().UserSessions(w.Context(), ann.User.ID)
+			rows, err := w.db.Read().UserSessions(w.Context(), ann.ID)
 			w.ok(err)
 			if n := w.passing(&o); n != 10 || len(rows) != 10 {
 				w.Fatalf("of 20 new sessions %d are let pass and %d are stored, want 10", n, len(rows))
@@ -394,7 +394,7 @@ func TestOneSwitch(t *testing.T) {
 	onEach(t, func(w *world) {
 		_, owner := w.tenant()
 		zeta, guest := w.tenant()
-		_, token := w.invite(owner, guest.User.Email, doorward.RoleViewer)
+		_, token := w.invite(owner, guest.Email, doorward.RoleViewer)
 		joined, err := w.on(0).Invitations.Accept(w.Context(), guest.Caller, token, "")
 		w.ok(err)
 		var o opened
@@ -414,11 +414,11 @@ func TestOneSwitch(t *testing.T) {
 // of both, and those who come the other way meanwhile never wait for each other.
 func (w *world) switchesCross(owner, guest person, acme, zeta string) {
 	w.Helper()
-	guest = w.signIn(guest.User.Email, first)
-	_, token := w.invite(w.moved(guest, zeta), owner.User.Email, doorward.RoleViewer)
+	guest = w.signIn(guest.Email, first)
+	_, token := w.invite(w.moved(guest, zeta), owner.Email, doorward.RoleViewer)
 	_, err := w.on(0).Invitations.Accept(w.Context(), owner.Caller, token, "")
 	w.ok(err)
-	both := []person{w.moved(owner, acme), w.moved(w.signIn(guest.User.Email, first), zeta)}
+	both := []person{w.moved(owner, acme), w.moved(w.signIn(guest.Email, first), zeta)}
 	w.ends(together(2, func(i int) error {
 		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range 40 {
@@ -426,7 +426,7 @@ func (w *world) switchesCross(owner, guest person, acme, zeta string) {
 			if err != nil {
 				return err
 			}
-			by.Session = opened.Session
+			by.SessionID = opened.Session.ID
 		}
 		return nil
 	}), tally{"": 2})
@@ -444,8 +444,8 @@ func (w *world) moved(p person, tenantID string) person {
 	s, err := w.on(0).Sessions.Switch(w.Context(), p.Caller, tenantID)
 	w.ok(err)
 	by := p.Caller.As(s.User)
-	by.Session = s.Session
-	return person{by, s.Token}
+	by.SessionID = s.Session.ID
+	return person{by, s.User, s.Token}
 }
 
 // TestSuspendedInviterInvitesNobody: an invitation is revoked with its sender's
@@ -456,8 +456,8 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 		admin := w.join(owner, doorward.RoleAdmin)
 		_, guest := w.tenant()
 		for range 20 {
-			admin = w.signIn(admin.User.Email, first)
-			inv, token := w.invite(admin, guest.User.Email, doorward.RoleUser)
+			admin = w.signIn(admin.Email, first)
+			inv, token := w.invite(admin, guest.Email, doorward.RoleUser)
 			var ended doorward.Ended
 			errs := together(2, func(i int) (err error) {
 				if i == 0 {
@@ -474,7 +474,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 			}
 			w.ok(w.on(0).Users.Resume(w.Context(), owner.Caller, admin.User))
 			_, err := w.db.Write(w.Context(), func(tx *store.Tx) error {
-				if _, err := tx.DeleteMembership(w.Context(), inv.TenantID, guest.User.ID); err != nil {
+				if _, err := tx.DeleteMembership(w.Context(), inv.TenantID, guest.ID); err != nil {
 					return err
 				}
 				return tx.ClearThrottle(w.Context(), "resend:"+inv.TenantID+":"+inv.Email) // it is no day's work
@@ -491,13 +491,13 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	_, owner := w.tenant()
 	admin := w.join(owner, doorward.RoleAdmin)
 	_, guest := w.tenant()
-	_, token := w.invite(admin, guest.User.Email, doorward.RoleUser)
+	_, token := w.invite(admin, guest.Email, doorward.RoleUser)
 
 	// The account is held, so that the acceptance stops after its judgement.
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	w.holding(func(tx *store.Tx) error {
-		_, err := tx.LockAccount(w.Context(), guest.User.ID, w.account(guest).PasswordHash)
+		_, err := tx.LockAccount(w.Context(), guest.ID, w.account(guest).PasswordHash)
 		return err
 	}, func(waiting func(n int, or <-chan struct{})) {
 		go func() {
@@ -528,11 +528,11 @@ func TestInviterIsJudgedAgain(t *testing.T) {
 	acme, owner := w.tenant()
 	admin := w.join(owner, doorward.RoleAdmin)
 	_, guest := w.tenant()
-	inv, token := w.invite(admin, guest.User.Email, doorward.RoleUser)
+	inv, token := w.invite(admin, guest.Email, doorward.RoleUser)
 	var accepted error
 	acceptance := make(chan struct{})
 	w.holding(func(tx *store.Tx) error {
-		_, err := tx.SetUserRole(w.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
+		_, err := tx.SetUserRole(w.Context(), acme.ID, admin.ID, doorward.RoleViewer)
 		return errors.Join(err, tx.LockTenant(w.Context(), acme.ID))
 	}, func(waiting func(n int, or <-chan struct{})) {
 		go func() {

@@ -133,7 +133,7 @@ var operator = doorward.OperatorAtTerminal()
 
 // stranger is a caller from an address of its own.
 func stranger(i int) doorward.Caller {
-	return doorward.Caller{Kind: doorward.Anonymous, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
 }
 
 // password is the one with the number.
@@ -145,6 +145,7 @@ var first = password(0)
 // person is a member, signed in.
 type person struct {
 	doorward.Caller
+	User  doorward.User
 	token secret.Token
 }
 
@@ -205,8 +206,8 @@ func (w *world) signIn(email, password string) person {
 	r, err := w.on(0).Login.WithPassword(w.Context(), stranger(0), email, password, "")
 	w.ok(err)
 	by := stranger(0).As(r.User)
-	by.Session = r.Session
-	return person{by, r.Token}
+	by.SessionID = r.Session.ID
+	return person{by, r.User, r.Token}
 }
 
 // tries returns how a login ends.
@@ -232,7 +233,7 @@ func (w *world) passes(token secret.Token) bool {
 // account is the person's account as it is now.
 func (w *world) account(p person) doorward.Account {
 	w.Helper()
-	a, err := w.db.Read().Account(w.Context(), p.User.ID)
+	a, err := w.db.Read().Account(w.Context(), p.ID)
 	w.ok(err)
 	return a
 }
@@ -264,6 +265,9 @@ func together(n int, fn func(i int) error) []error {
 }
 
 // code is the code of an error, empty for none.
+// failure is the error of what returns something with it.
+func failure[T any](_ T, err error) error { return err }
+
 func code(err error) doorward.Code {
 	var e *doorward.Error
 	switch {

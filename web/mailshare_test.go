@@ -111,13 +111,13 @@ func TestResetInAFlood(t *testing.T) {
 // inviteDead invites one person at each of so many hosts.
 func (d *door) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
-	by := doorward.Caller{Kind: doorward.Anonymous, IP: "192.0.2.1"}
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
 	in, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	by = by.As(in.User)
-	by.Session = in.Session
+	by.SessionID = in.Session.ID
 	for n := 0; n < hosts; n += 100 {
 		var offers []invite.Offer
 		for i := range 100 {

@@ -12,7 +12,7 @@
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
-//	err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
+//	_, err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
 //		… // lock the account, see that the password is still the one
 //		return proof.Settle(ctx, tx.Tx)
 //	})
@@ -124,20 +124,22 @@ func (p Proof) End(ctx context.Context, err error) error {
 	case p.verifier == nil:
 		return err
 	case err == nil:
-		p.untouched()
 		return nil
 	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
-		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), err)
+		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), p.attempt.withAllowance(err))
 	}
 	p.verifier.giveBack(ctx, p.attempt)
 	return err
 }
 
-// untouched tells a known browser that nothing of its own allowance is used.
-func (p Proof) untouched() {
-	if p.attempt.allowance != nil {
-		reportAllowance(p.by, &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow})
+// Allowance is what a known browser has left of its own after a success; nil for
+// every other caller, since what is left of an account's or an address's would tell
+// of others.
+func (p Proof) Allowance() *doorward.Allowance {
+	if p.attempt.allowance == nil {
+		return nil
 	}
+	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow}
 }
 
 // canonical is the address to look up: one that can't be an address becomes

@@ -3,6 +3,7 @@ package credential
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -74,8 +75,9 @@ func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string
 		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(flightLife))
 	})
 	switch {
-	case err == nil || doorward.HasCode(err, doorward.CodeTooManyAttempts):
-		reportAllowance(by, a.allowance)
+	case err == nil:
+	case doorward.HasCode(err, doorward.CodeTooManyAttempts):
+		err = a.withAllowance(err)
 	default: // it may have been committed
 		d.giveBack(ctx, a)
 	}
@@ -99,12 +101,16 @@ func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorw
 	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// reportAllowance says what is left of an allowance to the only one who can use it up. What
-// is left of an account's or an address's would tell of others.
-func reportAllowance(by doorward.Caller, left *doorward.Allowance) {
-	if left != nil && by.Limited != nil {
-		by.Limited(*left)
+// withAllowance returns the error with what is left of the allowance that the
+// attempt counts in.
+func (a attempt) withAllowance(err error) error {
+	var e *doorward.Error
+	if a.allowance == nil || !errors.As(err, &e) {
+		return err
 	}
+	told := *e
+	told.Allowance = a.allowance
+	return &told
 }
 
 // accountBucket: texts that are no address share one counter per client, so
@@ -138,7 +144,7 @@ func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, em
 // told which is the browser's own and which one somebody has planted: then it is
 // none, since what is taken for it outlives the others.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
-	known, err := KnownDevices(ctx, read, by, by.User.Email, now)
+	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
 		return nil, err
 	}

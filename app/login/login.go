@@ -31,6 +31,9 @@ type Result struct {
 	// Device, when it is not nil, is to be kept by the browser for DeviceLife:
 	// it shows later that this browser has signed in before.
 	Device *secret.Token
+	// Allowance is what is left of the one that the password counted in; see
+	// credential.Proof.Allowance.
+	Allowance *doorward.Allowance
 }
 
 // invalid is the one answer for every cause that lies with the caller.

@@ -26,6 +26,7 @@ func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, pas
 		return Result{}, err
 	}
 	result, err := l.open(ctx, by, proof, tenantID)
+	result.Allowance = proof.Allowance()
 	return result, proof.End(ctx, err)
 }
 
@@ -45,7 +46,7 @@ func (l *Login) open(ctx context.Context, by doorward.Caller, proof credential.P
 	case err != nil:
 		return Result{}, err
 	case remembered:
-		return Result{opened, &token}, nil
+		return Result{Opened: opened, Device: &token}, nil
 	}
 	return Result{Opened: opened}, nil
 }

@@ -223,9 +223,9 @@ func (r *reading) person(p Person) {
 	}
 	switch {
 	case p.Role == "":
-		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER.")
+		r.Add(p.Line, "role", "required", "Give the role. "+doorward.RolesHelp)
 	case !p.Role.Valid():
-		r.Add(p.Line, "role", "invalid", "The roles are OWNER, ADMIN, USER and VIEWER, in capitals.")
+		r.Add(p.Line, "role", "invalid", doorward.RolesHelp)
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {
 		r.Add(p.Line, "status", "invalid", "The status is active or suspended.")

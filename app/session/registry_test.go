@@ -53,8 +53,8 @@ func TestForget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(1000)
-			r.put(h1, newEntry(c1, daily, r.mark()))
-			r.put(h2, newEntry(c2, daily, r.mark()))
+			r.put(h1, entryOf(c1, daily, r.mark()))
+			r.put(h2, entryOf(c2, daily, r.mark()))
 			c.change(r)
 			if got := r.get(h1) != nil; got != c.first {
 				t.Errorf("the session it names is good: %v, want %v", got, c.first)
@@ -62,7 +62,7 @@ func TestForget(t *testing.T) {
 			if got := r.get(h2) != nil; got != c.other {
 				t.Errorf("another session is good: %v, want %v", got, c.other)
 			}
-			r.put(h1, newEntry(c1, daily, r.mark()))
+			r.put(h1, entryOf(c1, daily, r.mark()))
 			if r.get(h1) == nil {
 				t.Error("what is read after the change is not good")
 			}
@@ -93,7 +93,7 @@ func TestRule5(t *testing.T) {
 			alive := !ended // what the database says
 			comes(2)
 			if alive {
-				r.put(h, newEntry(c, daily, mark))
+				r.put(h, entryOf(c, daily, mark))
 			}
 			comes(3)
 			if r.get(h) != nil {
@@ -141,7 +141,7 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 				reading.Done()
 				for range 20 {
 					if mark, alive := load(r, func() bool { return !ended.Load() }); alive {
-						r.put(h, newEntry(c, daily, mark))
+						r.put(h, entryOf(c, daily, mark))
 					}
 				}
 			})
@@ -204,7 +204,7 @@ func TestBounded(t *testing.T) {
 	var unwritten []secret.Hash
 	for n := range 10 * limit {
 		h, c := sample(n)
-		r.put(h, newEntry(c, daily, r.mark()))
+		r.put(h, entryOf(c, daily, r.mark()))
 		if n < shards/2 {
 			r.remembered(h).seen.Add(1)
 			unwritten = append(unwritten, h)
@@ -219,9 +219,9 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	h, c := sample(0)
-	r.put(h, newEntry(c, daily, r.mark()))
+	r.put(h, entryOf(c, daily, r.mark()))
 	later := r.remembered(h).seen.Add(1000)
-	r.put(h, newEntry(c, daily, r.mark()))
+	r.put(h, entryOf(c, daily, r.mark()))
 	if got := r.remembered(h).seen.Load(); got != later {
 		t.Errorf("the last use went back to %d from %d", got, later)
 	}
@@ -237,7 +237,7 @@ func BenchmarkRegistry(b *testing.B) {
 			hashes := make([]secret.Hash, 0, 1024)
 			for n := range count {
 				h, c := sample(n)
-				r.put(h, newEntry(c, daily, r.mark()))
+				r.put(h, entryOf(c, daily, r.mark()))
 				if len(hashes) < cap(hashes) {
 					hashes = append(hashes, h)
 				}

@@ -39,16 +39,18 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
-	if err := u.change(ctx, by, target, r.steps()...); err != nil {
+	held, err := u.change(ctx, by, target, r.steps()...)
+	if err != nil {
 		return target, doorward.Ended{}, err
 	}
+	r.ended.Revocation = held
 	return r.after, r.ended, nil
 }
 
 // within returns the member as it is, so that the first judgement is made on
 // what it holds.
 func (u *Users) within(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
-	if by.Kind == doorward.ByUser && target.TenantID != by.User.TenantID {
+	if by.Kind == doorward.ByUser && target.TenantID != by.TenantID {
 		return target, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return member(ctx, u.db.Read(), target)
@@ -57,7 +59,7 @@ func (u *Users) within(ctx context.Context, by doorward.Caller, target doorward.
 func (e Edit) faults() []doorward.FieldError {
 	var all []doorward.FieldError
 	if e.Role != nil && !e.Role.Valid() {
-		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."})
+		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: doorward.RolesHelp})
 	}
 	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
@@ -156,7 +158,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 
 // notifyMember queues a notice to the member. Who acts on himself knows what he did.
 func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
-	if tx.By.Kind == doorward.ByUser && tx.By.ID() == member.ID {
+	if tx.By.Kind == doorward.ByUser && tx.By.ID == member.ID {
 		return nil
 	}
 	return tx.Notify(ctx, kind, member.Email)

@@ -28,8 +28,8 @@ func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
 // last_owner.
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: tenantID}
-	err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
+	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
+	held, err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		ended, err = u.remove(ctx, tx, object(now))
 		return err
 	})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // Remove ends the membership of another member, with sessions in the tenant,
@@ -52,7 +52,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 // precondition_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
+	held, err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
 		if err := unchanged(now, versions); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, now)
 	}})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // remove holds the account before the membership, in the order of a login, so that
@@ -123,12 +123,12 @@ func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward
 // SignOut ends the user's sessions in the tenant. Errors: not_found, forbidden.
 func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
+	held, err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
 		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, now.TenantID, now.ID)
 		tx.RecordEnded(ended)
 		return err
 	}})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // keepOwner is last_owner unless an active OWNER remains after a change to a
@@ -162,12 +162,13 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
-// onSuccess keeps the counts of a transaction that came to nothing from being
-// reported.
-func onSuccess(ended doorward.Ended, err error) (doorward.Ended, error) {
+// onSuccess adds how it was made to hold, and keeps the counts of a transaction
+// that came to nothing from being reported.
+func onSuccess(ended doorward.Ended, held doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
 	}
+	ended.Revocation = held
 	return ended, nil
 }
 
@@ -185,7 +186,7 @@ type step struct {
 
 // change runs the steps as one. All are judged under the lock on the tenant, by
 // the role that the member holds before the first.
-func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) error {
+func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error) {
 	var operations []access.Operation
 	for _, s := range steps {
 		on := object(target)

@@ -43,11 +43,13 @@ func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn
 	if res.Device != nil {
 		c.SetDevice(*res.Device, doorward.DeviceLife)
 	}
+	c.Limited(res.Allowance)
 	return a.open(c, res.Opened), nil
 }
 
 // open hands a new session to the client.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
+	c.Revoked(o.Revocation)
 	c.SetSession(o.Token)
 	c.Known(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
@@ -64,7 +66,9 @@ var docLogout = front.Doc{
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	if err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R)); err != nil {
+	held, err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R))
+	c.Revoked(held)
+	if err != nil {
 		return front.None{}, err
 	}
 	c.ClearSession()

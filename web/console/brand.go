@@ -31,7 +31,8 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if ui.ParseColour("#" + accent) {
 		accent = "#" + accent
 	}
-	_, err = h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	c.Revoked(edited.Revocation)
 	return done(c, "/console/settings", "accent", nil), err
 }
 

@@ -58,6 +58,8 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if res.Device != nil {
 		c.SetDevice(*res.Device, doorward.DeviceLife)
 	}
+	c.Limited(res.Allowance)
+	c.Revoked(res.Revocation)
 	c.SetSession(res.Token)
 	c.Known(by.As(res.User))
 	c.SetCookie(addressCookie, "", 0)
@@ -65,13 +67,13 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err == nil && len(usable(memberships)) > 1 {
 		return c.WithReturnTo("/login/tenant"), nil
 	}
-	return land(c, res.User), err
+	return land(c, res.User.TenantStatus), err
 }
 
 // land leads on whoever has signed in. In a tenant that is being closed there is
 // but one thing to do, whatever was asked for.
-func land(c *ui.Call, u doorward.User) ui.View {
-	if u.TenantStatus == doorward.TenantClosing {
+func land(c *ui.Call, status doorward.TenantStatus) ui.View {
+	if status == doorward.TenantClosing {
 		return c.To("/closing")
 	}
 	return c.Back()
@@ -111,24 +113,26 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.User.Email, c.Caller.User.TenantID, usable(memberships)}}, err
+	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usable(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
-	user := c.Caller.User
-	if c.Value("tenantId") != user.TenantID {
-		opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
-		if err != nil {
-			return ui.View{}, err
-		}
-		c.SetSession(opened.Token)
-		user = opened.User
+	if c.Value("tenantId") == c.Caller.TenantID {
+		return land(c, c.Caller.TenantStatus), nil
 	}
-	return land(c, user), nil
+	opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.Revoked(opened.Revocation)
+	c.SetSession(opened.Token)
+	return land(c, opened.User.TenantStatus), nil
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Sessions.End(ctx, c.Caller, c.Sessions()); err != nil {
+	held, err := h.app.Sessions.End(ctx, c.Caller, c.Sessions())
+	c.Revoked(held)
+	if err != nil {
 		return ui.View{}, err
 	}
 	c.ClearSessions()

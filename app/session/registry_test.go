@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -262,4 +263,43 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestEntryKeepsThePrincipal: what is put in comes out again, each with its own
+// text and limits, although entries share what they have in common.
+func TestEntryKeepsThePrincipal(t *testing.T) {
+	r := newRegistry(10_000)
+	hashes, want := map[int]secret.Hash{}, map[int]doorward.Principal{}
+	for n := range 500 {
+		h, c := sample(n)
+		c.Session.CreatedAt = doorward.Instant(c.Session.CreatedAt.Add(time.Duration(n) * time.Second))
+		c.User.Role = doorward.Roles[n%4]
+		if n%7 == 0 {
+			c.User.TenantStatus, c.Session.Tenant.SessionIdle = doorward.TenantClosing, time.Minute
+		}
+		r.put(h, entryOf(c, daily, r.mark()))
+		hashes[n], want[n] = h, doorward.PrincipalOf(c.User, c.Session)
+	}
+	for n, h := range hashes {
+		e := r.get(h)
+		g := e.grant.Value()
+		if diff := cmp.Diff(want[n], e.principal(&g)); diff != "" {
+			t.Fatalf("principal %d (-want +got):\n%s", n, diff)
+		}
+		idle := time.Hour
+		if n%7 == 0 {
+			idle = time.Minute
+		}
+		if g.idle != idle.Microseconds() || g.absolute != daily.Absolute.Microseconds() {
+			t.Errorf("entry %d may idle for %d and live for %d microseconds", n, g.idle, g.absolute)
+		}
+	}
+}
+
+// TestEntryIsSmall: there is one for each of a million sessions. What only some
+// credentials have belongs beside the registry.
+func TestEntryIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(entry{}); size > 64 {
+		t.Errorf("an entry has %d bytes, want 64 at most", size)
+	}
 }

@@ -172,8 +172,9 @@ type Operation struct {
 // the record of a refusal. fn may run more than once.
 //
 // The result says how what has ended was made to hold on every node. It may come
-// with not_found, since somebody else may have ended it. When what has ended isn't known on every node in time, the error is
-// unavailable although it is committed: to be tried again.
+// with not_found, since somebody else may have ended it. When that isn't known on
+// every node in time, the error is unavailable although it is committed: to be tried
+// again.
 func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
 	return d.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
 }

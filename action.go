@@ -141,7 +141,7 @@ var verbs = []Verb{
 	through(UserInvite, InvitationRevoke),
 	through(UserInvite, InvitationResend),
 	through(SettingsManage, TenantUpdate),
-	through(TenantDestroy, TenantClose),
+	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
 
 	{Action: SessionOpen, By: ByProof},

@@ -17,7 +17,7 @@ const (
 	ReasonRank Reason = "rank"
 	// ReasonForeign: the object is in another tenant.
 	ReasonForeign Reason = "foreign"
-	// ReasonTenant: the tenant's state, frozen or being closed.
+	// ReasonTenant: the tenant's state, frozen or being closed, and nothing else.
 	ReasonTenant Reason = "tenant"
 	// ReasonMembership: there is none that is active.
 	ReasonMembership Reason = "membership"
@@ -74,14 +74,14 @@ func canMember(p *doorward.Principal, verb doorward.Verb, on *doorward.Object) D
 	switch {
 	case on.TenantID != p.TenantID:
 		return no(ReasonForeign)
-	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
-		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
 	case !p.Permissions.Allow(verb):
 		return Decision{Reason: ReasonRole, own: p.Role, stands: string(verb.Through)}
 	case on.Granted.Outranks(p.Rank):
 		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Granted), given: true}
 	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
 		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Held)}
+	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
+		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
 	}
 	return yes(ReasonRole)
 }

@@ -117,11 +117,11 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// While a tenant is closing its OWNER can look at it and restore it, and do nothing
-// else that needs a role.
+// While a tenant is closing its OWNER can look at it, close it once more and restore
+// it, and do nothing else that needs a role.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
-	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantRestore: true}
+	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}
 	for _, verb := range doorward.Verbs() {
 		if got := Can(&owner, verb.Action, owner.Tenant()).Allowed; verb.By == doorward.ByRole && got != open[verb.Action] {
 			t.Errorf("%s in a closing tenant: %v", verb.Action, got)

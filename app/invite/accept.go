@@ -244,7 +244,8 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	}
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
-	if !access.Can(&by, doorward.UserInvite, on).Allowed {
+	// The state of the tenant isn't the inviter's: acceptable judges it by itself.
+	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
 	}
 	tenant, err := read.Tenant(ctx, inv.TenantID)

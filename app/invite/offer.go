@@ -39,7 +39,7 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	}
 	switch role := doorward.Role(o.Role); {
 	case o.Role == "":
-		fault("/role", "required", "Say which role. "+doorward.RolesHelp)
+		fault("/role", "required", "Say which role: OWNER, ADMIN, USER or VIEWER.")
 	case !role.Valid():
 		fault("/role", "invalid", doorward.RolesHelp)
 	default:

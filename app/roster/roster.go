@@ -223,7 +223,7 @@ func (r *reading) person(p Person) {
 	}
 	switch {
 	case p.Role == "":
-		r.Add(p.Line, "role", "required", "Give the role. "+doorward.RolesHelp)
+		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER.")
 	case !p.Role.Valid():
 		r.Add(p.Line, "role", "invalid", doorward.RolesHelp)
 	}

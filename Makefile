@@ -1,10 +1,10 @@
-# The workshop. Longer recipes live in scripts/, one file each.
+# Longer recipes live in scripts/, one file each.
 
 FUZZTIME ?= 10s
 VULNDB   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast race model fuzz upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
+.PHONY: help run test test-fast race model fuzz chaos upgrade bench microbench pages e2e lint fmt generate verify vuln build lint-deploy release reproducible ha faults
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,34 +12,40 @@ help: ## print this list
 run: ## start Doorward on this machine, with a tenant, a person for each role, and mail at /dev/mail
 	go run ./cmd/doorward dev
 
-test: ## everything: lint, all tests with the race detector on both databases, the model, fuzzing (sets itself up)
+test: ## every property: lint, all tests with the race detector on both databases, pages, the model, fuzzing (installs what it needs)
 	scripts/test.sh
 
-test-fast: ## the tests that need nothing but Go, on SQLite only, in seconds
+test-fast: ## the tests that need nothing but Go, on SQLite only, in a minute
 	go test -short ./...
 
 race: ## all tests with the race detector
 	scripts/race.sh ./...
 
-model: ## what the revocation lease promises, and that it needs every rule, by exhaustive search (needs spin)
+model: ## check the models of the revocation lease, and that each rule is needed (needs spin)
 	scripts/model.sh
 
-faults: ## the faults of docs/reliability.md that make test plays small, at full size, with their figures (some minutes)
+faults: ## the tests of docs/reliability.md at full size, with figures (some minutes)
 	go test -count=1 -v -timeout 20m ./node -run 'Junk|Slow|Connections|HTTP2|CutOff|Failover' -full
 	go test -count=1 -v ./web -run 'Postgres|SQLiteLocked|Clock|MailServer'
 	go test -count=1 -v ./cmd/doorward -run 'Disk|Killed'
 
-fuzz: ## each fuzz target in turn for FUZZTIME (10s)
+fuzz: ## each fuzz target for FUZZTIME (10s), two at a time
 	scripts/fuzz.sh $(FUZZTIME)
 
-upgrade: ## roll three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2
+chaos: ## what make test shows in a short form, at full length: histories under faults, fifty kills, backups, the whole model (half an hour)
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./node -run 'History' -full
+	DOORWARD_TEST_POSTGRES=require go test -count=1 -v -timeout 30m ./cmd/doorward -run 'Killed|Backup' -full
+	scripts/model.sh
+
+upgrade: ## upgrade three nodes from an earlier version to this tree and back, under traffic; FROM=v1.4.2
 	scripts/upgrade.sh $(FROM)
 
 bench: ## servers under load, as ratios within one run (some ten minutes)
-	go run ./bench
+	go -C bench run .
 
 microbench: ## the benchmarks of packages, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
+	go -C bench test -run '^$$' -bench . -benchmem ./...
 
 pages: ## every page with canned data in artifacts/pages, for design work: hosted/index.html, console/index.html
 	go test -count=1 ./web/hosted ./web/console ./web/dev -run TestPagesRender -render "$(CURDIR)/artifacts/pages"
@@ -53,28 +59,28 @@ lint: ## vet, staticcheck, gofumpt, tidy and verified modules, the OpenAPI docum
 fmt: ## format all Go files
 	scripts/tool.sh gofumpt -l -w .
 
-generate: ## remake the tables in docs and the generated files (needs npm)
+generate: ## regenerate the tables in docs and the generated files (needs npm)
 	go test -run Golden . ./app/credential ./cmd/doorward ./node ./web -update
 	go generate ./...
 
 verify: ## prove that generated files, golden files, modules and the OpenAPI document are fresh
 	scripts/verify.sh
 
-vuln: ## known vulnerabilities in what we call; VULNDB=folder or .tar.gz of the Go vulnerability database
+vuln: ## known vulnerabilities in called code; VULNDB=folder or .tar.gz of the Go vulnerability database
 	scripts/vuln.sh $(VULNDB)
 
 build: ## bin/doorward, a static program
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/doorward ./cmd/doorward
 
-lint-deploy: ## what Doorward is deployed with: chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian)
+lint-deploy: ## lint chart, compose file, Dockerfile, unit, Debian package, scripts (needs shellcheck, haproxy, systemd, lintian)
 	scripts/lint-deploy.sh
 	go -C tools/release test ./...
 
-ha: ## three nodes on PostgreSQL under Patroni and etcd, one disaster after the other (some 18 minutes; needs patroni, etcd-server, haproxy)
+ha: ## three nodes on PostgreSQL under Patroni and etcd, with one fault after the other (some 18 minutes; needs patroni, etcd-server, haproxy)
 	deploy/ha/exercise.sh
 
 release: ## dist/: static binaries, Debian packages, chart, bill of materials, checksums; VERSION=1.2.3
 	scripts/release.sh $(VERSION)
 
-reproducible: ## prove that a release has the same bytes made elsewhere and from nothing (some minutes)
+reproducible: ## prove that a release built elsewhere has the same bytes (some minutes)
 	scripts/reproducible.sh

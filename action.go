@@ -28,12 +28,12 @@ const (
 	PolicyManage   Action = "policy.manage"
 )
 
-// The acts that are recorded under a name of their own and allowed through
-// something else: a broader permission, a proof, or being the operator.
+// Acts that are recorded under their own name and allowed by something else: a
+// broader permission, a proof, or being the operator.
 const (
 	SessionOpen      Action = "session.open"
 	SessionRefuse    Action = "session.refuse"
-	RequestRefuse    Action = "request.refuse" // turned away before it was known to be an act
+	RequestRefuse    Action = "request.refuse" // refused before the action was known
 	SessionEnd       Action = "session.end"
 	InvitationAccept Action = "invitation.accept"
 	UserRole         Action = "user.role"
@@ -71,10 +71,10 @@ type Authority uint8
 const (
 	// ByRole actions are granted by the role of a membership.
 	ByRole Authority = iota + 1
-	// ByProof actions are authorised by what the caller has just proved: a
-	// password, the token of a mail, or holding the very session that ends.
+	// ByProof actions are allowed by a proof in the request: a password, the token
+	// of a mail, or the session that ends.
 	ByProof
-	// ByOperator actions belong to who runs the installation.
+	// ByOperator actions are for the operator of the installation.
 	ByOperator
 )
 
@@ -175,7 +175,7 @@ func grants(a Action, to ...Role) Verb {
 	return v
 }
 
-// through names an act that is allowed to whoever holds permission.
+// through names an act that a broader permission allows.
 func through(permission, act Action) Verb {
 	return Verb{Action: act, By: ByRole, Through: permission}
 }

@@ -26,29 +26,34 @@ const module = "github.com/doorward/doorward"
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
 	"inbox":    {"credential"},
-	"invite":   {"credential"},
-	"login":    {"session", "credential", "password", "mfa", "throttle"},
+	"invite":   {"credential", "member"},
+	"login":    {"session", "credential"},
 	"mail":     {"outbox"},
 	"password": {"credential"},
 	"session":  {"credential"},
-	"sso":      {"login"},
 	"tenant":   {"roster"},
-	"user":     {"roster"},
+	"user":     {"member", "roster"},
 }
 
 // upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
 // secret of cursors, the end of what was closed.
 var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
-// The functions that the last three laws watch, by their full names.
+// The functions that some laws watch, by their full names.
 const (
 	permitted  = "(*" + module + ".Permissions).Allow"
 	writeDoor  = "(*" + module + "/store.DB).Write"
 	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
 )
 
+// memberDoors create an account and a membership.
+var memberDoors = []string{
+	"(*" + module + "/store.Tx).InsertAccount",
+	"(*" + module + "/store.Tx).InsertMembership",
+}
+
 // floors are the folders at the root that may hold Go.
-var floors = []string{".", "app", "bench", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
+var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
 // ships are the floors that end up in the binary.
 var ships = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}
@@ -116,10 +121,10 @@ var laws = []law{
 		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, store, internal/cedar and internal/trace only",
+		name:   "app/access imports doorward, store and internal/trace only",
 		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(s step) bool {
-			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/cedar", "internal/trace")
+			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/trace")
 		},
 		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
@@ -203,7 +208,7 @@ var laws = []law{
 		remedy: "move what is needed into the package that the test support tests",
 		breaks: func(s step) bool {
 			support := s.ours() && strings.HasSuffix(s.imports, "test")
-			return support && !s.from.test && !strings.HasSuffix(s.from.folder, "test")
+			return support && !s.from.test && !s.from.support()
 		},
 		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
 	},
@@ -240,6 +245,19 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 `},
 	},
 	{
+		name:   "only app/member creates accounts and memberships",
+		remedy: "call app/member, and name it as a sibling of the feature",
+		breaks: func(s step) bool {
+			return slices.Contains(memberDoors, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
+		},
+		plant: file{"app/invite/invite.go", `package invite
+
+import "` + module + `/app/access"
+
+func accept(tx *access.Tx) { tx.InsertMembership() } // here
+`},
+	},
+	{
 		name:   "the upkeep door is open to named packages only",
 		remedy: "an act of somebody goes through access.Do; if this is nobody's act, name the package in upkeepers in arch_test.go",
 		breaks: func(s step) bool {
@@ -263,7 +281,7 @@ func TestLawsHold(t *testing.T) {
 // A door that is renamed would be watched no longer, and no test would say so.
 func TestDoorsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, door := range []string{permitted, writeDoor, upkeepDoor} {
+	for _, door := range append([]string{permitted, writeDoor, upkeepDoor}, memberDoors...) {
 		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
 		}
@@ -309,6 +327,11 @@ import (
 type DB struct{}
 
 func (db *DB) Write(fn func()) {}
+
+type Tx struct{}
+
+func (tx *Tx) InsertAccount()    {}
+func (tx *Tx) InsertMembership() {}
 `},
 	{"store/store_test.go", "package store\n\nimport _ \"" + module + "/internal/pgtest\""},
 	{"store/storetest/storetest.go", "package storetest\n\nimport _ \"" + module + "/internal/pgtest\""},
@@ -320,6 +343,14 @@ import "` + module + `/store"
 type Door struct{ db *store.DB }
 
 func (d *Door) Upkeep(fn func()) { d.db.Write(fn) }
+
+type Tx struct{ *store.Tx }
+`},
+	{"app/member/member.go", `package member
+
+import "` + module + `/app/access"
+
+func Add(tx *access.Tx) { tx.InsertAccount(); tx.InsertMembership() }
 `},
 	{"app/session/session.go", `package session
 
@@ -329,7 +360,8 @@ func Touch(door *access.Door) { door.Upkeep(nil) }
 `},
 	{"app/session/session_test.go", "package session_test\n\nimport _ \"" + module + "/doorwardtest\""},
 	{"app/login/login.go", "package login\n\nimport _ \"" + module + "/app/session\""},
-	{"app/sso/sso.go", "package sso\n\nimport _ \"" + module + "/app/login\""},
+	{"app/apptest/fixture.go", "package apptest\n\nimport (\n\t_ \"database/sql\"\n\t_ \"" + module + "/app\"\n)"},
+	{"app/login/login_test.go", "package login_test\n\nimport _ \"" + module + "/app/apptest\""},
 	{"web/web.go", "package web\n\nimport _ \"" + module + "/web/api\""},
 	{"web/front/front.go", "package front\n\nimport _ \"" + module + "/internal/secret\""},
 	{"web/ui/ui.go", "package ui\n\nimport _ \"" + module + "/web/front\""},
@@ -557,11 +589,17 @@ func (f *source) floor(name string) bool { return !f.test && floor(f.folder) == 
 
 // feature says whether the file is of a feature in app and no test.
 func (f *source) feature() bool {
-	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access"
+	return f.floor("app") && f.folder != "app" && feature(f.folder) != "app/access" && !f.support()
 }
 
+// support says whether the file is of a package for tests, such as app/apptest. A
+// law keeps everything else from importing it.
+func (f *source) support() bool { return strings.HasSuffix(f.folder, "test") }
+
 // ships says whether the file ends up in the binary.
-func (s step) ships() bool { return !s.from.test && slices.Contains(ships, floor(s.from.folder)) }
+func (s step) ships() bool {
+	return !s.from.test && !s.from.support() && slices.Contains(ships, floor(s.from.folder))
+}
 
 // ours says whether the step is an import of this module.
 func (s step) ours() bool { return s.imports == module || strings.HasPrefix(s.imports, module+"/") }

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// Brand is how a tenant presents itself to people, or an installation, besides
-// its name. A zero value leaves what is above: the installation's, or ours.
+// Brand is the appearance of a tenant or an installation, besides its name. Zero
+// values inherit: from the installation, or the default.
 type Brand struct {
 	Accent string // a colour like "#3b4ccf"
 	Logo   Logo
@@ -23,17 +23,16 @@ func (b Brand) Over(below Brand) Brand {
 	return b
 }
 
-// Logo is what is known of a logo besides its bytes, which are a PNG. The zero
-// value is no logo.
+// Logo describes a logo; its bytes are a PNG. The zero value is no logo.
 type Logo struct {
 	Hash          string // HashLogo of the bytes
 	Width, Height int    // pixels
 	Ground        string // "light" or "dark" if it vanishes on others, else empty
 }
 
-// The most that a logo is: what is sent, in bytes; and what is kept, scaled to
-// fit, in pixels and bytes. The largest that a page shows is a quarter as wide
-// and high, so it is sharp on every screen.
+// Limits of a logo: the upload, in bytes; the stored image, scaled to fit, in
+// pixels and bytes. Pages show it at a quarter of this width and height at most, so
+// it is sharp on every screen.
 const (
 	MaxLogoSent   = 256 << 10
 	MaxLogoWidth  = 512
@@ -41,9 +40,8 @@ const (
 	MaxLogoKept   = 64 << 10
 )
 
-// HashLogo names a logo by its bytes: SHA-256, cut to 160 bits in hexadecimal.
-// That nobody finds other bytes with the name of a logo needs no more, and the
-// log takes what is longer for a token.
+// HashLogo names a logo by its bytes: SHA-256, cut to 160 bits in hexadecimal. That
+// is enough against collisions, and the log redacts longer names as tokens.
 func HashLogo(png []byte) string {
 	sum := sha256.Sum256(png)
 	return hex.EncodeToString(sum[:20])
@@ -59,6 +57,6 @@ func IsLogoHash(text string) bool {
 // never change.
 func (l Logo) Path() string { return "/assets/logos/" + l.Hash + ".png" }
 
-// Wordmark reports whether the logo is wide enough to be taken for the name
-// itself, so that the name needn't stand beside it.
+// Wordmark reports whether the logo is so wide that it probably contains the name,
+// which is then not shown beside it.
 func (l Logo) Wordmark() bool { return l.Width >= 2*l.Height }

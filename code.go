@@ -3,12 +3,12 @@ package doorward
 // Code is the stable name of an error, the last part of its problem type.
 type Code string
 
-// Kind groups codes by what went wrong; the protocol floor maps it to a status.
+// Kind groups codes by kind of fault; the web floor maps it to a status.
 type Kind int
 
 // The kinds of errors.
 const (
-	KindInternal        Kind = iota // a defect of ours
+	KindInternal        Kind = iota // a defect in Doorward
 	KindMalformed                   // the form of the request
 	KindUnauthenticated             // no valid credential
 	KindForbidden                   // known caller, refused
@@ -89,31 +89,31 @@ var problems = []Problem{
 	{CodeBodyTooLarge, KindTooLarge, "Body too large", "A request body may have 64 KiB at most, that of a logo 256 KiB."},
 	{CodeUnsupportedMediaType, KindMediaType, "Unsupported media type", "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding; a logo as image/png, image/jpeg or image/webp."},
 	{CodeInvalidBody, KindMalformed, "Malformed body", "The body is not the JSON object that this endpoint takes: names are case-sensitive and appear once, unknown names, null and values of another type are refused. The reference at /docs/api shows the form."},
-	{CodeInvalidQuery, KindMalformed, "Malformed query", "What stands behind the question mark can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
-	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not one that this list has handed out, or it was altered, or the filters are others than those it came with. Begin again without a cursor."},
-	{CodePreconditionFailed, KindPrecondition, "Changed meanwhile", "If-Match names another version than the one there is: somebody else has changed the object since you read it. Read it again, look at what is new, and repeat the change with the new ETag."},
+	{CodeInvalidQuery, KindMalformed, "Malformed query", "The query can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
+	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not from this list, was altered, or came with other filters. Start again without a cursor."},
+	{CodePreconditionFailed, KindPrecondition, "Changed since", "If-Match names an old version: somebody else has changed the object since you read it. Read it again, and repeat the change with the new ETag."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
-	{CodeLogoRefused, KindInvalid, "Logo refused", "The image can't be taken for a logo; \"errors\" says why: it is an SVG (svg), can't be read as the type it was sent as (invalid), has too many pixels (out_of_range), or too much detail even when scaled down (too_detailed). A PNG of at most 512 by 128 pixels with few colours always does."},
-	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't tell right now, usually because its database doesn't answer or all password hashing is busy. It says nothing about the credential. Try again after the seconds in Retry-After."},
-	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Tell the operator the request id; the log has the cause."},
-	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. Where it is an account that attempts at its password have closed, a reset of the password by mail opens it again."},
+	{CodeLogoRefused, KindInvalid, "Logo refused", "The image can't be used as a logo; \"errors\" says why: it is an SVG (svg), can't be read as the type it was sent as (invalid), has too many pixels (out_of_range), or too much detail even when scaled down (too_detailed). A PNG of at most 512 by 128 pixels with few colours always does."},
+	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't answer right now, usually because its database doesn't answer or password hashing is at its limit. The credential may still be valid. Try again after the seconds in Retry-After."},
+	{CodeInternal, KindInternal, "Internal error", "A defect in Doorward. Give the operator the request id; the log has the cause."},
+	{CodeTooManyAttempts, KindTooMany, "Too many attempts", "There were too many attempts. Wait for the seconds in Retry-After; attempts before that are not evaluated and do not lengthen the wait. If the attempts have blocked an account, a password reset by mail unblocks it."},
 
 	{CodeTooManyCookies, KindMalformed, "Too many session cookies", "The request carries more than eight different session cookies, so no session was ended. Delete the cookies of this site, sign in, and end the other sessions of the account."},
 
 	{CodeInvitationPending, KindConflict, "Invitation already pending", "This address has a pending invitation to the tenant, named in \"invitationId\". Wait for its acceptance, or revoke it and invite again."},
 	{CodeAlreadyMember, KindConflict, "Already a member", "This person is a member of the tenant already, possibly a suspended one. Change the role or status of the member instead."},
-	{CodeInvitationNotFound, KindNotFound, "Invitation not found", "No invitation has this token. Copy the code of the invitation mail whole, or ask for a new invitation."},
+	{CodeInvitationNotFound, KindNotFound, "Invitation not found", "No invitation has this token. Copy the complete code from the invitation mail, or ask for a new invitation."},
 	{CodeInvitationExpired, KindGone, "Invitation expired", "The time to accept this invitation is over. Ask the administrator who sent it for a new one."},
 	{CodeInvitationRevoked, KindGone, "Invitation revoked", "This invitation was withdrawn, replaced by a newer mail, or sent by someone who may no longer invite. Use the newest mail, or ask for a new invitation."},
 	{CodeInvitationUsed, KindGone, "Invitation already used", "This invitation was accepted before. Log in instead; if you have forgotten the password, ask for a reset."},
 	{CodeInvitationNotPending, KindConflict, "Invitation not pending", "This invitation has been accepted, was revoked, or has expired, and that is final. Invite the person again."},
-	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation left a moment ago, or the address has had its mails for today, by this invitation or by others of the tenant. Wait for the seconds in Retry-After."},
+	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation was sent a moment ago, or the address has reached today's limit, by this invitation or by others of the tenant. Wait for the seconds in Retry-After."},
 	{CodeAccountExists, KindConflict, "Account exists", "The invited address has an account already, and an invitation never changes its password. Accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password; if that is forgotten, ask for a reset. The invitation stays valid."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},
 
 	{CodeInvalidCredentials, KindUnauthenticated, "Invalid credentials", "The address and password do not belong together, or there is no such account; the answer is the same for all causes. Check both, or reset the password."},
 	{CodeMembershipSuspended, KindForbidden, "Membership suspended", "The password is right, but an administrator of the tenant has suspended this person there."},
-	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session itself goes on here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
+	{CodeLoginTooOld, KindForbidden, "Login too old", "In the other tenant sessions end sooner than in this one, and that time has passed since the login of the session. The session stays valid here. Log in to the other tenant with the password: POST /api/v2/auth/login with its \"tenantId\"."},
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
@@ -121,7 +121,7 @@ var problems = []Problem{
 
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 
-	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the code of the mail whole, or ask for a new mail."},
+	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},
 	{CodeResetUsed, KindGone, "Reset already used", "This password reset was used before. Ask for a new mail if the password is still unknown."},
 }

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Error is the one error that features return on purpose: what the caller is
-// told (Code, Detail, Fields) and what only the operator is told (Err) travel
-// together and never mix.
+// Error is the one error that features return on purpose. It keeps the part for the
+// caller (Code, Detail, Fields) separate from the cause for the operator (Err).
 type Error struct {
 	Code Code
 	// Detail is a sentence for the caller, specific to this case. It never
 	// repeats a submitted secret. Empty means the code's own explanation.
 	Detail string
-	// Fields are the single faults of a request that has several.
+	// Fields are the faults of single values.
 	Fields []FieldError
-	// InvitationID names the invitation that stands in the way of another.
+	// InvitationID is the pending invitation that prevents another.
 	InvitationID string
-	// RetryAfter tells when another try makes sense, for the kinds TooMany and
+	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
 	// Allowance, when it is not nil, is what is left of one that is the caller's own.
@@ -39,7 +38,7 @@ type FieldError struct {
 // Kind is the kind of the error's code.
 func (e *Error) Kind() Kind { return e.Code.Problem().Kind }
 
-// Error is everything, for the log; it is not what the caller is told.
+// Error returns all details, for the log; don't show it to the caller.
 func (e *Error) Error() string {
 	text := string(e.Code)
 	if e.Detail != "" {
@@ -62,8 +61,8 @@ func Fail(code Code, detail string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// Unavailable returns the error for a fault of ours: the caller learns only
-// that it can't be told now, the operator learns the cause.
+// Unavailable returns the error for a server fault: the caller learns only that
+// there is no answer now, the operator learns the cause.
 func Unavailable(cause error) *Error {
 	return &Error{Code: CodeUnavailable, RetryAfter: time.Second, Err: cause}
 }

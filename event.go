@@ -48,7 +48,8 @@ type Event struct {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
-// Times is how many refusals the event stands for; 1 for what was done.
+// Times is the number of refusals that the event stands for; 1 for an act that was
+// done.
 func (e Event) Times() int {
 	for _, c := range e.Changes {
 		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {

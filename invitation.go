@@ -2,7 +2,7 @@ package doorward
 
 import "time"
 
-// InvitationState is where an invitation stands. All but PENDING are final.
+// InvitationState is the state of an invitation. All but PENDING are final.
 type InvitationState string
 
 // The states of an invitation.
@@ -13,7 +13,7 @@ const (
 	InvitationExpired  InvitationState = "EXPIRED"
 )
 
-// Delivery is where the mail of an invitation stands.
+// Delivery is the state of an invitation's mail.
 type Delivery string
 
 // The states of a mail.
@@ -31,7 +31,7 @@ type Invitation struct {
 	Role       Role
 	Name       string
 	Locale     string
-	State      InvitationState // as stored; StateAt is what counts
+	State      InvitationState // as stored; use StateAt
 	InvitedBy  string          // a user id; empty for the operator
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
@@ -41,8 +41,8 @@ type Invitation struct {
 	Days       int // how long it is valid, from the last mail on
 }
 
-// StateAt is the state at an instant: a pending invitation whose time is over
-// has expired, without any job having said so.
+// StateAt is the state at an instant: a pending invitation past its time has
+// expired; no job updates the row.
 func (i Invitation) StateAt(now time.Time) InvitationState {
 	if i.State == InvitationPending && !now.Before(i.ExpiresAt) {
 		return InvitationExpired
@@ -50,7 +50,7 @@ func (i Invitation) StateAt(now time.Time) InvitationState {
 	return i.State
 }
 
-// The life of an invitation, in days.
+// The validity of an invitation, in days.
 const (
 	InvitationDaysDefault = 7
 	InvitationDaysMax     = 30

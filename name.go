@@ -9,8 +9,8 @@ import (
 // MaxNameLength is the longest name of a tenant or person, in code points.
 const MaxNameLength = 100
 
-// NeedName is CheckName for a name that can't be left out; missing is what to do
-// about one that is empty, or shows nothing.
+// NeedName is CheckName for a required name; missing is the message for an empty or
+// invisible one.
 func NeedName(pointer, name, missing string) []FieldError {
 	if !shows(name) {
 		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
@@ -19,8 +19,8 @@ func NeedName(pointer, name, missing string) []FieldError {
 }
 
 // CheckName returns what is wrong with the name of a tenant or person, to be
-// reported under the pointer, or nothing. The empty name passes; one that only
-// looks empty doesn't, since lists show the address of who has no name.
+// reported under the pointer, or nothing. The empty name is valid, since lists then
+// show the address; one that only looks empty isn't.
 func CheckName(pointer, name string) []FieldError {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameLength:
@@ -33,7 +33,7 @@ func CheckName(pointer, name string) []FieldError {
 	return nil
 }
 
-// shows reports whether something of the name can be seen: a letter, digit,
+// shows reports whether the name has a visible character: a letter, digit,
 // punctuation or symbol (Unicode's categories L, N, P and S).
 func shows(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return unicode.IsOneOf(visible, r) && !Blank(r) })
@@ -41,15 +41,15 @@ func shows(name string) bool {
 
 var visible = []*unicode.RangeTable{unicode.L, unicode.N, unicode.P, unicode.S}
 
-// Blank reports whether a character that counts as a letter, a mark or a symbol is
-// drawn as nothing: what renderers pass over, such as the Hangul fillers (Unicode
-// Standard, section 5.21, and UAX #44), and the braille cell without dots.
+// Blank reports whether a letter, mark or symbol is invisible: characters that
+// renderers ignore, such as the Hangul fillers (Unicode Standard, section 5.21, and
+// UAX #44), and the braille cell without dots.
 func Blank(r rune) bool { return r == '\u2800' || unicode.In(r, passedOver...) }
 
 var passedOver = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
-// hasControl also finds the characters that turn the direction of text around
-// (Unicode UAX #9): in a list of people they make one name look like another.
+// hasControl also finds the characters that change the direction of text (Unicode
+// UAX #9): they can make one name look like another.
 func hasControl(name string) bool {
 	for _, r := range name {
 		if unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {

@@ -14,8 +14,8 @@ type Position struct {
 	ID string
 }
 
-// Window is the part of a list that is asked for: what follows a row, or what
-// stands right before one.
+// Window is the requested part of a list: the rows after a row, or right before
+// one.
 type Window struct {
 	After  Position
 	Before Position // in place of After, unless it is the zero Position; not of tenants
@@ -25,15 +25,15 @@ type Window struct {
 // Back reports whether the window lies before a row.
 func (w Window) Back() bool { return w.Before != Position{} }
 
-// Page is the part of a list that is given.
+// Page is the returned part of a list.
 type Page[T any] struct {
 	Items []T
 	Prev  *Position // of the row before which there may be others; nil at the beginning
 	Next  *Position // where the list goes on; nil at its end
 }
 
-// version names a state by what it consists of, so that equal states have equal
-// names and no column has to count.
+// version is a hash of a state's content, so that equal states have equal versions
+// and no column has to count.
 func version(parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

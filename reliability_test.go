@@ -16,9 +16,9 @@ const reliabilityPage = "docs/reliability.md"
 // reliabilityFaults are the faults that the page has to have a row for.
 var reliabilityFaults = []string{
 	"disk full, SQLite", "disk full, PostgreSQL", "database gone", "database restarted", "database slow", "database locked",
-	"primary lost", "primary replaced, and living on", "synchronous standby gone",
+	"primary lost", "primary replaced, and still running", "synchronous standby gone",
 	"node killed", "a node's clock is wrong", "the clock of PostgreSQL jumps", "the clock of SQLite's machine jumps forward",
-	"the clock of SQLite's machine jumps backward", "a node with other settings", "mail server in trouble", "some mail hosts slow or dead",
+	"the clock of SQLite's machine jumps backward", "a node with other settings", "mail server failing", "some mail hosts slow or dead",
 	"2,000 slow connections", "too many connections", "100,000 requests of junk", "HTTP/2 out of order",
 }
 

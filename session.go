@@ -2,8 +2,8 @@ package doorward
 
 import "time"
 
-// Session is server-side state behind the identifier that a client carries in
-// the cookie JSESSIONID. It is in exactly one tenant.
+// Session is the server-side state of a token in the cookie JSESSIONID. It is in
+// exactly one tenant.
 type Session struct {
 	ID         string
 	UserID     string
@@ -12,18 +12,18 @@ type Session struct {
 	LastSeenAt time.Time
 	IP         string
 	UserAgent  string
-	// Tenant is what its tenant has tightened.
+	// Tenant has the limits that its tenant has tightened.
 	Tenant TenantSettings
 }
 
-// SessionLimits bound the life and number of sessions.
+// SessionLimits limit the duration and number of sessions.
 type SessionLimits struct {
 	Idle     time.Duration // since the last request
 	Absolute time.Duration // since the login
 	PerUser  int           // beyond it the oldest ends; 0 is no limit
 }
 
-// ExpiresAt is when the session ends whatever its use, under the limits of the
+// ExpiresAt is when the session ends in any case, under the limits of the
 // installation and what its tenant has tightened.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
 	return s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
@@ -39,10 +39,10 @@ func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 	return idle
 }
 
-// DeviceLife is how long a browser that has signed in is known: the longest
-// that browsers keep a cookie (RFC 6265bis, section 5.5).
+// DeviceLife is how long a browser that has signed in is known: the maximum age of
+// cookies in browsers (RFC 6265bis, section 5.5).
 const DeviceLife = 400 * 24 * time.Hour
 
-// MaxDevices is how many cookies of known browsers one request may have: its own,
-// those of other accounts on a shared computer, and what neighbouring hosts set.
+// MaxDevices is how many cookies of known browsers are checked in one request:
+// those of accounts on a shared computer, and any set by neighbouring hosts.
 const MaxDevices = 4

@@ -20,9 +20,9 @@ type Tenant struct {
 	CreatedAt time.Time
 	Settings  TenantSettings
 	Brand     Brand
-	// ClosedAt is set from the closing by an OWNER until it is restored; a frozen
-	// tenant may be closed, too. DestroyAt is when its data is destroyed then; nil
-	// while it is not closed, or was by the version before.
+	// ClosedAt is set while the tenant is closed by an OWNER; it may be frozen,
+	// too. DestroyAt is when its data is destroyed; nil if it is not closed, or was
+	// closed by the previous version.
 	ClosedAt  *time.Time
 	DestroyAt *time.Time
 }
@@ -30,12 +30,12 @@ type Tenant struct {
 // Version changes with everything that can be edited.
 func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings, t.Brand) }
 
-// TenantSettings are what a tenant has tightened. Zero values leave what the
-// installation says.
+// TenantSettings are what a tenant has tightened. Zero values mean the
+// installation's.
 type TenantSettings struct {
 	SessionIdle     time.Duration
 	SessionAbsolute time.Duration
-	InvitationDays  int      // the most that an invitation may be valid for
+	InvitationDays  int      // the longest validity of an invitation
 	AllowedDomains  []string // of addresses that may be invited, as A-labels; none: all
 }
 
@@ -50,7 +50,7 @@ func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
 	return l
 }
 
-// MaxInvitationDays is the most that an invitation may be valid for.
+// MaxInvitationDays is the longest validity of an invitation.
 func (s TenantSettings) MaxInvitationDays() int {
 	if s.InvitationDays == 0 {
 		return InvitationDaysMax

@@ -13,7 +13,7 @@ const (
 	RoleViewer Role = "VIEWER" // reads
 	RoleUser   Role = "USER"   // sends messages, views reports
 	RoleAdmin  Role = "ADMIN"  // manages users and settings, no billing
-	RoleOwner  Role = "OWNER"  // everything, billing and destruction included
+	RoleOwner  Role = "OWNER"  // everything, including billing and destruction
 )
 
 // Roles lists the roles by rank, the lowest first.
@@ -56,8 +56,8 @@ const (
 	UserSuspended UserStatus = "suspended"
 )
 
-// Account is a person in the whole installation: one canonical address, one
-// password. What the person may do lies in memberships.
+// Account is a person of the installation: one canonical address, one password.
+// Permissions come from memberships.
 type Account struct {
 	ID    string
 	Email string
@@ -65,8 +65,8 @@ type Account struct {
 	PasswordHash string
 	CreatedAt    time.Time
 	Locale       string // of mails to the person (BCP 47); empty: none was chosen
-	// Generation of the credentials: it counts up when they are replaced, and ends
-	// with that what browsers were trusted with under an earlier one.
+	// Generation of the credentials, increased when they are replaced. Browsers
+	// known under an earlier generation are no longer known.
 	Generation int64
 }
 
@@ -88,7 +88,7 @@ type User struct {
 // Version changes with everything of the membership that can be edited.
 func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
 
-// Ended counts what an act of administration has ended, or would: what had not
+// Ended counts what an administrative act has ended, or would end, without what had
 // ended by itself before.
 type Ended struct {
 	Sessions    int64

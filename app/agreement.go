@@ -2,28 +2,11 @@ package app
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store"
 )
-
-// Shared are the settings that have to be the same on all nodes. Strict are those
-// with which a node would end sessions that others hold valid, or destroy what they
-// have promised to keep; the others only cost something: links that lead elsewhere,
-// longer waits.
-func (s Settings) Shared() []store.Setting {
-	return []store.Setting{
-		{Name: "session-idle", Value: s.Sessions.Idle.String(), Strict: true},
-		{Name: "session-absolute", Value: s.Sessions.Absolute.String(), Strict: true},
-		{Name: "session-limit", Value: strconv.Itoa(s.Sessions.PerUser), Strict: true},
-		{Name: "tenant-hold", Value: s.TenantHold.String(), Strict: true},
-		{Name: "base-url", Value: s.BaseURL},
-		{Name: "revocation-lease", Value: s.Lease.String()},
-	}
-}
 
 // Join registers this process as a node, before Run, and cuts what a clock that was
 // ahead has left. The error is a *store.DiffersError. A database that can't be asked

@@ -31,22 +31,28 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Settings are the choices of the installation that features go by.
+// Settings are what the features go by. Those that an operator can choose are described
+// in node/settings.go.
 type Settings struct {
-	BaseURL           string // without a slash at the end
 	Sessions          doorward.SessionLimits
 	SessionsInMemory  int
 	Lease             time.Duration // of the memory of sessions, store.MinLease to store.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
-	ChangeShared      bool          // start beside nodes whose Shared settings differ
 	PasswordMinLength int
-	Common            *commonpw.List
+	CommonPasswords   *commonpw.List // that nobody may choose
 	Hash              argon.Params
-	Brand             doorward.Brand // of the installation, for mails
-	Transport         smtp.Transport
-	Log               *slog.Logger
+
+	// Published are the settings that have to be the same on all nodes, with their
+	// values here. ChangeShared starts beside nodes that have others.
+	Published    []store.Setting
+	ChangeShared bool
+
+	LinkURL   string         // of links in mails, without a slash at the end
+	MailBrand doorward.Brand // of the installation
+	Transport smtp.Transport // of mails
+	Log       *slog.Logger
 }
 
 // App is the list of features.
@@ -81,7 +87,7 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	watch := db.Watch(s.Lease)
-	watch.Publish(s.Shared(), s.ChangeShared)
+	watch.Publish(s.Published, s.ChangeShared)
 	lines, mended := newNoticeLog(s.Log), make(chan struct{}, 1)
 	watch.Report(func(n store.Notice) {
 		lines.write(n)
@@ -90,7 +96,7 @@ func New(db *store.DB, s Settings) *App {
 		}
 	})
 	door := access.New(db, watch)
-	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.Common}
+	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
@@ -105,7 +111,7 @@ func New(db *store.DB, s Settings) *App {
 		Users:        user.New(door, db, life),
 		Tenants:      tenant.New(door, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(door, db),
-		Mail:         mail.New(door, db, s.Transport, s.BaseURL, s.Brand, s.Log),
+		Mail:         mail.New(door, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        waiting,
 		Audit:        audit.New(db, waiting.Settle),
 		Overviews:    overview.New(door, db, life, waiting.Settle),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/store"
 )
 
@@ -12,36 +13,36 @@ import (
 // status that this one doesn't know. It may mean anything, so nobody is let in;
 // nothing is lost either, and with a status that is known all is as before.
 func TestUnknownStatusLetsNobodyIn(t *testing.T) {
-	onEach(t, func(w *world) {
-		acme, owner := w.tenant()
-		ann := w.join(owner, doorward.RoleUser)
-		_, offered := w.invite(owner, "new@example.com", doorward.RoleUser)
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		ann := f.Join(owner, doorward.RoleUser)
+		_, offered := f.Invite(owner, "new@example.com", doorward.RoleUser)
 		set := func(to doorward.TenantStatus) {
-			w.exec(`UPDATE tenants SET status = $1 WHERE id = $2`, to, acme.ID)
-			w.ok(w.on(0).Access.Upkeep(w.Context(), func(tx *store.Tx) error { return tx.EditTenant(w.Context(), acme) })) // is announced
+			f.Exec(`UPDATE tenants SET status = $1 WHERE id = $2`, to, acme.ID)
+			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error { return tx.EditTenant(f.Context(), acme) })) // is announced
 		}
 		accept := func() doorward.Code {
-			_, err := w.on(0).Invitations.Complete(context.Background(), stranger(1), offered, first, first)
-			return code(err)
+			_, err := f.Node(0).Invitations.Complete(context.Background(), apptest.Anonymous(1), offered, apptest.FirstPassword, apptest.FirstPassword)
+			return apptest.Code(err)
 		}
 		set("archived")
-		if w.passes(ann.token) || w.passes(owner.token) {
+		if f.IsValid(ann.Token) || f.IsValid(owner.Token) {
 			t.Error("sessions go on in a tenant with a status that nobody knows")
 		}
-		for _, got := range []doorward.Code{w.tries(ann.Email, first), w.tries(owner.Email, first), accept()} {
+		for _, got := range []doorward.Code{f.TryLogin(ann.User.Email, apptest.FirstPassword), f.TryLogin(owner.User.Email, apptest.FirstPassword), accept()} {
 			if got != doorward.CodeTenantFrozen {
 				t.Errorf("a tenant with a status that nobody knows ends with %q", got)
 			}
 		}
 		set(doorward.TenantActive)
-		if !w.passes(ann.token) || accept() != "" {
+		if !f.IsValid(ann.Token) || accept() != "" {
 			t.Error("the tenant is not as before")
 		}
-		w.ok(w.on(0).Access.Upkeep(w.Context(), func(tx *store.Tx) error {
-			_, err := tx.SetUserStatus(w.Context(), acme.ID, ann.ID, "absent")
+		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
+			_, err := tx.SetUserStatus(f.Context(), acme.ID, ann.User.ID, "absent")
 			return err
 		}))
-		if w.passes(ann.token) || w.tries(ann.Email, first) != doorward.CodeMembershipSuspended {
+		if f.IsValid(ann.Token) || f.TryLogin(ann.User.Email, apptest.FirstPassword) != doorward.CodeMembershipSuspended {
 			t.Error("a person with a status that nobody knows is let in")
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// question is one call to Doorward. Asking it twice does no harm.
+// question is one call to Doorward. It is idempotent.
 type question struct {
 	method   string
 	path     string
@@ -23,7 +23,7 @@ type question struct {
 	refusals []int // the statuses that are decisions; all others but 200 are faults
 }
 
-// answer is what came back, whole.
+// answer is the complete response.
 type answer struct {
 	status    int
 	header    http.Header
@@ -57,9 +57,8 @@ func (c *Client) ask(ctx context.Context, q question) (answer, error) {
 	}
 }
 
-// failed says whether what went wrong may pass by itself, and how long to wait
-// for that. Waits are spread by half, so that the requests which failed
-// together don't come back together.
+// failed reports whether a fault may be retried, and after which wait. Waits are
+// randomised by half, so that requests which failed together don't retry together.
 func (c *Client) failed(a answer, err error, try int) (wait time.Duration, again bool) {
 	if err == nil && a.status != http.StatusServiceUnavailable {
 		return 0, false
@@ -71,8 +70,7 @@ func (c *Client) failed(a answer, err error, try int) (wait time.Duration, again
 	return wait + rand.N(wait/2+1), true
 }
 
-// pause waits, and returns false when the time that is left is too short: then
-// at once, since the wait would be for nothing.
+// pause waits. If the remaining time is too short it returns false at once.
 func pause(ctx context.Context, wait time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false
@@ -87,12 +85,11 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// maxAnswer is the most that is read of an answer, in bytes: 100 answers of an
-// introspection, with much to spare.
+// maxAnswer limits an answer, in bytes: enough for 100 answers of an introspection.
 const maxAnswer = 1 << 20
 
-// once asks one time. It reads the answer to its end, or the connection could
-// not be used again.
+// once sends the request once. It reads the answer to its end, so that the
+// connection can be reused.
 func (c *Client) once(ctx context.Context, q question) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, q.method, c.base+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -128,9 +125,9 @@ func (a answer) retryAfter() (time.Duration, bool) {
 	return 0, false
 }
 
-// refusal returns the error of an answer that isn't 200. Only a problem of
-// Doorward's own is a decision. The same status from something in between,
-// a proxy that wants a password, a wrong base URL, is a fault.
+// refusal returns the error of an answer that isn't 200. Only a problem from
+// Doorward is a decision. The same status from a proxy, or from a wrong base URL,
+// is a fault.
 func (a answer) refusal(decisions []int) *Error {
 	if a.status == http.StatusServiceUnavailable {
 		wait, _ := a.retryAfter()
@@ -147,8 +144,8 @@ func (a answer) refusal(decisions []int) *Error {
 	return &Error{Status: a.status, Code: p.Code, Detail: p.Detail, RequestID: a.requestID, kind: p.Type, title: p.Title}
 }
 
-// notDoorward is the fault of an answer that Doorward would not give. It does
-// not repeat the answer, which may hold anything.
+// notDoorward is the error for an answer that isn't from Doorward. It doesn't
+// repeat the answer, which may hold anything.
 func (a answer) notDoorward(what string) *Error {
 	return unavailable(a.requestID, 0, fmt.Errorf("the answer %d %s: does the base URL lead to Doorward?", a.status, what))
 }

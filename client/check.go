@@ -9,28 +9,26 @@ import (
 	"strings"
 )
 
-// Request is the question of [Client.Check].
+// Request is the argument of [Client.Check].
 type Request struct {
 	// Action is what the caller wants to do, such as "message.send"; one of the
-	// permissions that Doorward's table lists. Empty asks whether the credential
-	// is good, and no more.
+	// permissions that Doorward's table lists. Empty checks only the credential.
 	Action string
-	// Method is that of the request in question. Empty counts as one that changes
-	// something.
+	// Method is that of the checked request. Empty counts as an unsafe method.
 	Method string
-	// Header is that of the request in question. Only Cookie (JSESSIONID of it),
+	// Header is that of the checked request. Only Cookie (JSESSIONID of it),
 	// Authorization (Bearer of it), Origin, Sec-Fetch-Site and X-Request-Id are
-	// looked at; it isn't changed.
+	// read; it isn't changed.
 	Header http.Header
 }
 
-// Check asks whether the credential in q.Header is good and may do q.Action, and
-// returns whose it is. The error is an [*Error] and exactly one of
+// Check asks whether the credential in q.Header is valid and may do q.Action, and
+// returns its owner. The error is an [*Error] and exactly one of
 // ErrUnauthenticated, ErrForbidden and ErrUnavailable. When ctx ends the error is
 // ErrUnavailable and wraps the reason.
 //
-// Use it where [Client.Require] doesn't fit: when the action depends on the
-// body, or when the session came by other ways than HTTP.
+// Use it where [Client.Require] doesn't fit: when the action depends on the body,
+// or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.ask(ctx, question{
 		method: http.MethodGet, path: checkPath(q.Action), header: q.header(),
@@ -53,13 +51,12 @@ func checkPath(action string) string {
 	return "/api/v2/access/check?action=" + url.QueryEscape(action)
 }
 
-// The longest that is passed on of a header. What Doorward knows is shorter, so
-// that a value which was cut is refused as it would have been whole, and what a
-// caller sends never is too much for Doorward: that would be a fault in place
-// of a refusal.
+// The maximum length of a forwarded header. Valid values are shorter, so a
+// truncated one is refused like the full one would be, and never exceeds Doorward's
+// limits, which would be a fault instead of a refusal.
 const longest = 512
 
-// header returns what Doorward is told of the request in question.
+// header returns the headers that are sent to Doorward.
 func (q Request) header() http.Header {
 	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
 	if q.Method == "" {
@@ -84,9 +81,8 @@ func cut(v string) string { return v[:min(len(v), longest)] }
 const cookieName = "JSESSIONID"
 
 // sessions returns the different session identifiers of a request, two at most:
-// already two are refused. They are found as Doorward finds them, because a
-// neighbouring Tomcat uses the same name for other values; which is right is
-// decided by Doorward alone.
+// already two are refused. The rules are Doorward's, because a Tomcat beside it
+// uses the same name for other values; Doorward decides which is valid.
 func sessions(h http.Header) (found []string) {
 	for _, line := range h["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
@@ -109,7 +105,7 @@ func wellFormed(token string) bool {
 }
 
 // bearers returns the bearer credentials, two at most: already two are refused.
-// Other schemes are none of Doorward's business.
+// Other schemes are ignored.
 func bearers(h http.Header) (found []string) {
 	for _, v := range h["Authorization"] {
 		scheme, _, _ := strings.Cut(v, " ")

@@ -11,46 +11,41 @@
 //
 // It needs nothing but the standard library.
 //
-// # Three answers that never mix
+// # The three refusals
 //
-// A request is refused in one of three ways, each an [*Error] and each with a
-// meaning of its own:
+// A request is refused in one of three ways, each an [*Error]:
 //
 //	401 ErrUnauthenticated  no valid credential: sign in
 //	403 ErrForbidden        signed in, and may not: ask somebody with a higher role
-//	503 ErrUnavailable      can't be told now: try again, the session may be good
+//	503 ErrUnavailable      no answer now: try again, the session may be valid
 //
-// What is wrong between this service and Doorward (it is down, slow, or what
-// answers at its address isn't Doorward) is always the third. So a restart of
-// Doorward logs nobody out, and an outage lets nobody in.
+// Every fault between this service and Doorward (it is down, slow, or another
+// program answers at its address) is the third. So a restart of Doorward logs
+// nobody out, and an outage lets nobody in.
 //
 // # What is sent to Doorward
 //
 // The session cookie JSESSIONID and no other cookie; a bearer key; the method,
-// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends
-// from a page of another origin (403 cross_origin); and X-Request-Id, so that
-// the logs of both can be joined. Headers named X-Auth-… are never sent, and
-// [Client.Require] takes them off the request before the handler sees it: who
-// is calling is told by [From] and nothing else.
+// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends from a
+// page of another origin (403 cross_origin); and X-Request-Id, so that the logs of
+// both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
+// removes them from the request: the handler learns the caller only from [From].
 //
-// A handshake of a WebSocket is a GET, which counts as safe. Check it with
-// [Client.Check] and the method POST, or else a page of another origin can open
-// one.
+// Check the handshake of a WebSocket, which is a GET, with [Client.Check] and the
+// method POST, or a page of another origin can open one.
 //
-// # Nothing is remembered
+// # No cache
 //
-// Each request costs one call to Doorward, which answers from memory in well
-// under a millisecond; connections are kept open and used again. A cache here
-// would let a session pass after its logout, a suspended person work on, and
-// make void what Doorward promises about revocation. Don't put one in front.
+// Each request costs one call to Doorward, which answers from memory in well under
+// a millisecond; connections are reused. A cache would accept sessions after their
+// logout and let suspended people continue, so don't add one.
 //
 // # Time
 //
-// A check takes at most the time set by [Timeout], 3 s by default, tries and
-// waits included; Doorward itself answers within 2 s. Only what may pass by
-// itself is tried again: an answer 503, after the time that its Retry-After
-// asks for, and a connection that failed. Where the wait doesn't fit into the
-// time that is left, the answer is 503 at once and Retry-After is passed on.
+// A check takes at most the time set by [Timeout], 3 s by default, including
+// retries; Doorward itself answers within 2 s. Only a 503, after its Retry-After,
+// and a failed connection are retried. If the wait exceeds the remaining time, the
+// answer is 503 at once with that Retry-After.
 package client
 
 import (
@@ -73,31 +68,32 @@ type Client struct {
 	http    *http.Client
 	log     *slog.Logger
 	refuse  func(http.ResponseWriter, *http.Request, *Error)
-	// key is nil without one. A pointer, because package fmt prints a string in an
-	// unexported field, where it asks no method, and of this only the address.
+	// key is nil without one. It is a pointer, because package fmt prints a string
+	// in an unexported field without calling its methods, but only the address of a
+	// pointer.
 	key *string
 }
 
 // Option changes what [New] makes.
 type Option func(*Client)
 
-// Timeout bounds each check as a whole, tries and waits included. The default
-// is 3 s. Below 2 s, the time in which Doorward promises an answer, slow answers
-// are lost that would have been good; below zero or at zero every check fails.
+// Timeout limits each check, including retries. The default is 3 s. Doorward
+// answers within 2 s, so a shorter timeout loses slow but valid answers; at or
+// below zero every check fails.
 func Timeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
 
-// HTTPClient uses the transport and the timeout of hc in place of the client's
-// own transport: for a proxy, for certificates, for measuring, for tracing: the
-// transport of a tracing library hands the service's trace on (traceparent), which
-// Doorward believes from addresses in its --trusted-proxies. Its cookie jar
-// and its policy on redirects are left out: a jar would mix the sessions of all
-// callers, and a followed redirect would show them to whoever it leads to.
+// HTTPClient uses the transport and the timeout of hc in place of the client's own
+// transport: for a proxy, certificates, metrics or tracing. The transport of a
+// tracing library forwards the service's trace (traceparent), which Doorward
+// accepts from addresses in its --trusted-proxies. The cookie jar and the redirect
+// policy of hc are ignored: a jar would mix the sessions of all callers, and a
+// followed redirect would send them to another server.
 func HTTPClient(hc *http.Client) Option {
 	return func(c *Client) { c.http = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout} }
 }
 
-// Logger is told of faults, one line for each request that could not be
-// decided, and never sees a credential. The default is slog.Default.
+// Logger logs faults, one line for each request that could not be decided, and
+// never a credential. The default is slog.Default.
 func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
 
 // OnError answers in place of [WriteError] the requests that Require refuses,
@@ -113,10 +109,10 @@ func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Opti
 // one machine.
 func OperatorKey(key string) Option { return func(c *Client) { c.key = &key } }
 
-// New returns a client of the Doorward at baseURL, such as
-// "https://auth.example" or "http://localhost:8080/platform". It connects to
-// nothing yet. The error says what is wrong with baseURL: it must be http or
-// https with a host, and have no user, query or fragment.
+// New returns a client of the Doorward at baseURL, such as "https://auth.example"
+// or "http://localhost:8080/platform". It doesn't connect yet. The error says what
+// is wrong with baseURL: it must be http or https with a host, and have no user,
+// query or fragment.
 func New(baseURL string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -142,30 +138,30 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// newTransport returns a transport for many small calls to one host. Go's own
-// default keeps two idle connections for a host: under load every other check
-// would open one and throw it away.
+// newTransport returns a transport for many small calls to one host. Go's default
+// keeps two idle connections for a host: under load most checks would open a new
+// one.
 func newTransport() *http.Transport {
 	return &http.Transport{
-		// No Proxy: sessions don't travel through what HTTP_PROXY happens to name.
+		// No Proxy: sessions must not go through HTTP_PROXY.
 		DialContext:            (&net.Dialer{Timeout: time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    time.Second,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    256,
-		IdleConnTimeout:        90 * time.Second, // Doorward closes them after 120 s: let it be us who closes
+		IdleConnTimeout:        90 * time.Second, // Doorward closes them after 120 s: close them first
 		DisableCompression:     true,             // answers are under 2 KiB
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 }
 
-// String names the Doorward that is asked, and not the operator key.
+// String returns the base URL, without the operator key.
 func (c *Client) String() string { return "doorward at " + c.base }
 
 // Format keeps the operator key out of every verb, %#v too.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
 
-// requestID keeps an incoming id of the form that Doorward keeps, 1 to 128 of
-// [A-Za-z0-9._-], and else makes one, so that both logs have the same.
+// requestID returns the incoming id if Doorward accepts its form, 1 to 128 of
+// [A-Za-z0-9._-], else a new one, so that both logs have the same id.
 func requestID(h http.Header) string {
 	id := h.Get("X-Request-Id")
 	if len(id) < 1 || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return !harmless(r) }) {

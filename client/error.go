@@ -15,25 +15,23 @@ var (
 	ErrUnauthenticated = errors.New("doorward: no valid credential")
 	// ErrForbidden: the caller is known and may not (403).
 	ErrForbidden = errors.New("doorward: not allowed")
-	// ErrUnavailable: it can't be told now (503). It says nothing about the
-	// credential.
+	// ErrUnavailable: no answer now (503). The credential may be valid.
 	ErrUnavailable = errors.New("doorward: can't be told now")
 )
 
 // Error is why a check did not succeed.
 type Error struct {
-	// Status is what to answer to one's own caller: 401, 403 or 503. Only
-	// introspection has a fourth, 422: this program asked wrongly.
+	// Status is the status for your own caller: 401, 403 or 503. Introspection also
+	// has 422, for a wrong request of this program.
 	Status int
 	// Code is Doorward's stable name of the error, such as "unauthenticated",
 	// "forbidden", "cross_origin", "unknown_action" or "unavailable".
 	Code string
 	// Detail is a sentence for the caller. It names no address and no cause.
 	Detail string
-	// RequestID is the one under which Doorward has logged the request, if it
-	// came that far.
+	// RequestID is the id in Doorward's log, if the request reached Doorward.
 	RequestID string
-	// RetryAfter is when another try makes sense, with Status 503, between 1 s
+	// RetryAfter is the time to wait before a retry, with Status 503, between 1 s
 	// and 5 min; else 0.
 	RetryAfter time.Duration
 
@@ -41,7 +39,7 @@ type Error struct {
 	err         error
 }
 
-// Error is everything, for the log; it is not what the caller is told.
+// Error returns all details, for the log; don't show it to the caller.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("doorward: %d %s: %s (request %s)", e.Status, e.Code, e.Detail, e.RequestID)
 	if e.err != nil {
@@ -64,11 +62,11 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// Unwrap returns the cause of a fault, such as context.Canceled or the failure
-// to connect; nil when it was Doorward that refused.
+// Unwrap returns the cause of a fault, such as context.Canceled or the failure to
+// connect; nil if Doorward refused.
 func (e *Error) Unwrap() error { return e.err }
 
-// The least and the longest time that is asked of callers.
+// The limits of Retry-After.
 const (
 	minRetryAfter = time.Second
 	maxRetryAfter = 5 * time.Minute

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Role is what a person is in a tenant. Ask for actions rather than compare
-// roles: which role may do what is Doorward's to say.
+// Role is what a person is in a tenant. Check actions rather than compare roles:
+// Doorward decides which role may do what.
 type Role string
 
 // The roles, the highest first.
 const (
-	Owner  Role = "OWNER"  // everything in the tenant, billing and destruction of data included
+	Owner  Role = "OWNER"  // everything in the tenant, including billing and destroying data
 	Admin  Role = "ADMIN"  // people and settings
 	User   Role = "USER"   // sends messages, sees reports
 	Viewer Role = "VIEWER" // sees
@@ -24,43 +24,42 @@ type Identity struct {
 	TenantID  string // tnt_…; the tenant whose data the caller may see, and no other
 	Role      Role   // in that tenant
 	Email     string // the canonical address: lower case, at most 254 bytes
-	SessionID string // ses_…; names the session in logs, and opens nothing
+	SessionID string // ses_…; the id for logs, not a credential
 }
 
 type identityKey struct{}
 
-// From returns who is calling, as [Client.Require] found out; false in a request
-// that did not come through it. Handlers behind Require may ignore the second.
+// From returns the caller that [Client.Require] has found; false in a request that
+// did not come through it. Handlers behind Require may ignore the second result.
 func From(ctx context.Context) (Identity, bool) {
 	id, ok := ctx.Value(identityKey{}).(Identity)
 	return id, ok
 }
 
-// NewContext returns a context in which [From] finds id: for tests of handlers,
-// and for services that find out by [FromGateway] who is calling.
+// NewContext returns a context in which [From] finds id: for tests of handlers, and
+// for services that use [FromGateway].
 func NewContext(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// FromGateway returns the identity that a gateway has put into the headers
-// X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and
-// false when one of them is missing, empty or there twice. It asks nobody.
+// FromGateway returns the identity in the headers that a gateway sets, X-Auth-User,
+// X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and false if one of
+// them is missing, empty or repeated. It doesn't ask Doorward.
 //
-// DANGER. Whoever reaches the service past the gateway, or through a gateway
-// that lets these headers pass from outside, is whoever he says he is. Use it
-// only when both hold, and test both:
+// DANGER. A client that bypasses the gateway, or a gateway that forwards these
+// headers from outside, can claim any identity. Use it only if both hold, and test
+// both:
 //
 //   - the gateway sets or removes all six X-Auth-* headers on every request that
 //     it passes on, also those that need no sign-in;
-//   - nobody else reaches the service: it listens on loopback, on a Unix socket
-//     or in a network that holds the gateway alone.
+//   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a network with only the gateway.
 //
-// It also doesn't check that the gateway asked for the right action. Where one
-// call to Doorward is no burden, [Client.Require] behind the gateway is safe
-// without either.
+// It also doesn't check that the gateway asked for the right action.
+// [Client.Require] behind the gateway is safe without either condition, at the cost
+// of one call to Doorward.
 func FromGateway(r *http.Request) (Identity, bool) { return identityOf(r.Header) }
 
-// identityOf reads the headers that both Doorward and a gateway speak in.
+// identityOf reads the headers that Doorward and gateways use.
 func identityOf(h http.Header) (Identity, bool) {
 	var role string
 	var id Identity
@@ -78,9 +77,9 @@ func identityOf(h http.Header) (Identity, bool) {
 	return id, true
 }
 
-// withoutIdentity returns h without the headers in which a gateway would say
-// who is calling, in every spelling that some program takes for theirs (CGI
-// makes one of "-" and "_"). It copies only when there is one.
+// withoutIdentity returns h without identity headers, in every spelling that a
+// program may treat as equal (CGI maps "-" to "_"). It copies h only if there is
+// one.
 func withoutIdentity(h http.Header) http.Header {
 	clean := h
 	for name := range h {

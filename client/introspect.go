@@ -10,34 +10,33 @@ import (
 	"time"
 )
 
-// Question asks what a credential is worth.
+// Question is one credential to introspect.
 type Question struct {
 	Credential string `json:"credential"`       // the token of a session; not empty
-	Action     string `json:"action,omitempty"` // empty asks for no permission
+	Action     string `json:"action,omitempty"` // empty checks no permission
 }
 
-// Answer says what a credential is worth. All else is zero when it isn't Active.
+// Answer is the state of a credential. The other fields are zero if it isn't
+// Active.
 type Answer struct {
 	Active   bool
 	Allowed  bool // the role grants the Action; false when none was asked for
 	Identity Identity
-	// ExpiresAt is when the session ends whatever its use, IdleExpiresAt when it
-	// isn't used. It may end before, at any time, by a logout.
+	// ExpiresAt is when the session ends in any case, IdleExpiresAt when it ends
+	// without use. It may end earlier by a logout.
 	ExpiresAt, IdleExpiresAt time.Time
 }
 
-// Introspect asks what a credential is worth, for a service that was handed one
-// by other ways than a request, for example by a queue or at the start of a long
-// connection. It needs an [OperatorKey].
+// Introspect checks a credential that didn't come with a request, for example from
+// a queue or from the start of a long connection. It needs an [OperatorKey].
 //
-// To ask is to use: it keeps a session from idling out, so ask when its owner
-// wants something, and not by a timer.
+// It counts as a use and keeps a session from idling out, so call it when its owner
+// wants something, and not on a timer.
 //
-// A credential that is no good is an Answer that isn't Active, and no error. The
-// error is an [*Error]: ErrUnavailable when it can't be told, also because the
-// operator key is refused (code "operator_key_refused"), since that says nothing
-// about the credential; or of status 422 when there is no such action or the
-// credential is empty.
+// For an invalid credential the Answer isn't Active, and there is no error. The
+// error is an [*Error]: ErrUnavailable if there is no answer, also if the operator
+// key is refused (code "operator_key_refused"), or of status 422 for an unknown
+// action or an empty credential.
 func (c *Client) Introspect(ctx context.Context, credential, action string) (Answer, error) {
 	answers, err := c.IntrospectAll(ctx, []Question{{credential, action}})
 	if err != nil {
@@ -46,12 +45,12 @@ func (c *Client) Introspect(ctx context.Context, credential, action string) (Ans
 	return answers[0], nil
 }
 
-// batch is how many questions Doorward takes at once.
+// batch is the maximum number of items in one call.
 const batch = 100
 
-// IntrospectAll is [Client.Introspect] for many, 100 in a call. The answers are
-// in the order of the questions. With an error there are none; each call has the
-// time of [Timeout] to itself.
+// IntrospectAll is [Client.Introspect] for many, 100 in a call. The answers are in
+// the order of the questions. With an error there are none; each call has its own
+// [Timeout].
 func (c *Client) IntrospectAll(ctx context.Context, questions []Question) ([]Answer, error) {
 	if c.key == nil || *c.key == "" {
 		return nil, errors.New("client: introspection needs the option OperatorKey")
@@ -94,8 +93,8 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 	return answers, nil
 }
 
-// ownFault makes a fault of ours of what refused our own key. Passed on as 401
-// or 403 it would be taken for the person's.
+// ownFault turns a refusal of our operator key into a server fault. Passed on as
+// 401 or 403 it would look like the person's.
 func ownFault(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
@@ -120,7 +119,7 @@ type introspected struct {
 	Allowed *bool
 }
 
-// answer returns false for one that says too little to act on.
+// answer returns false for an incomplete answer.
 func (in introspected) answer(asked bool) (Answer, bool) {
 	if !in.Active {
 		return Answer{}, true

@@ -7,16 +7,16 @@ import (
 	"net/http"
 )
 
-// Require returns middleware that lets a request pass when its caller may do
-// action, such as "message.send"; with an empty action, when there is a caller.
-// The handler behind it finds the caller with [From].
+// Require returns middleware that lets a request pass if its caller may do action,
+// such as "message.send"; with an empty action, if the caller is signed in. The
+// handler gets the caller with [From].
 //
 // Other requests are answered 401, 403 or 503 as application/problem+json, by
-// [WriteError] or by what [OnError] has set. The body of the request isn't
-// touched.
+// [WriteError] or the function set with [OnError]. The body of the request isn't
+// read.
 //
-// An action that Doorward does not know is refused to everybody (403
-// unknown_action) and logged as an error of this service.
+// An unknown action is refused to everybody (403 unknown_action) and logged as an
+// error of this service.
 func (c *Client) Require(action string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func withIdentity(r *http.Request, id Identity) *http.Request {
 	return r
 }
 
-// logRefusal is silent about what is the caller's own doing.
+// logRefusal doesn't log faults of the caller.
 func (c *Client) logRefusal(ctx context.Context, action string, e *Error) {
 	level := slog.LevelError
 	switch {

@@ -1,4 +1,4 @@
-// Package doorwardtest starts a real Doorward inside somebody's test.
+// Package doorwardtest starts a real Doorward inside a test.
 //
 //	func TestMyService(t *testing.T) {
 //		door := doorwardtest.Start(t)
@@ -7,11 +7,10 @@
 //		req.AddCookie(&http.Cookie{Name: "JSESSIONID", Value: ann.Login()})
 //	}
 //
-// It is the server of production, listening on a free port of loopback, with
-// SQLite in a folder of the test's own, cheap password hashes, no limits on
-// logins, a mailbox in memory in place of a mail server, and a clock that the
-// test can move. What a test can do to it beyond HTTP is what an operator can
-// do at the command line.
+// It is the production server on a free loopback port, with SQLite in a temporary
+// folder, cheap password hashes, no limits on logins, a mailbox in memory instead
+// of a mail server, and a clock that the test can move. Beyond HTTP a test can do
+// what an operator can do at the command line.
 package doorwardtest
 
 import (
@@ -24,7 +23,6 @@ import (
 	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
@@ -32,11 +30,10 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
-	"github.com/doorward/doorward/internal/argon"
-	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/web/dev"
 )
 
@@ -76,8 +73,8 @@ func ReturnTo(addresses ...string) Option {
 	}
 }
 
-// Home has people land there after signing in, as --home does: on a path below the
-// base URL, or at an address that ReturnTo allows.
+// Home sets where people land after signing in, as --home does: a path below the
+// base URL, or an address that ReturnTo allows.
 func Home(address string) Option { return func(c *node.Config) { c.Home = address } }
 
 // SessionLimits sets the limits of sessions; the default is that of the
@@ -92,15 +89,15 @@ func LoginLimits(perAccount, perIP int) Option {
 	return func(c *node.Config) { c.Attempts = credential.Limits{PerAccount: perAccount, PerIP: perIP} }
 }
 
-// TrustLoopback makes the server believe X-Forwarded-For, so that a test can
-// play several clients.
+// TrustLoopback makes the server trust X-Forwarded-For from loopback, so that a
+// test can act as several clients.
 func TrustLoopback() Option {
 	return func(c *node.Config) {
 		c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
 }
 
-// Mail sends mail for real, to a destination as of --smtp.
+// Mail sends real mail, to a destination as in --smtp.
 func Mail(destination string) Option {
 	return func(c *node.Config) {
 		t, err := smtp.Open(destination, "Doorward <no-reply@localhost>", c.Log)
@@ -143,18 +140,16 @@ func (c *clock) now() time.Time {
 func Start(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
 	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
-	cfg := node.Config{
-		Database: "sqlite:" + filepath.Join(tb.TempDir(), "doorward.db"), Migrate: true,
-		Listen: "localhost:0", Transport: s.mailbox,
-		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10},
-		SessionsInMemory: 100_000, Lease: time.Second,
-		InviteResendWait: time.Minute, TenantHold: 14 * 24 * time.Hour,
-		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:  argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
-		Clock: s.clock.now, Log: slog.New(slog.DiscardHandler), Version: "test",
-	}
+	cfg := node.Defaults()
+	cfg.Database, cfg.Listen = "", "localhost:0"
+	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
+	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
+	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0
 	for _, set := range options {
 		set(&cfg)
+	}
+	if cfg.Database == "" {
+		cfg.Database = dbtest.SQLite(tb)
 	}
 	s.run(cfg)
 	return s
@@ -185,16 +180,16 @@ func (s *Server) run(cfg node.Config) {
 // Stop ends the server before the test does, as SIGTERM would.
 func (s *Server) Stop() { s.stop() }
 
-// Advance moves the server's clock. It stays in the past of nothing: sessions
-// and invitations expire as they would by waiting.
+// Advance moves the server's clock forward. Sessions and invitations expire as if
+// the time had passed.
 func (s *Server) Advance(d time.Duration) {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
 	s.clock.offset += d
 }
 
-// Client returns an HTTP client with cookies of its own, as a browser has, that
-// follows no redirects.
+// Client returns an HTTP client with its own cookies, like a browser, that follows
+// no redirects.
 func (s *Server) Client() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -206,9 +201,8 @@ func (s *Server) Client() *http.Client {
 	}
 }
 
-// Code delivers mail that is due and returns the code in the newest one to the
-// address that has one: a notice that something happened has none. It fails the
-// test when there is no such mail.
+// Code delivers due mail and returns the code in the newest mail to the address
+// with a code; notices have none. It fails the test if there is no such mail.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
 	s.Node.App.Inbox.Settle(context.Background())
@@ -227,7 +221,7 @@ func (s *Server) Code(to string) string {
 	return ""
 }
 
-// delivered reports whether no mail waits: the newest one is there then.
+// delivered reports whether no mail is queued any more.
 func (s *Server) delivered() bool {
 	n, err := s.Node.DB.Read().CountMails(context.Background(), doorward.DeliveryQueued)
 	return err == nil && n == 0
@@ -297,8 +291,8 @@ func (t *Tenant) complete(email, code string) *Person {
 	return p
 }
 
-// Login signs the person in anew and returns the session's identifier, which
-// Post and Get send from then on.
+// Login signs the person in again and returns the session's identifier, which Post
+// and Get send from then on.
 func (p *Person) Login() string {
 	p.server.tb.Helper()
 	p.token = ""
@@ -324,7 +318,7 @@ func (p *Person) Post(path string, body any) (status int, answer []byte) {
 	return p.Do(http.MethodPost, path, text)
 }
 
-// Get asks with the person's session and returns the answer.
+// Get sends a GET with the person's session and returns the answer.
 func (p *Person) Get(path string) (status int, answer []byte) {
 	p.server.tb.Helper()
 	return p.Do(http.MethodGet, path, nil)

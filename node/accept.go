@@ -11,16 +11,15 @@ import (
 	"github.com/doorward/doorward/internal/lograte"
 )
 
-// acceptLog tells of connections that couldn't be taken. net/http goes on trying,
-// and would say so at the level of what clients do wrong.
+// acceptLog logs errors of Accept, at a limited rate. net/http retries, and would log
+// them at the level of client errors.
 type acceptLog struct {
 	log    *slog.Logger
 	limit  lograte.Limiter
 	failed atomic.Uint64 // for metrics
 }
 
-// note writes a line for an error of Accept, but for that of a listener which this
-// process has closed.
+// note logs an error of Accept, unless this process has closed the listener.
 func (a *acceptLog) note(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return
@@ -30,12 +29,12 @@ func (a *acceptLog) note(err error) {
 	if !ok {
 		return
 	}
-	says := []any{"err", err, "leftOut", leftOut}
+	attrs := []any{"err", err, "leftOut", leftOut}
 	switch {
 	case errors.Is(err, syscall.EMFILE):
-		says = append(says, "limit", descriptorLimit(), "advice", "raise the limit of open files of this process: LimitNOFILE in its systemd unit, --ulimit nofile of a container")
+		attrs = append(attrs, "limit", descriptorLimit(), "advice", "raise the limit of open files of this process: LimitNOFILE in its systemd unit, --ulimit nofile of a container")
 	case errors.Is(err, syscall.ENFILE):
-		says = append(says, "advice", "the machine has no file descriptors left: raise fs.file-max, or look at who has them")
+		attrs = append(attrs, "advice", "the machine has no file descriptors left: raise fs.file-max, or find the process that holds them")
 	}
-	a.log.Error("connections are not accepted", says...)
+	a.log.Error("connections are not accepted", attrs...)
 }

@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
-	"github.com/doorward/doorward/store"
 )
 
 // databases are where the tests of clocks and settings take place.
@@ -30,6 +28,7 @@ var databases = map[string]func(t *testing.T) string{
 
 func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
+	t.Parallel()
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +226,9 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		late := ahead.login(acme.Owner.Email)
 		ahead.stop()
 
-		n, err := node.Open(t.Context(), node.Config{Database: dsn, Listen: "localhost:8080", Lease: store.MinLease, Log: slog.New(slog.DiscardHandler), Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}})
+		cfg := node.Defaults()
+		cfg.Database, cfg.Migrate, cfg.Log = dsn, false, slog.New(slog.DiscardHandler)
+		n, err := node.Open(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

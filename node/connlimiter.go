@@ -10,47 +10,45 @@ import (
 	"github.com/doorward/doorward/app/credential"
 )
 
-// connLimiter knows which clients have how many connections open to one address of
-// ours, and takes in no more of a client than it may have: else one that opens
-// connections and is slow on them takes the file descriptors and the memory that
-// are for all.
+// connLimiter limits the open connections per client on one listening address. Without
+// it, one client with slow connections could take all file descriptors and memory.
 //
-// A client is an IPv4 address, or the /64 of IPv6. Proxies are trusted to bring
-// the connections of many and are not counted.
+// A client is an IPv4 address, or the /64 of IPv6. Trusted proxies carry the connections
+// of many clients and are not counted.
 type connLimiter struct {
-	most    int // of one client; 0: any number
-	proxies []netip.Prefix
-	traffic *traffic
+	perClient int // connections per client; 0: any number
+	proxies   []netip.Prefix
+	traffic   *traffic
 
 	mu   sync.Mutex
-	open map[string]int // by client, those with one at least
+	open map[string]int // by client; no zeros
 }
 
-// traffic is of all addresses of a node, for metrics.
+// traffic counts connections of all listening addresses of a node, for metrics.
 type traffic struct {
 	open    atomic.Int64
 	refused atomic.Uint64
 }
 
-// enter returns the connection as one that is counted until it is closed, or
-// nil when its client has as many as it may.
-func (c *connLimiter) enter(conn *net.TCPConn) net.Conn {
+// admit returns the connection, counted until it is closed, or nil when its client has
+// reached the limit.
+func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 	client := c.client(conn.RemoteAddr())
-	if !c.take(client) {
+	if !c.acquire(client) {
 		c.traffic.refused.Add(1)
 		return nil
 	}
 	c.traffic.open.Add(1)
 	return &countedConn{conn, sync.OnceFunc(func() {
 		c.traffic.open.Add(-1)
-		c.leave(client)
+		c.release(client)
 	})}
 }
 
-// client is empty for one that is not counted.
+// client returns the key that a connection counts under; empty: it isn't counted.
 func (c *connLimiter) client(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
-	if !ok || c.most == 0 {
+	if !ok || c.perClient == 0 {
 		return ""
 	}
 	ip := tcp.AddrPort().Addr().Unmap()
@@ -60,20 +58,20 @@ func (c *connLimiter) client(at net.Addr) string {
 	return credential.Network(ip.String())
 }
 
-func (c *connLimiter) take(client string) bool {
+func (c *connLimiter) acquire(client string) bool {
 	if client == "" {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open[client] >= c.most {
+	if c.open[client] >= c.perClient {
 		return false
 	}
 	c.open[client]++
 	return true
 }
 
-func (c *connLimiter) leave(client string) {
+func (c *connLimiter) release(client string) {
 	if client == "" {
 		return
 	}
@@ -84,16 +82,16 @@ func (c *connLimiter) leave(client string) {
 	}
 }
 
-// countedConn is a connection that is counted. It has all methods of the one that it
-// is: net/http ends a connection by CloseWrite, and without it an answer given
-// before the whole request was read could be lost.
+// countedConn is a counted connection. It embeds *net.TCPConn because net/http needs its
+// CloseWrite: without that, an answer sent before the whole request was read could be
+// lost.
 type countedConn struct {
 	*net.TCPConn
-	leave func()
+	release func()
 }
 
-// Close ends the connection and makes room for another one.
-func (g *countedConn) Close() error {
-	g.leave()
-	return g.TCPConn.Close()
+// Close closes the connection and no longer counts it.
+func (c *countedConn) Close() error {
+	c.release()
+	return c.TCPConn.Close()
 }

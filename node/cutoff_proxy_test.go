@@ -19,6 +19,7 @@ import (
 const lease = 2 * time.Second
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*faultproxy.Proxy){
 		"held":    (*faultproxy.Proxy).Hold,
 		"dropped": (*faultproxy.Proxy).Drop,

@@ -24,7 +24,6 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/argon"
-	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
@@ -124,14 +123,10 @@ func openOperator(t *testing.T, dsn string) *node.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := node.Open(context.Background(), node.Config{
-		Database: dsn, Migrate: true, Listen: "localhost:0", Transport: transport,
-		Sessions:         doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour},
-		SessionsInMemory: 1000, Lease: time.Second,
-		PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
-		Hash:  quickHash,
-		Clock: time.Now, Log: quiet,
-	})
+	cfg := node.Defaults()
+	cfg.Database, cfg.Transport, cfg.Hash, cfg.Log = dsn, transport, quickHash, quiet
+	cfg.Clock, cfg.Sessions.PerUser = time.Now, 0
+	n, err := node.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,15 +94,21 @@ func delayed(lasting time.Duration) fate {
 	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, lasting)
 }
 
-// fates: times shorter than the lease, somewhat longer, and so long that a node
+// allFates: times shorter than the lease, somewhat longer, and so long that a node
 // is taken for dead (three leases).
-var fates = []fate{
+var allFates = []fate{
 	stopped(400 * time.Millisecond), stopped(1300 * time.Millisecond), stopped(2 * time.Second), stopped(4500 * time.Millisecond),
 	killed(50 * time.Millisecond), killed(1500 * time.Millisecond), killed(4500 * time.Millisecond),
 	held(600 * time.Millisecond), held(2 * time.Second), held(4500 * time.Millisecond),
 	dropped(600 * time.Millisecond), dropped(2 * time.Second), dropped(4500 * time.Millisecond),
 	broken(600 * time.Millisecond), broken(2 * time.Second), broken(4500 * time.Millisecond),
 	delayed(3 * time.Second), delayed(3 * time.Second), delayed(3 * time.Second),
+}
+
+// someFates has each kind once, and each of the three times.
+var someFates = []fate{
+	stopped(4500 * time.Millisecond), killed(50 * time.Millisecond), held(2 * time.Second), dropped(4500 * time.Millisecond),
+	broken(600 * time.Millisecond), delayed(3 * time.Second), stopped(1300 * time.Millisecond),
 }
 
 // nemesis brings its fates over the nodes, in any order, to one node or to two

@@ -5,11 +5,14 @@ package node_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -33,9 +36,19 @@ func TestMain(m *testing.M) {
 	if built, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
 		panic(err)
 	}
+	runMore()
 	code := m.Run()
 	os.RemoveAll(built)
 	os.Exit(code)
+}
+
+// runMore doubles how many tests run at the same time, unless -parallel is given:
+// most tests here wait for processes, leases and timeouts.
+func runMore() {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number is accepted
+	}
 }
 
 // build makes the program, with flags of go build's. The sources of the command

@@ -22,13 +22,15 @@ import (
 
 // TestHistory is the proof of the revocation lease on what really runs: three
 // processes on one PostgreSQL, people and operators at work, and faults that
-// come over the nodes. history_model_test.go says what is demanded.
+// come over the nodes. history_model_test.go says what is demanded. make chaos
+// runs a long history.
 func TestHistory(t *testing.T) {
-	dsn := pgtest.DSN(t)
-	checks, fates := 100_000, append(slices.Clone(fates), fates[:6]...)
-	if testing.Short() {
-		checks, fates = 2000, []fate{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond), dropped(2 * time.Second)}
+	t.Parallel()
+	checks, fates := 10_000, someFates
+	if *full {
+		checks, fates = 100_000, append(slices.Clone(allFates), allFates[:6]...)
 	}
+	dsn := pgtest.DSN(t)
 	f := startFleet(t, mustBuild(t), dsn, 3)
 	l := newLoad(t, f.nodes, dsn, 40)
 	v := l.suffer(f, fates, checks)
@@ -41,6 +43,10 @@ func TestHistory(t *testing.T) {
 // TestHistoryOnSQLite is the same with one node, which is followed by commands
 // beside it. It needs nothing but Go.
 func TestHistoryOnSQLite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	t.Parallel()
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	f := &fleet{nodes: []*process{serve(t, mustBuild(t), dsn)}}
 	l := newLoad(t, f.nodes, dsn, 10)
@@ -50,7 +56,8 @@ func TestHistoryOnSQLite(t *testing.T) {
 // TestHistoryFindsBrokenRules runs programs that leave a rule of the lease out
 // (see store.Watch). A test that calls one of them good would call anything
 // good. What a broken program does is a matter of chance, so each has a few
-// tries. That rule 5 is needed is seldom seen here: the model shows it.
+// tries. That rule 5 is needed is seldom seen here: the model shows it. One
+// program is enough to show that the test can fail; make chaos runs all of them.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("proves the test, not the product")
@@ -65,6 +72,9 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		{"4 a revoking call waits for nobody", "../store/watch.go", `if waiting <= took \{`, `if true {`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if len(c.fates) > 0 && !*full {
+				t.Skip("takes a minute: make chaos")
+			}
 			program, err := build("-overlay", overlay(t, c.source, c.place, c.broken))
 			if err != nil {
 				t.Fatal(err)

@@ -24,8 +24,8 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// full is for what takes a minute: make faults.
-var full = flag.Bool("full", false, "faults at full size")
+// full is for what takes a minute or more: make faults, make chaos.
+var full = flag.Bool("full", false, "faults and histories at full size")
 
 // junkRequests are few where this runs with every change, under the race detector.
 func junkRequests() int {

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// measure adds what the node knows of itself to its metrics. docs/operations.md
-// has a row for each, and says what to make of it.
+// measure registers the metrics of the node. docs/operations.md has a row for each and
+// explains it.
 func (n *Node) measure() {
 	m := n.site.Metrics
 	m.Build(n.cfg.Version)
@@ -55,7 +55,7 @@ func (n *Node) measureMail(m *telemetry.Metrics) {
 	m.Counter(name, help, func() float64 { _, retried, _ := n.App.Mail.Counts(); return float64(retried) }, "result", "retried")
 	m.Counter(name, help, func() float64 { _, _, failed := n.App.Mail.Counts(); return float64(failed) }, "result", "failed")
 	const sending, sendingHelp = "doorward_mails_sending", "Mails being handed over now, by whether the recipient's domain is known to be slow."
-	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Fresh) }, "domain", "other")
+	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Fast) }, "domain", "other")
 	m.Gauge(sending, sendingHelp, func() float64 { return float64(n.App.Mail.Sending().Slow) }, "domain", "slow")
 	m.Gauge("doorward_mail_slow_domains", "Domains of recipients that are known to be slow.", func() float64 { return float64(n.App.Mail.Sending().SlowHosts) })
 }
@@ -65,14 +65,14 @@ func (n *Node) measureInbox(m *telemetry.Metrics) {
 		func() float64 { return float64(n.App.Access.Inbox().Dropped()) })
 }
 
-// scrapeWithin bounds what a scrape waits for the database: less than Prometheus
+// scrapeTimeout bounds how long a scrape waits for the database: less than Prometheus
 // waits for the scrape, and than a request may take.
-const scrapeWithin = time.Second
+const scrapeTimeout = time.Second
 
-// measureDatabase asks the database once. Without its answer only what is known
-// here is told.
+// measureDatabase queries the database once. Without an answer it returns only what is
+// known in memory.
 func (n *Node) measureDatabase() []telemetry.Sample {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	all := measurePools(n.DB.Pools())
 	vitals, err := n.App.Vitals(ctx)
@@ -160,12 +160,12 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 	})
 }
 
-// measureAgreement has a series for each setting from the start, so that an alert on
-// it is one on a value.
+// measureAgreement has a series for each setting from the start, so that alerts can
+// compare values.
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
-	for _, s := range n.settings().Shared() {
+	for _, s := range n.cfg.Shared() {
 		m.Gauge("doorward_settings_differ", "Nodes that have a setting otherwise which is to be the same on all.",
 			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
 	}

@@ -352,6 +352,10 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 // TestAlertRules has Prometheus's own program read the rules and play the cases
 // beside them.
 func TestAlertRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("promtool takes ten seconds")
+	}
+	t.Parallel()
 	promtool := installed.Program(t, "promtool", "prometheus")
 	for _, args := range [][]string{{"check", "rules", "doorward.rules.yml"}, {"test", "rules", "doorward.test.yml"}} {
 		cmd := exec.Command(promtool, args...)

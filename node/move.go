@@ -15,7 +15,8 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // Move copies the installation in the database from into that of cfg, whose
 // schema it makes first, compares all rows, and counts the faults in the audit
 // trail that has arrived. While a server runs on from it is ErrAlive, unless
-// forced. A backup can be moved, too, if its checksum is right. Errors: besides that those of store.Move.
+// forced. A backup can be moved, too, if its checksum is right. Errors: also those of
+// store.Move.
 func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []store.Moved, tampered int, err error) {
 	if path, err := store.SQLitePath(from); err == nil {
 		if err := store.CheckSealed(ctx, path); err != nil {
@@ -30,7 +31,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	if err := source.OwnSchema(ctx); err != nil {
 		return nil, 0, fmt.Errorf("--from: %w", err)
 	}
-	if err := quiet(ctx, source, force); err != nil {
+	if err := checkNoServer(ctx, source, force); err != nil {
 		return nil, 0, err
 	}
 	cfg.Migrate = true
@@ -49,8 +50,8 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	return moved, tampered, err
 }
 
-// quiet returns ErrAlive while a server could go on writing what would be lost.
-func quiet(ctx context.Context, db *store.DB, force bool) error {
+// checkNoServer returns ErrAlive while a server could write what would be lost.
+func checkNoServer(ctx context.Context, db *store.DB, force bool) error {
 	if force {
 		return nil
 	}

@@ -6,7 +6,6 @@ package node
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,12 +16,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/credential"
-	"github.com/doorward/doorward/internal/argon"
-	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
-	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
@@ -31,9 +26,12 @@ import (
 	"github.com/doorward/doorward/web/ops"
 )
 
-// Config is all that a node is told. Every field is needed unless it says
-// otherwise.
+// Config is what a node needs. Start from Defaults; every field is needed unless it
+// says otherwise. Node fills in Published, LinkURL and MailBrand of the embedded
+// app.Settings.
 type Config struct {
+	app.Settings
+
 	Database string // sqlite:PATH or postgres://…
 	Migrate  bool   // bring the schema up to date, or refuse another one
 
@@ -42,51 +40,35 @@ type Config struct {
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
 	// ConnectionsPerClient is how many an IPv4 address, or a /64 of IPv6, may
-	// have open on either address; 0: any number. Proxies may anyway.
+	// have open on either address; 0: any number. Proxies have no limit.
 	ConnectionsPerClient int
-	Brand                front.Brand    // of the pages; without a name, ours
-	ReturnTo             returnto.List  // places elsewhere that people may be led to after signing in; may be empty
+	Brand                front.Brand    // of the pages; without a name, Doorward's
+	ReturnTo             returnto.List  // other sites that people may be led to after signing in; may be empty
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
-	Transport smtp.Transport
-	Sessions  doorward.SessionLimits
-	Attempts  credential.Limits
-
-	SessionsInMemory int           // the database is behind them
-	Lease            time.Duration // of that memory
-
-	InviteResendWait time.Duration // between two mails of one invitation
-	TenantHold       time.Duration // between the closing of a tenant and its destruction
-	ChangeShared     bool          // start beside nodes with other settings, see app.Settings.Shared
-
-	PasswordMinLength int
-	CommonPasswords   *commonpw.List
-	Hash              argon.Params
-
-	// Trace says where traces go; without a collector nothing is followed. Version,
-	// node, log and who is believed are filled in.
+	// Trace says where traces go; without a collector nothing is traced. Version,
+	// Node, Log and Believed are filled in.
 	Trace trace.Options
 
 	// Announce is how long a draining node goes on taking connections, each
 	// answer asking the client to reconnect, and /readyz saying no.
 	Announce time.Duration
 
-	// Clock is for tests that move it: all that ends by time goes by it. nil: by the
-	// database's. ClockOffset moves this machine's clock then, and with it the
+	// Clock is for tests that move it: everything that expires goes by it. nil: the
+	// database's. ClockOffset then moves this machine's clock, and with it the
 	// installation's where no other node runs.
 	Clock       doorward.Clock
 	ClockOffset time.Duration
 
-	Log     *slog.Logger
 	Version string
 	// Extra routes, for development; may be nil.
 	Extra []front.Route
 }
 
 // PublicURL is the address as seen from outside: BaseURL, or else http:// (with
-// TLS, https://) and Listen. Nobody can open the address that stands for all of this machine's, so
-// there it is localhost.
+// TLS, https://) and Listen. For the unspecified address, which no browser can open, it
+// is localhost.
 func (c Config) PublicURL() *url.URL {
 	if c.BaseURL != nil {
 		return c.BaseURL
@@ -134,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := db.CheckPooling(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := prepare(ctx, db, cfg); err != nil {
+	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
@@ -149,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// open makes no database where the schema isn't to be made either.
+// open creates no database unless the schema is migrated too.
 func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	if cfg.Migrate {
 		return store.Open(ctx, cfg.Database, cfg.Clock)
@@ -157,47 +139,38 @@ func open(ctx context.Context, cfg Config) (*store.DB, error) {
 	return store.OpenExisting(ctx, cfg.Database, cfg.Clock)
 }
 
-func prepare(ctx context.Context, db *store.DB, cfg Config) error {
-	look := db.CheckSchema
+func prepareDatabase(ctx context.Context, db *store.DB, cfg Config) error {
+	check := db.CheckSchema
 	if cfg.Migrate {
-		look = db.Migrate
+		check = db.Migrate
 	}
-	if err := look(ctx); err != nil {
+	if err := check(ctx); err != nil {
 		return err
 	}
 	return db.StartClock(ctx, cfg.ClockOffset)
 }
 
-// Shared are the settings that have to be the same on all nodes of an installation.
-func (c Config) Shared() []store.Setting {
-	s := app.Settings{Sessions: c.Sessions, TenantHold: c.TenantHold, Lease: c.Lease}
-	s.BaseURL = strings.TrimSuffix(c.PublicURL().String(), "/")
-	return s.Shared()
-}
-
+// settings returns what the features need.
 func (n *Node) settings() app.Settings {
-	return app.Settings{
-		BaseURL: strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), Sessions: n.cfg.Sessions, SessionsInMemory: n.cfg.SessionsInMemory, Lease: n.cfg.Lease, Attempts: n.cfg.Attempts,
-		PasswordMinLength: n.cfg.PasswordMinLength, Common: n.cfg.CommonPasswords, Hash: n.cfg.Hash,
-		InviteResendWait: n.cfg.InviteResendWait, TenantHold: n.cfg.TenantHold, ChangeShared: n.cfg.ChangeShared,
-		Brand: n.cfg.Brand.Brand, Transport: n.cfg.Transport, Log: n.cfg.Log,
-	}
+	s := n.cfg.Settings
+	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
+	return s
 }
 
-// flushWithin is how long a collector is waited for at the end.
-const flushWithin = 2 * time.Second
+// flushTimeout bounds the wait for the collector at the end.
+const flushTimeout = 2 * time.Second
 
-// Close hands the last spans over and gives the lease and the database back. After
-// Run it has been done.
+// Close sends the last spans, gives up the lease and closes the database. Run does it
+// itself.
 func (n *Node) Close() error {
 	n.App.Watch.Leave(context.Background())
-	n.tracer.Close(flushWithin)
+	n.tracer.Close(flushTimeout)
 	return n.DB.Close()
 }
 
 // Start opens the database, listens on the configured addresses and accepts
-// connections; it answers them once Run is called. Beside nodes with other settings
-// the error may be a *store.DiffersError.
+// connections; Run answers them. If nodes with different Strict settings run, the error
+// is a *store.DiffersError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {
@@ -222,7 +195,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// trace has requests followed, if there is a collector.
+// trace switches tracing on, if there is a collector.
 func (n *Node) trace() {
 	o := n.cfg.Trace
 	if o.Collector == nil {
@@ -245,15 +218,15 @@ func (n *Node) build() error {
 		n.admin.handler = n.site.Handler(health)
 		health = nil
 	}
-	n.main.handler = n.closing(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
+	n.main.handler = n.closeWhileDraining(web.Handler(n.site, n.cfg.Version, append(health, n.cfg.Extra...)))
 	return nil
 }
 
-// counted gives a listener its limiter. Each has its own, so that clients of the
-// main address keep nobody from the other one.
+// counted gives a listener its limiter. Each has its own, so that clients of the main
+// address can't block the admin address.
 func (n *Node) counted(l *listener) *listener {
-	l.failing = &n.accepts
-	l.limiter = &connLimiter{most: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
+	l.acceptErrors = &n.accepts
+	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, open: map[string]int{}}
 	return l
 }
 
@@ -263,8 +236,8 @@ func (n *Node) URL() string { return n.site.BaseURL() }
 // Address is where the node listens, host:port.
 func (n *Node) Address() string { return n.cfg.Listen }
 
-// closing asks clients to come back on a new connection while the node drains.
-func (n *Node) closing(next http.Handler) http.Handler {
+// closeWhileDraining asks clients to reconnect while the node drains.
+func (n *Node) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n.draining.Load() {
 			w.Header().Set("Connection", "close")

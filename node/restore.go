@@ -15,18 +15,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// ErrOverwrites says that there is a database already.
+// ErrOverwrites says that a database exists already.
 var ErrOverwrites = errors.New("node: there is a database already")
 
 // ErrTampered says that the audit trail in a backup isn't what was written.
 var ErrTampered = errors.New("node: the audit trail in the backup was tampered with")
 
-// RestoreOptions say what of a backup is to be good again, and what is put up with.
+// RestoreOptions say what of a backup becomes valid again, and which faults are accepted.
 type RestoreOptions struct {
 	Keep  installation.Keep
 	Force bool // replace the database that is there
-	// AcceptDamage restores what is there although the checksum is wrong or the audit
-	// trail was tampered with. SQLite must be able to read it all the same.
+	// AcceptDamage restores a backup although its checksum is wrong or its audit trail
+	// was tampered with. SQLite must still be able to read it.
 	AcceptDamage bool
 }
 
@@ -34,12 +34,13 @@ type RestoreOptions struct {
 type Restored struct {
 	Backup store.BackupInfo
 	Ended  installation.Ended
-	Aside  string // where the database is that was there before; empty if there was none
-	// Undone counts what had been done in that one since the backup, by its name;
-	// nil when it could not be read.
+	Aside  string // the file with the database that was replaced; empty: there was none
+	// Undone counts the actions in the replaced database since the backup, by name; nil
+	// when it could not be read.
 	Undone map[doorward.Action]int
-	// KeysRevoked are the operator keys of the backup that were revoked in that one, and
-	// stay revoked. Of KeysUnknown that could not be found out: they are good.
+	// KeysRevoked are the operator keys of the backup that the replaced database has
+	// revoked; they stay revoked. KeysUnknown are those for which that is not known; they
+	// are valid.
 	KeysRevoked, KeysUnknown []store.OperatorKey
 	// Tampered counts the faults in the audit trail of the backup.
 	Tampered int
@@ -47,9 +48,9 @@ type Restored struct {
 
 // Restore makes the SQLite database of cfg what a backup holds, its schema
 // brought up to date, and ends what must not live again (see
-// installation.Restored). All is prepared beside the database and then put in
-// its place at once. What was there is kept in a file beside it; without force
-// it is ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
+// installation.Restored). All is prepared beside the database and then swapped in
+// atomically. The old database is kept in a file beside it; without force that is
+// ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
 // ErrNoBackup, ErrChecksum, ErrSchema, ErrTampered.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
@@ -81,16 +82,16 @@ func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOpti
 	})
 }
 
-// FinishRestore ends what must not live again in a database that other programs have
-// set back, and returns the operator keys that are good in it. While a server runs on
-// it, which would go on answering from memory of the time before, it is ErrAlive.
+// FinishRestore ends what must not become valid again in a database that other programs
+// have set back, and returns its valid operator keys. It is ErrAlive while a server runs
+// on it, which would answer from outdated memory.
 func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (ended installation.Ended, keys []store.OperatorKey, err error) {
 	n, err := Open(ctx, cfg)
 	if err != nil {
 		return ended, nil, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if err := quiet(ctx, n.DB, false); err != nil {
+	if err := checkNoServer(ctx, n.DB, false); err != nil {
 		return ended, nil, err
 	}
 	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
@@ -100,8 +101,8 @@ func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (end
 	return ended, keys, err
 }
 
-// isOpen reports whether the file is the one at the path: a shell gives either as
-// standard input, a pipe or a file.
+// isOpen reports whether f is the file at the path, as when a shell redirects it to
+// standard input.
 func isOpen(f *os.File, path string) bool {
 	one, err := f.Stat()
 	if err != nil {
@@ -148,7 +149,7 @@ func restorable(cfg Config, force bool) (path string, exists bool, err error) {
 	return path, exists, nil
 }
 
-// prepare makes of the backup what is to be served.
+// prepare turns the copied backup into the database that will be served.
 func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o RestoreOptions) (err error) {
 	was := cfg
 	cfg.Database, cfg.Migrate = "sqlite:"+path, true
@@ -175,8 +176,8 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	return err
 }
 
-// compare finds out what was done since the backup in the database that is about to be
-// replaced, if there is one that can be read.
+// compare finds what was done since the backup in the database that will be replaced,
+// if it can be read.
 func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error {
 	keys, err := backup.DB.Read().OperatorKeys(ctx)
 	if err != nil {
@@ -208,9 +209,9 @@ func (r *Restored) compare(ctx context.Context, backup *Node, was Config) error 
 	return nil
 }
 
-// revokedIn returns which of the keys a database doesn't have any more. It knows of
-// those alone that it has had: of all, when it has the newest event of the backup; else
-// of those whose end is in its trail.
+// revokedIn returns which of the keys the database has revoked. If it has the newest
+// event of the backup, every missing key was revoked there; otherwise only those whose
+// revocation is in its trail.
 func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newest string) (revoked, unknown []store.OperatorKey, err error) {
 	read := db.Read()
 	follows, err := read.HasEvent(ctx, newest)
@@ -238,17 +239,17 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 	return revoked, unknown, nil
 }
 
-// VerifiedBackup is what VerifyBackup has found.
+// VerifiedBackup is the result of VerifyBackup.
 type VerifiedBackup struct {
 	store.BackupInfo
 	Tampered int  // faults in the audit trail
 	Trail    bool // there is one that could be walked: older schemas have none
 }
 
-// oldestTrail is the schema from which on events are chained.
+// oldestTrail is the first schema version that chains events.
 const oldestTrail = 4
 
-// VerifyBackup looks through a backup, and writes nothing. It takes bounded memory.
+// VerifyBackup checks a backup and writes nothing. Its memory is bounded.
 // Errors: store.ErrNoBackup, ErrChecksum, ErrSchema.
 func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
 	if v.BackupInfo, err = store.CheckBackup(ctx, file, false); err != nil {
@@ -257,8 +258,8 @@ func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error
 	return v, v.walk(ctx, file)
 }
 
-// VerifyBackupFrom is VerifyBackup of one out of a pipe, which is kept in the folder for
-// temporary files meanwhile.
+// VerifyBackupFrom is VerifyBackup for a pipe. The backup is kept in the folder for
+// temporary files during the check.
 func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, err error) {
 	folder, err := os.MkdirTemp("", "doorward-verify-*")
 	if err != nil {

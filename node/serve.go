@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// listener is one address, who is there and what answers there.
+// listener is one address with its limits and its handler.
 type listener struct {
 	net.Listener
-	limiter *connLimiter
-	handler http.Handler
-	failing *acceptLog
+	limiter      *connLimiter
+	handler      http.Handler
+	acceptErrors *acceptLog
 }
 
-// listen asks for plain TCP: on a socket for Multipath TCP, Go's default, Linux
-// refuses what shut needs.
+// listen turns Multipath TCP off, Go's default: Linux takes no socket filter there,
+// which refuseNew needs.
 func listen(addr string) (*listener, error) {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false)
@@ -31,27 +31,26 @@ func listen(addr string) (*listener, error) {
 	return &listener{Listener: l}, nil
 }
 
-// unread is how much of what a client doesn't read the kernel keeps for it, in
-// bytes; Linux takes twice as much memory. Left to itself it took 3.8 MiB for a
-// connection in TestSlowReadersAreEnded, of its own memory, where no limit on
-// ours would show it. A client with a round trip of 100 ms still gets 1.3 MB/s.
-const unread = 128 << 10
+// writeBuffer is the kernel's send buffer of a connection, in bytes; Linux takes twice
+// as much memory. By default it grew to 3.8 MiB for a client that reads nothing, outside
+// any limit of the process. A client with a round trip of 100 ms still gets 1.3 MB/s.
+const writeBuffer = 128 << 10
 
-// Accept returns the next connection. One too many of its client is reset: an
+// Accept returns the next connection. One over the limit of its client is reset: an
 // answer would have to wait for a request, and over TLS for a handshake.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			l.failing.note(err)
+			l.acceptErrors.note(err)
 			return nil, err
 		}
 		tcp, ok := conn.(*net.TCPConn)
 		if !ok {
 			return conn, nil
 		}
-		if counted := l.limiter.enter(tcp); counted != nil {
-			_ = tcp.SetWriteBuffer(unread) // else the kernel's own choice
+		if counted := l.limiter.admit(tcp); counted != nil {
+			_ = tcp.SetWriteBuffer(writeBuffer) // else the kernel's own choice
 			return counted, nil
 		}
 		_ = tcp.SetLinger(0)
@@ -59,8 +58,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// address is what was asked for, with the port that was really taken, and with
-// the address that stands for all where no host was asked for.
+// address is the one asked for, with the port that was taken, and with the unspecified
+// address where no host was given.
 func (l *listener) address(asked string) string {
 	host, _, err := net.SplitHostPort(asked)
 	if err != nil || host == "" {
@@ -70,9 +69,9 @@ func (l *listener) address(asked string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run serves until ctx ends, then drains: requests under way and those that
-// arrive meanwhile are answered before the connections close. It closes the
-// node. The error is nil after a clean end.
+// Run serves until ctx ends, then drains: requests in flight, and those that still
+// arrive, are answered before the connections close. It closes the node. The error is
+// nil after a clean end.
 func (n *Node) Run(ctx context.Context) error {
 	upkeep, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n.App.Watch.Begin(upkeep) // so that nobody is answered before there is a lease
@@ -97,11 +96,11 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// server is a listener being served, with those who wait for an answer.
+// server is a listener being served, with the connections that wait for an answer.
 type server struct {
-	http  *http.Server
-	on    *listener
-	queue *queue
+	http    *http.Server
+	on      *listener
+	pending *pendingConns
 }
 
 func (n *Node) servers() []server {
@@ -116,15 +115,15 @@ func (n *Node) servers() []server {
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), on: l, queue: &queue{waiting: map[net.Conn]time.Time{}}}
-	s.http.ConnState = s.queue.note
-	// What net/http says is about clients, failed handshakes above all: whoever
-	// scans the network would fill the log.
+	s := server{http: newServer(l.handler), on: l, pending: &pendingConns{deadlines: map[net.Conn]time.Time{}}}
+	s.http.ConnState = s.pending.note
+	// net/http logs errors of clients, mostly failed handshakes: a network scan would
+	// fill the log.
 	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
 	return s
 }
 
-// serve answers with HTTP/2, too, where there is TLS.
+// serve offers HTTP/2 where there is TLS.
 func (s server) serve() error {
 	if s.http.TLSConfig == nil {
 		return s.http.Serve(s.on)
@@ -155,28 +154,26 @@ func newServer(h http.Handler) *http.Server {
 }
 
 const (
-	// drainFor is how long answers are waited for. No request takes more than
-	// 3 s.
-	drainFor = 5 * time.Second
-	// lastCall is for handshakes under way when the door is shut: a round trip.
-	lastCall = 100 * time.Millisecond
-	// lookEvery is how often it is looked whether all have their answer.
-	lookEvery = 5 * time.Millisecond
+	// drainTimeout bounds the wait for answers. No request takes more than 3 s.
+	drainTimeout = 5 * time.Second
+	// handshakeGrace is for TCP handshakes in progress: a round trip.
+	handshakeGrace = 100 * time.Millisecond
+	// pollEvery is how often pending connections are counted.
+	pollEvery = 5 * time.Millisecond
 )
 
-// drain says that the node is about to go, takes in who is still coming,
-// answers everybody and goes. http.Server.Shutdown would do less: from the
-// moment it is called it drops the requests that it reads.
+// drain announces the end, accepts connections that still arrive, answers all requests
+// and closes. http.Server.Shutdown would drop requests that it reads after the call.
 func (n *Node) drain(servers []server) {
 	n.cfg.Log.Info("draining")
 	n.draining.Store(true)
 	time.Sleep(n.cfg.Announce)
-	for _, s := range servers { // the admin address last: it says how it goes
-		if n.cfg.Announce > 0 && s.on.shut() == nil {
-			time.Sleep(lastCall)
+	for _, s := range servers { // the admin address last: /readyz reports the drain
+		if n.cfg.Announce > 0 && s.on.refuseNew() == nil {
+			time.Sleep(handshakeGrace)
 		}
 		_ = s.on.Close() // Serve returns; its connections stay
-		if left := s.queue.empty(drainFor); left > 0 {
+		if left := s.pending.waitUntilEmpty(drainTimeout); left > 0 {
 			n.cfg.Log.Warn("not answered", "address", s.on.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections

@@ -169,9 +169,9 @@ type balancer struct {
 	alone time.Duration // the longest time without any
 }
 
-// lookEvery is well below the second for which a node that is about to go says
+// pollEvery is well below the second for which a node that is about to go says
 // so.
-const lookEvery = 50 * time.Millisecond
+const pollEvery = 50 * time.Millisecond
 
 func (b *balancer) watch(ctx context.Context) {
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -184,7 +184,7 @@ func (b *balancer) watch(ctx context.Context) {
 					res.Body.Close()
 				}
 				b.see(i, err == nil && res.StatusCode == http.StatusOK)
-				wait(ctx, lookEvery)
+				wait(ctx, pollEvery)
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 #
 #   scripts/deb.sh BINARY COMPLETIONS ARCH VERSION TARGET
 #
-# COMPLETIONS is what "doorward completion bash" prints. All files bear the time
+# COMPLETIONS is what "doorward completion bash" prints. All files have the time
 # SOURCE_DATE_EPOCH, so the same binary gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ umask 022
 
 mtime() { date --utc --date="@$SOURCE_DATE_EPOCH" "$@"; }
 
-# What is new is told for all packages in one place.
+# All packages share one changelog.
 changelog() {
 	cat <<-END
 		doorward ($version) unstable; urgency=medium

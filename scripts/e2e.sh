@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every journey through the pages in a real Chromium, against a real server: make
-# e2e. Pictures of all pages are left in artifacts/screenshots.
+# Tests all page flows in Chromium, against a real server: make e2e. Pictures of all
+# pages are left in artifacts/screenshots.
 #
 #   CHROMIUM=/usr/bin/chromium     another browser to drive
-#   E2E_QUICK=1                    each page on two screens instead of four
+#   E2E_QUICK=1                    each page on two screens instead of four, with one
+#                                  run of axe on each, and no pictures
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

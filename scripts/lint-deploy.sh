@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Checks what Doorward is deployed with, without deploying it: the chart, the
-# compose file, the Dockerfile, the scripts, the systemd unit, the Debian package,
-# and that Doorward itself accepts the settings that they bring. Every check runs.
+# Lints the deployment files without deploying them: the chart, the compose file,
+# the Dockerfile, the scripts, the systemd unit, the Debian package, and that
+# Doorward accepts their settings. Every check runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What "systemd-analyze security" may say at most, in tenths. It is 1.2: the rest
-# is the network (0.5, and 0.2 for any address), being a service at all, and
-# /proc/sys, see the unit.
+# The maximum of "systemd-analyze security", in tenths. It is 1.2: the rest is the
+# network (0.5, and 0.2 for any address), being a service at all, and /proc/sys, see
+# the unit.
 exposure=12
 
 work=$(mktemp -d)
@@ -42,7 +42,7 @@ unit() {
 	}
 }
 
-# A finding is mended, or has its reason in deploy/deb/overrides.
+# A finding is fixed, or has its reason in deploy/deb/overrides.
 package() {
 	"$work/doorward" completion bash >"$work/doorward.bash" || return
 	SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) scripts/deb.sh "$work/doorward" "$work/doorward.bash" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that a machine can find wrong without running the tests. Every
-# check runs; the exit code says whether one of them failed.
+# All static checks. Every check runs; the exit code says whether one of them
+# failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ formatted() {
 	}
 }
 
-for module in . tools; do
+for module in . bench tools; do
 	check "go vet in $module" go -C "$module" vet ./...
 	check "staticcheck in $module" env -C "$module" "$PWD/scripts/tool.sh" staticcheck ./...
 	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# go test with the race detector, which takes what go test takes:
+# go test with the race detector, with the arguments of go test:
 #
 #   scripts/race.sh ./...
 #   scripts/race.sh -run TestRevocation ./node
 #
-# SQLite and the C library under it are C that a machine has made into Go. The
-# detector isn't to watch each of their accesses to memory that isn't Go's: that
-# takes five times as long as all the rest and can find nothing of ours. The driver,
-# modernc.org/sqlite, to which our values are handed, is watched as our code is.
+# SQLite and its C library are C translated to Go. They are excluded from the
+# detector: watching their memory accesses takes five times as long as everything
+# else and can't find faults of Doorward. The driver, modernc.org/sqlite, is
+# included.
 #
-# A program under the detector sleeps for a second when it ends, in case something
-# in the background of it is still to race. Our tests run hundreds of commands, and
-# what they start in the background they end.
+# A program under the detector sleeps for a second at its end, for races in the
+# background. That is switched off: our tests run hundreds of commands, and end what
+# they start.
 set -euo pipefail
 
 unwatched=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a release in a folder (dist/), the same bytes from the same commit
-# and the same version of Go wherever and whenever it is made:
+# Builds a release in a folder (dist/), reproducibly: the same commit and the same
+# version of Go give the same bytes.
 #
 #   scripts/release.sh [VERSION [FOLDER]]
 #
@@ -11,7 +11,7 @@
 #   SHA256SUMS                   of all these
 #   container/                   the context of deploy/container/Dockerfile
 #
-# VERSION is the newest tag's unless given. scripts/reproducible.sh makes two
+# VERSION is by default that of the newest tag. scripts/reproducible.sh makes two
 # and compares them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,7 +33,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # No path of this machine (-trimpath), nothing of its C compiler (CGO_ENABLED),
-# nothing of its git (-buildvcs). "go version -m FILE" tells the version of Go.
+# nothing of its git (-buildvcs). "go version -m FILE" shows the version of Go.
 build() { # OS ARCH
 	GOCACHE=${BUILD_CACHE:-$(go env GOCACHE)} CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOFLAGS='' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' \
 		go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.release=$version" \

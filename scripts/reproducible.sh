@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes a release twice, in two folders with paths of different lengths, the
-# second time with nothing compiled before, by another umask and in another time
-# zone, and compares every byte.
+# Builds a release twice, in two folders with paths of different lengths, the second
+# time without a cache, with another umask and time zone, and compares every byte.
 #
 #   scripts/reproducible.sh [VERSION]
 set -euo pipefail

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Everything there is to test, after installing what it needs: make test. A step
-# runs also when one before it has failed; the last line is the summary.
+# All tests, after installing what they need: make test. A step also runs if an
+# earlier one has failed; the last line is the summary. make chaos has the long forms
+# (CONTRIBUTING.md lists them).
 #
 #   FUZZTIME=1s     for each fuzz target
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Debian packages, each with a command that shows that it is there. The race
+# Debian packages, each with a command that shows whether it is installed. The race
 # detector needs a C compiler, and so does spin.
 needs=(
 	"postgresql:/usr/lib/postgresql/*/bin/initdb initdb"
@@ -59,7 +60,7 @@ setup() {
 	return 1
 }
 
-# A full disk takes a mount that nobody else sees; a container may forbid it.
+# The tests of a full disk need a private mount; a container may forbid it.
 full_disk() {
 	local map=()
 	[ "$(id -u)" = 0 ] || map=(--map-root-user)
@@ -67,9 +68,8 @@ full_disk() {
 }
 
 tests() {
-	# What takes longest begins first, so that the rest fills the gaps. The tests of a
-	# part that is missing fail, where they would be skipped. The vet of lint looks at
-	# everything; once is enough.
+	# The longest tests begin first, so that the others fill the gaps. Missing
+	# programs make tests fail instead of skip. Vet runs only in lint.
 	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require \
 		scripts/race.sh -vet=off -timeout 20m ./node ./cmd/doorward ./web ./store ./... && go -C tools test ./...
 }
@@ -95,7 +95,7 @@ step Caddy tools/caddy/build.sh
 step lint scripts/lint.sh
 step tests tests
 step pages env E2E_QUICK=1 scripts/e2e.sh
-step model scripts/model.sh
+step model env MODEL_QUICK=1 scripts/model.sh
 step fuzzing scripts/fuzz.sh "${FUZZTIME:-1s}"
 
 printf '\n%d s in all' "$SECONDS"

@@ -4,8 +4,8 @@
 #
 #   scripts/tool.sh gofumpt -l .
 #
-# They are modules of their own so that go.mod lists what Doorward is made of
-# and nothing else. A build that changes nothing takes a quarter of a second.
+# They are separate modules so that go.mod lists only the dependencies of Doorward.
+# A build that changes nothing takes a quarter of a second.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 

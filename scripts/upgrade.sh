@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rolls three nodes from an earlier version to this tree and back, under traffic,
-# on a PostgreSQL of its own, and fails if any check does:
+# Upgrades three nodes from an earlier version to this tree and back, under traffic,
+# on its own PostgreSQL, and fails if any check does:
 #
 #   scripts/upgrade.sh REF      a tag or a commit, such as v1.4.2
 set -euo pipefail

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Proves that what is made from something else is as fresh as its source. The
-# generated files are made again in a copy, so that this changes nothing here
-# and works with uncommitted changes. Every check runs; the exit code says
-# whether one of them failed.
+# Checks that generated files are up to date. They are generated again in a copy, so
+# that this changes nothing here and works with uncommitted changes. Every check
+# runs; the exit code says whether one of them failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,12 +35,12 @@ check() { # NAME COMMAND...
 	}
 }
 
-for module in . tools tools/release; do
+for module in . bench tools tools/release; do
 	check "go mod tidy in $module (run it there)" go -C "$module" mod tidy -diff
 	check "go mod verify in $module" go -C "$module" mod verify
 done
 check "generated files" generated
-# Tests of golden files have Golden in their names, but for the oldest one.
+# Tests of golden files have Golden in their names, except the oldest one.
 check "golden files" go test -count=1 -run 'Golden|WhoMayWhat' ./...
 check OpenAPI scripts/lint-openapi.sh
 exit "$failed"

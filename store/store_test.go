@@ -3,21 +3,19 @@ package store_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 	"github.com/doorward/doorward/store/storetest"
 )
 
@@ -74,36 +72,22 @@ func run(t testing.TB, db *sql.DB, query string, args ...any) {
 }
 
 func TestContract(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) {
-		storetest.Run(t, func(t testing.TB, now doorward.Clock) *store.DB { return migrated(t, engines["sqlite"](t), now) })
-	})
-	t.Run("postgres", func(t *testing.T) {
-		letters := american(t)
-		storetest.Run(t, func(t testing.TB, now doorward.Clock) *store.DB { return migrated(t, letters(t), now) })
-	})
+	for engine, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "postgres": american.DSN} {
+		t.Run(engine, func(t *testing.T) {
+			storetest.Run(t, func(t testing.TB, now doorward.Clock) *store.DB {
+				if engine == "postgres" {
+					return open(t, impatient(dsn(t)), now)
+				}
+				return open(t, dsn(t), now)
+			})
+		})
+	}
 }
 
 // american makes databases in a language, as those of operators are: there "a"
 // stands between "A" and "b". (pgtest's own sort by bytes, as SQLite does, and
 // would hide that something rests on it.)
-func american(t *testing.T) func(testing.TB) string {
-	t.Helper()
-	dsn := pgtest.DSN(t)
-	home, err := sql.Open("pgx", dsn)
-	ok(t, err)
-	t.Cleanup(func() { home.Close() })
-	address, err := url.Parse(dsn)
-	ok(t, err)
-	var made atomic.Int64
-	return func(t testing.TB) string {
-		own := *address
-		own.Path = fmt.Sprintf("%s_%d", address.Path, made.Add(1))
-		name := own.Path[1:]
-		run(t, home, `CREATE DATABASE `+name+` TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`)
-		t.Cleanup(func() { run(t, home, `DROP DATABASE `+name+` WITH (FORCE)`) })
-		return impatient(own.String())
-	}
-}
+var american = pgtest.Template{Prepare: dbtest.Migrate, Options: "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"}
 
 // TestParametersGoByNumber: a driver that counted the parameters as they come
 // would mix up the columns of every statement that uses one twice.

@@ -8,7 +8,7 @@ import (
 // Somebody with an account accepts with a session of the invited address or
 // with the account's password.
 func TestAcceptInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "USER")
 
@@ -30,7 +30,7 @@ func TestAcceptInvitation(t *testing.T) {
 }
 
 func TestAcceptInvitationRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, globex.Owner, ann.Email, "USER")
@@ -58,7 +58,7 @@ func TestAcceptInvitationRefusals(t *testing.T) {
 
 // The password of the invited account proves it whoever is signed in.
 func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, globex.Owner, ann.Email, "USER")
@@ -69,7 +69,7 @@ func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
 // Without an account there is no password to accept with, and the answer is
 // that for a wrong one.
 func TestAcceptInvitationWithoutAccount(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		stranger := d.accept(t, d.invite(t, acme.Owner, "new@acme.example", "USER"), m{"password": password})
 		known := d.accept(t, d.invite(t, acme.Owner, globex.Owner.Email, "USER"), m{"password": "wrong password"})

@@ -23,7 +23,7 @@ import (
 const trailPath = "GET /api/v2/audit-events"
 
 // trail asks for the events and returns them.
-func (d *door) trail(t *testing.T, by *doorwardtest.Person, query string) (events []m) {
+func (d *server) trail(t *testing.T, by *doorwardtest.Person, query string) (events []m) {
 	t.Helper()
 	a := d.send(t, trailPath+query, nil, as(by.Token())).ok(http.StatusOK)
 	for _, e := range a.at("items").([]any) {
@@ -41,7 +41,7 @@ func lines(events []m) (all []string) {
 }
 
 func TestAuditEvents(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		bob := acme.Join("bob@acme.example", "USER")
@@ -115,7 +115,7 @@ func timesOf(events []m) (sum int) {
 	return sum
 }
 
-func (d *door) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
+func (d *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwardtest.Person) {
 	t.Helper()
 	all := d.trail(t, ann, "?limit=200")
 	at := all[2]["at"].(string)
@@ -178,7 +178,7 @@ func (d *door) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *doorwa
 
 // Pages stay whole while events come in, also those that reading itself causes.
 func TestAuditPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for n := range 8 {
 			d.login(t, acme.Owner.Email, fmt.Sprint("wrong", n), from("192.0.2.1"))
@@ -217,7 +217,7 @@ func TestAuditPages(t *testing.T) {
 // The CSV says what the JSON says, page after page, and nothing in it is a
 // formula to a spreadsheet.
 func TestAuditAsCSV(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := as(acme.Owner.Token())
 		d.send(t, "PATCH /api/v2/tenant", m{"name": `=HYPERLINK("http://evil.example","x"),` + "'"}, owner, with("X-Request-Id", "-1-1")).ok(http.StatusOK)
@@ -285,7 +285,7 @@ func readCSV(t *testing.T, a answer) [][]string {
 var formula = regexp.MustCompile("^[=+@\t\r-]")
 
 // nextLink is the route of the next page, if there is one.
-func (d *door) nextLink(t *testing.T, a answer) string {
+func (d *server) nextLink(t *testing.T, a answer) string {
 	t.Helper()
 	header := a.header.Get("Link")
 	if header == "" {
@@ -332,7 +332,7 @@ func cells(t *testing.T, e m) []string {
 }
 
 func TestAuditWithoutDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		token := d.Tenant("Acme").Owner.Token()
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
@@ -346,7 +346,7 @@ func TestAuditWithoutDatabase(t *testing.T) {
 // with a count, not one an attempt: else a flood of attempts would fill the trail
 // at no cost.
 func TestAttemptsAreRecordedTogether(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		count := func(reason string) (events, sum int) {

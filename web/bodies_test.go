@@ -57,7 +57,7 @@ var takers = []taker{
 // onTakers runs a test for each of them, with a good body as text.
 func onTakers(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k taker)) {
 	t.Helper()
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		who := map[string]opt{
 			"owner": as(d.Tenant("Acme").Owner.Token()), "operator": bearer(d.operatorKey(t)), "": func(*http.Request) {},
 		}
@@ -258,7 +258,7 @@ func TestBodySizes(t *testing.T) {
 
 // A body that doesn't arrive whole is no defect of ours, and nothing is done.
 func TestBodyCutOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		head := "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 		good, _ := encode(t, m{"email": owner.Email, "password": password})
@@ -293,7 +293,7 @@ func TestBodyCutOff(t *testing.T) {
 // whether it is read or not: net/http takes in what nobody has read, and the
 // answer comes after that.
 func TestBodyTooSlow(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		var all sync.WaitGroup
 		for route, want := range map[string]int{
 			"POST /api/v2/auth/login":    http.StatusBadRequest,
@@ -314,7 +314,7 @@ func TestBodyTooSlow(t *testing.T) {
 }
 
 // dawdle sends a request with the first byte of its body.
-func (d *door) dawdle(t *testing.T, route string, want int) {
+func (d *server) dawdle(t *testing.T, route string, want int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.URL, "http://"))
 	if err != nil {
 		t.Error(err)
@@ -335,7 +335,7 @@ func (d *door) dawdle(t *testing.T, route string, want int) {
 
 // An endpoint that takes no body reads none.
 func TestBodiesThatAreNotRead(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for _, body := range []string{"", "{", "null", "\x00\xff", strings.Repeat("x", 100<<10)} {
 			for _, contentType := range []string{"application/json", "text/plain", "nonsense", "application/json; charset=utf-16"} {

@@ -163,7 +163,7 @@ func (c *canaries) value(name string, s *openapi3.Schema) any {
 }
 
 // absent fails for every secret that is found, and where nothing could be.
-func (d *door) absent(t *testing.T, secrets []string, in map[string]string) {
+func (d *server) absent(t *testing.T, secrets []string, in map[string]string) {
 	t.Helper()
 	for where, text := range in {
 		if len(text) < 1000 {
@@ -177,7 +177,7 @@ func (d *door) absent(t *testing.T, secrets []string, in map[string]string) {
 	}
 }
 
-func (d *door) metrics(t *testing.T) string {
+func (d *server) metrics(t *testing.T) string {
 	t.Helper()
 	res, err := d.client.Get(d.URL + "/metrics")
 	if err != nil {
@@ -192,7 +192,7 @@ func (d *door) metrics(t *testing.T) string {
 }
 
 // mailFails queues a mail and returns when a try at it is logged as failed.
-func (d *door) mailFails(t *testing.T, log *logtest.Journal) {
+func (d *server) mailFails(t *testing.T, log *logtest.Journal) {
 	t.Helper()
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)
 	if _, err := d.Node.App.Tenants.Create(t.Context(), doorward.OperatorAtTerminal(), "Globex", "ann@globex.example"); err != nil {

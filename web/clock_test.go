@@ -15,7 +15,7 @@ import (
 
 // TestClockJumpsForward: a jump is as if that time had passed.
 func TestClockJumpsForward(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
@@ -36,7 +36,7 @@ func TestClockJumpsForward(t *testing.T) {
 // TestClockJumpsBackward: nobody is signed out, what ends is ended at once, and
 // limits that had begun last for longer by as much.
 func TestClockJumpsBackward(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.invite(t, acme.Owner, "new@acme.example", "USER")
@@ -60,13 +60,13 @@ func TestClockJumpsBackward(t *testing.T) {
 }
 
 // checks asks for access and wants the status.
-func (d *door) checks(t *testing.T, token string, want int) {
+func (d *server) checks(t *testing.T, token string, want int) {
 	t.Helper()
 	d.send(t, "GET /api/v2/access/check?action=message.read", nil, as(token)).ok(want)
 }
 
 // mailArrives invites and waits for the mail.
-func (d *door) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
+func (d *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
 	t.Helper()
 	d.offered(t, by, to, "USER", 3)
 	d.code(t, to)
@@ -80,7 +80,7 @@ func TestClocksThatDiffer(t *testing.T) {
 	late, early := start(t, shared), start(t, shared)
 	early.clock.advance(40 * time.Minute)
 	ann := late.Tenant("Acme").Join("ann@acme.example", "USER")
-	for _, nodes := range [][2]*door{{late, early}, {early, late}} {
+	for _, nodes := range [][2]*server{{late, early}, {early, late}} {
 		here, there := nodes[0], nodes[1]
 		for range 20 {
 			token := here.token(t, ann.Email)

@@ -11,18 +11,18 @@ import (
 )
 
 // complete completes a registration.
-func (d *door) complete(t *testing.T, code, password string) answer {
+func (d *server) complete(t *testing.T, code, password string) answer {
 	t.Helper()
 	return d.completeWith(t, code, password, password)
 }
 
-func (d *door) completeWith(t *testing.T, code, password, confirm string) answer {
+func (d *server) completeWith(t *testing.T, code, password, confirm string) answer {
 	t.Helper()
 	return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": password, "confirmPassword": confirm})
 }
 
 // accept accepts an invitation with what more proves who it is.
-func (d *door) accept(t *testing.T, code string, more m, opts ...opt) answer {
+func (d *server) accept(t *testing.T, code string, more m, opts ...opt) answer {
 	t.Helper()
 	body := maps.Clone(more)
 	body["token"] = code
@@ -30,7 +30,7 @@ func (d *door) accept(t *testing.T, code string, more m, opts ...opt) answer {
 }
 
 func TestCompleteRegistration(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.send(t, invitePath, m{"email": "ann@acme.example", "role": "VIEWER", "name": "Ann Lee"}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		a := d.complete(t, d.code(t, "ann@acme.example"), "three old paper boats").ok(http.StatusOK)
@@ -51,7 +51,7 @@ func TestCompleteRegistration(t *testing.T) {
 // Each reason not to complete, in the order in which they are looked at, and
 // the token is good for another try after each.
 func TestCompleteRegistrationRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		for _, none := range []string{forged, "x", code[:42], code + "A", " " + code, code + "=", strings.ToLower(code), "inv_abc", strings.Repeat("A", 60000)} {
@@ -69,7 +69,7 @@ func TestCompleteRegistrationRefusals(t *testing.T) {
 }
 
 func TestInvitationExpiry(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		early, late := d.invite(t, acme.Owner, "early@acme.example", "USER"), d.invite(t, acme.Owner, "late@acme.example", "USER")
 		d.Advance(7*24*time.Hour - time.Second)
@@ -82,7 +82,7 @@ func TestInvitationExpiry(t *testing.T) {
 
 // An invitation never touches the password of an account that exists.
 func TestCompleteRegistrationForAccounts(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@globex.example", "USER")
 		code := d.invite(t, acme.Owner, ann.Email, "ADMIN")
@@ -99,7 +99,7 @@ func TestCompleteRegistrationForAccounts(t *testing.T) {
 // Of many who complete one registration at once, one does, and the others'
 // passwords never work.
 func TestCompleteRegistrationAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		answers := make([]answer, 8)
@@ -171,7 +171,7 @@ type wayToSet func(candidate string) answer
 // ways returns all of them for people who share everything that a password may
 // not contain. Each can be tried again after a refusal, and the first only
 // until it succeeds.
-func (d *door) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
+func (d *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
 	t.Helper()
 	tenant := d.Tenant("Müller & Söhne")
 	complete = func(n int) wayToSet {
@@ -199,7 +199,7 @@ func (d *door) ways(t *testing.T) (complete func(n int) wayToSet, others map[str
 }
 
 func TestPasswordRules(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		complete, others := d.ways(t)
 		n := 1
 		pending := complete(n)
@@ -229,7 +229,7 @@ func TestPasswordRules(t *testing.T) {
 
 // A password is the same however its accents are composed.
 func TestPasswordsAreComposed(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		d.completeWith(t, code, "vier stille ma\u0308use", "vier stille m\u00e4use").ok(http.StatusOK)

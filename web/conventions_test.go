@@ -16,7 +16,7 @@ import (
 )
 
 // faults returns what is wrong with an answer whatever the request was.
-func (d *door) faults(req *http.Request, a answer) (all []string) {
+func (d *server) faults(req *http.Request, a answer) (all []string) {
 	all = append(all, d.headerFaults(a)...)
 	if a.status >= 400 && req.Method != http.MethodHead {
 		all = append(all, d.problemFaults(req, a)...)
@@ -32,7 +32,7 @@ func (d *door) faults(req *http.Request, a answer) (all []string) {
 	return all
 }
 
-func (d *door) headerFaults(a answer) (all []string) {
+func (d *server) headerFaults(a answer) (all []string) {
 	want := map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 	}
@@ -81,7 +81,7 @@ func statusFaults(a answer) (all []string) {
 }
 
 // problemFaults are about the body of an error, RFC 9457.
-func (d *door) problemFaults(req *http.Request, a answer) (all []string) {
+func (d *server) problemFaults(req *http.Request, a answer) (all []string) {
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		return []string{fmt.Sprintf("Content-Type is %q", got)}
 	}
@@ -162,7 +162,7 @@ var endpoints = map[string][]string{
 }
 
 func TestMethods(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		all := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"}
 		for path, methods := range endpoints {
 			for _, method := range all {
@@ -182,7 +182,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestHeadIsGetWithoutBody(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for _, path := range []string{"/api/v2/auth/session", "/api/v2/auth/memberships", "/openapi.json", "/healthz", "/readyz"} {
 			get := d.send(t, "GET "+path, nil, as(owner.Token())).ok(http.StatusOK)
@@ -196,7 +196,7 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 }
 
 func TestPathsThatAreNone(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		paths := []string{
 			"/api", "/api/v2", "/api/v2/", "/api/v2/auth", "/api/v2/auth/", "/api/v2/auth/logins", "/API/v2/auth/login",
@@ -214,7 +214,7 @@ func TestPathsThatAreNone(t *testing.T) {
 
 // Of several reasons to refuse, the first in the contract's order answers.
 func TestOrderOfRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin, viewer := acme.Join("admin@acme.example", "ADMIN"), acme.Join("viewer@acme.example", "VIEWER")
 		d.invite(t, acme.Owner, "pending@acme.example", "USER")
@@ -248,7 +248,7 @@ func TestOrderOfRefusals(t *testing.T) {
 
 // The type of a problem is the address of a page that describes it.
 func TestProblemTypesHavePages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		for _, p := range doorward.Problems() {
 			page := d.send(t, "GET /problems/"+string(p.Code), nil).ok(http.StatusOK)
 			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.body), p.Title) {
@@ -260,7 +260,7 @@ func TestProblemTypesHavePages(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		for _, id := range []string{"a", "7", "A.b_c-d", "..", strings.Repeat("x", 128)} {
 			a := d.send(t, "GET /api/v2/auth/session", nil, with("X-Request-Id", id))
 			if got := a.header.Get("X-Request-Id"); got != id {
@@ -282,7 +282,7 @@ func TestRequestID(t *testing.T) {
 
 // Accept and unknown parts of the query change nothing.
 func TestIgnored(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		want := d.send(t, "GET /api/v2/auth/memberships", nil, as(owner.Token())).ok(http.StatusOK)
 		for _, accept := range []string{"text/html", "image/png", "application/xml;q=1", "nonsense", "application/json;q=0"} {
@@ -297,7 +297,7 @@ func TestIgnored(t *testing.T) {
 
 // With a base URL that has a path the server answers with it and without.
 func TestBasePath(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for _, prefix := range []string{"", "/platform", "/platfor%6D"} {
 			d.send(t, "GET "+prefix+"/api/v2/auth/session", nil, as(acme.Owner.Token())).ok(http.StatusOK)
@@ -323,7 +323,7 @@ func TestBasePath(t *testing.T) {
 
 // Below a base such as /api a path can be read in two ways, and both occur.
 func TestBasePathLikeARoute(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
 		d.send(t, "GET /api/api/api/v2/auth/session", nil).fails(http.StatusNotFound, "not_found")
@@ -331,7 +331,7 @@ func TestBasePathLikeARoute(t *testing.T) {
 }
 
 func TestOverTLS(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		a := d.login(t, owner.Email, password).ok(http.StatusOK)
 		if got, want := cookieNamed(a, "JSESSIONID"), "JSESSIONID="+a.text("token")+"; Path=/; HttpOnly; SameSite=Lax; Secure"; got != want {
@@ -379,7 +379,7 @@ func cookieNamed(a answer, name string) string {
 
 // A browser says where a request comes from; who doesn't say is no browser.
 func TestOrigins(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		own, err := url.Parse(d.base)
 		if err != nil {
 			t.Fatal(err)
@@ -409,7 +409,7 @@ func TestOrigins(t *testing.T) {
 // Every endpoint that changes something refuses other origins, before it looks
 // at anything else.
 func TestOtherOriginsEverywhere(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for path, methods := range endpoints {
 			for _, method := range methods {
@@ -425,7 +425,7 @@ func TestOtherOriginsEverywhere(t *testing.T) {
 	})
 }
 
-func (d *door) tryOrigin(t *testing.T, allowed bool, opts ...opt) {
+func (d *server) tryOrigin(t *testing.T, allowed bool, opts ...opt) {
 	t.Helper()
 	logout := d.send(t, "POST /api/v2/auth/logout", nil, opts...)
 	leave := d.send(t, "DELETE /api/v2/auth/memberships/tnt_x", nil, opts...)

@@ -112,7 +112,7 @@ func TestGoldenEvents(t *testing.T) {
 }
 
 // withMuchToEnd does what the steps do too, to people who have more to lose.
-func (h *historian) withMuchToEnd() {
+func (h *recorder) withMuchToEnd() {
 	h.t.Helper()
 	much := h.Tenant("Much")
 	owner := as(much.Owner.Token())
@@ -125,7 +125,7 @@ func (h *historian) withMuchToEnd() {
 	h.ask("PATCH /api/v2/users/"+inviting("suspended@much.example"), m{"status": "suspended"}, owner).ok(http.StatusOK)
 	h.ask("DELETE /api/v2/users/"+inviting("removed@much.example"), nil, owner).ok(http.StatusOK)
 	inviting("leaving@much.example")
-	h.ask("DELETE /api/v2/auth/memberships/"+much.ID, nil, as(h.door.token(h.t, "leaving@much.example"))).ok(http.StatusNoContent)
+	h.ask("DELETE /api/v2/auth/memberships/"+much.ID, nil, as(h.server.token(h.t, "leaving@much.example"))).ok(http.StatusNoContent)
 	h.ask("PATCH /api/v2/users/"+inviting("demoted@much.example"), m{"role": "VIEWER"}, owner).ok(http.StatusOK)
 	h.Advance(2 * time.Minute) // or it would be sent again too soon
 	owner = as(much.Owner.Login())
@@ -135,13 +135,13 @@ func (h *historian) withMuchToEnd() {
 		h.t.Fatal(err)
 	}
 	for range 11 { // one more than there may be
-		h.door.token(h.t, "demoted@much.example", with("User-Agent", "another browser"))
+		h.server.token(h.t, "demoted@much.example", with("User-Agent", "another browser"))
 	}
-	viewer := as(h.door.token(h.t, "demoted@much.example"))
+	viewer := as(h.server.token(h.t, "demoted@much.example"))
 	for range 5 { // one event tells of several
 		h.ask("GET /api/v2/audit-events", nil, viewer).fails(http.StatusForbidden, "forbidden")
 	}
-	h.ask(changePath, m{"currentPassword": password, "password": canary("more"), "confirmPassword": canary("more")}, as(h.door.token(h.t, "demoted@much.example"))).ok(http.StatusNoContent)
+	h.ask(changePath, m{"currentPassword": password, "password": canary("more"), "confirmPassword": canary("more")}, as(h.server.token(h.t, "demoted@much.example"))).ok(http.StatusNoContent)
 	h.closeTenant(h.t, much.Owner, much.ID, "Much")
 	h.news() // its trail goes with it
 	h.Advance(15 * 24 * time.Hour)

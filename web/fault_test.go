@@ -63,7 +63,7 @@ const answersWithin = 3 * time.Second
 // unavailable sends all of them at once and wants each refused with 503 in
 // time: the caller's session is as good as before. What a busy machine made
 // slow gets two more tries.
-func (d *door) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
+func (d *server) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {
 		if requests = d.refusesSlowly(t, what, requests, token, within); len(requests) == 0 {
@@ -74,7 +74,7 @@ func (d *door) unavailable(t *testing.T, what string, requests map[string]m, tok
 }
 
 // refusesSlowly returns the requests that were refused too slowly.
-func (d *door) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
+func (d *server) refusesSlowly(t *testing.T, what string, requests map[string]m, token string, within time.Duration) map[string]m {
 	t.Helper()
 	slow := map[string]m{}
 	var mu sync.Mutex
@@ -102,7 +102,7 @@ func (d *door) refusesSlowly(t *testing.T, what string, requests map[string]m, t
 }
 
 // What needs no database is answered as ever.
-func (d *door) answersWithout(t *testing.T) {
+func (d *server) answersWithout(t *testing.T) {
 	t.Helper()
 	d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
 	d.send(t, "GET /api/v2/nothing", nil).fails(http.StatusNotFound, "not_found")
@@ -113,7 +113,7 @@ func (d *door) answersWithout(t *testing.T) {
 }
 
 func TestDatabaseClosed(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		owner, key := d.Tenant("Acme").Owner, d.operatorKey(t)
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestPostgresGoneAndBack(t *testing.T) {
 	}
 }
 
-func (d *door) waitUntilReady(t *testing.T) {
+func (d *server) waitUntilReady(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	for deadline := began.Add(time.Minute); time.Now().Before(deadline); {

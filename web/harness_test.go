@@ -1,10 +1,10 @@
-// The contract of the HTTP API, told from outside: every test here starts a
-// real server, on SQLite and on PostgreSQL, and knows of it what a caller knows.
+// The contract of the HTTP API, tested from outside: every test here starts a real
+// server, on SQLite and on PostgreSQL, and uses only what a caller can use.
 //
-// Each answer that any of these tests gets is checked for what all answers
-// promise (conventions_test.go) and against the server's own OpenAPI document
-// (openapi_test.go). After a whole run TestMain wants to have seen every status
-// and code that the document promises.
+// Each answer in these tests is checked against the conventions
+// (conventions_test.go) and the server's own OpenAPI document (openapi_test.go).
+// After a full run TestMain requires that every documented status and code was
+// seen.
 package web_test
 
 import (
@@ -25,9 +25,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // m is a JSON object.
@@ -49,8 +49,8 @@ func (c *clock) advance(by time.Duration) time.Time {
 	return c.instant
 }
 
-// door is a server seen by a caller who checks every answer.
-type door struct {
+// server is one seen by a caller who checks every answer.
+type server struct {
 	*doorwardtest.Server
 	t      *testing.T
 	base   string // the base URL
@@ -61,8 +61,17 @@ type door struct {
 	keys   atomic.Int32 // made, each with a name of its own
 }
 
-// onBoth runs a test on a server of its own for each database.
-func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.Option) {
+// onSQLite runs a test on a server of its own. It is for what is the same on every
+// database: forms, refusals, headers. What rests on rows is in the store's contract.
+func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
+	t.Helper()
+	t.Parallel()
+	test(t, start(t, options...))
+}
+
+// onBoth runs a test on a server of its own for each database: what a feature does
+// first of all, and what locks, races, the clock or a fault of the database decide.
+func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -71,13 +80,13 @@ func onBoth(t *testing.T, test func(*testing.T, *door), options ...doorwardtest.
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, start(t, append(options[:len(options):len(options)], doorwardtest.Database(pgtest.DSN(t)))...))
+		test(t, start(t, append(options[:len(options):len(options)], doorwardtest.Database(dbtest.Postgres(t)))...))
 	})
 }
 
-func start(t *testing.T, options ...doorwardtest.Option) *door {
+func start(t *testing.T, options ...doorwardtest.Option) *server {
 	t.Helper()
-	d := &door{t: t, clock: &clock{instant: time.Now()}}
+	d := &server{t: t, clock: &clock{instant: time.Now()}}
 	d.Server = doorwardtest.Start(t, append(options[:len(options):len(options)], func(c *node.Config) { c.Clock = d.clock.now })...)
 	d.base = d.Node.URL()
 	if u, err := url.Parse(d.base); err == nil {
@@ -92,14 +101,14 @@ func start(t *testing.T, options ...doorwardtest.Option) *door {
 
 // Advance moves the server's clock. Mail on its way arrives first: for a mail
 // server's silence of minutes it would be sent twice.
-func (d *door) Advance(by time.Duration) {
+func (d *server) Advance(by time.Duration) {
 	d.t.Helper()
 	d.deliver(d.t)
 	d.clock.advance(by)
 }
 
 // Tenant makes a tenant, and is done when the mail to its OWNER is.
-func (d *door) Tenant(name string) *doorwardtest.Tenant {
+func (d *server) Tenant(name string) *doorwardtest.Tenant {
 	d.t.Helper()
 	tenant := d.Server.Tenant(name)
 	d.deliver(d.t)
@@ -134,7 +143,7 @@ func from(ip string) opt { return with("X-Forwarded-For", ip) }
 // send sends a request such as "POST /api/v2/auth/login" and checks the answer
 // for what every answer promises. A string goes as it is, nil is no body, and
 // anything else is encoded; either is labelled as JSON.
-func (d *door) send(t *testing.T, route string, body any, opts ...opt) answer {
+func (d *server) send(t *testing.T, route string, body any, opts ...opt) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	text, hasBody := encode(t, body)
@@ -296,32 +305,32 @@ var requestIDs = regexp.MustCompile(`req_[a-z2-7]{26}`)
 const password = doorwardtest.Password
 
 // login signs somebody in and returns the whole answer.
-func (d *door) login(t *testing.T, email, password string, opts ...opt) answer {
+func (d *server) login(t *testing.T, email, password string, opts ...opt) answer {
 	t.Helper()
 	return d.send(t, "POST /api/v2/auth/login", m{"email": email, "password": password}, opts...)
 }
 
 // token signs somebody in and returns the identifier of the session.
-func (d *door) token(t *testing.T, email string, opts ...opt) string {
+func (d *server) token(t *testing.T, email string, opts ...opt) string {
 	t.Helper()
 	return d.login(t, email, password, opts...).ok(http.StatusOK).text("token")
 }
 
 // invite invites and returns the code in the mail.
-func (d *door) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
+func (d *server) invite(t *testing.T, by *doorwardtest.Person, email, role string) string {
 	t.Helper()
 	d.send(t, "POST /api/v2/auth/invite", m{"email": email, "role": role}, as(by.Token())).ok(http.StatusCreated)
 	return d.code(t, email)
 }
 
 // enrol makes somebody who has an account a member of another tenant.
-func (d *door) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
+func (d *server) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
 	t.Helper()
 	code := d.invite(t, in.Owner, who.Email, role)
 	d.send(t, "POST /api/v2/auth/accept-invitation", m{"token": code, "password": password}).ok(http.StatusOK)
 }
 
-func (d *door) suspend(t *testing.T, tenantID, userID string) {
+func (d *server) suspend(t *testing.T, tenantID, userID string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: tenantID}
 	if _, err := d.Node.App.Users.Suspend(context.Background(), doorward.OperatorAtTerminal(), target); err != nil {
@@ -329,7 +338,7 @@ func (d *door) suspend(t *testing.T, tenantID, userID string) {
 	}
 }
 
-func (d *door) freeze(t *testing.T, tenantID string) {
+func (d *server) freeze(t *testing.T, tenantID string) {
 	t.Helper()
 	if _, err := d.Node.App.Tenants.Freeze(context.Background(), doorward.OperatorAtTerminal(), tenantID); err != nil {
 		t.Fatal(err)
@@ -337,7 +346,7 @@ func (d *door) freeze(t *testing.T, tenantID string) {
 }
 
 // setTenant puts a tenant into a status without what else goes with it.
-func (d *door) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
+func (d *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
 	t.Helper()
 	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
 		_, frozen := tx.ThawTenant(t.Context(), tenant.ID, tx.Now)
@@ -356,7 +365,7 @@ func (d *door) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.
 	}
 }
 
-func (d *door) operatorKey(t *testing.T) string {
+func (d *server) operatorKey(t *testing.T) string {
 	t.Helper()
 	key, err := d.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), fmt.Sprintf("test %d", d.keys.Add(1)))
 	if err != nil {
@@ -366,7 +375,7 @@ func (d *door) operatorKey(t *testing.T) string {
 }
 
 // deliver returns when every queued mail has been sent.
-func (d *door) deliver(t *testing.T) {
+func (d *server) deliver(t *testing.T) {
 	t.Helper()
 	d.Node.App.Inbox.Settle(t.Context())
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -387,7 +396,7 @@ func (d *door) deliver(t *testing.T) {
 
 // code delivers all mail and returns the code in the newest one to the address
 // that has one.
-func (d *door) code(t *testing.T, to string) string {
+func (d *server) code(t *testing.T, to string) string {
 	t.Helper()
 	d.deliver(t)
 	for _, mail := range d.Mails(to) {

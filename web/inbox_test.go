@@ -12,7 +12,7 @@ import (
 // Whoever may do nothing doesn't fill the trail, by whatever method: a flood of
 // requests that are refused leaves a handful of events, which say how many.
 func TestFloodOfRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "VIEWER")
 		const rounds = 100
@@ -38,7 +38,7 @@ func TestFloodOfRefusals(t *testing.T) {
 // A client gets 429 after thirty requests for resets in an hour, whomever they
 // are for.
 func TestForgottenByOneClient(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		for n := range 30 {
 			ip := fmt.Sprintf("2001:db8:7:7::%x", n)

@@ -20,18 +20,18 @@ import (
 const bulkPath = "POST /api/v2/auth/invite/bulk"
 
 // offered invites without waiting for the mail, and returns the answer.
-func (d *door) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
+func (d *server) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
 	t.Helper()
 	return d.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
 }
 
-func (d *door) resend(t *testing.T, by, id string) answer {
+func (d *server) resend(t *testing.T, by, id string) answer {
 	t.Helper()
 	return d.send(t, "POST /api/v2/invitations/"+id+"/resend", nil, as(by))
 }
 
 func TestInvitationsAreListedByState(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		d.offered(t, globex.Owner, "else@x.example", "USER", 3)
 		expired := d.offered(t, acme.Owner, "expired@x.example", "USER", 1).text("id")
@@ -81,7 +81,7 @@ func TestInvitationsAreListedByState(t *testing.T) {
 }
 
 func TestForeignInvitationsAreAbsent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		code := d.invite(t, globex.Owner, "else@x.example", "OWNER")
 		ids, _ := d.page(t, "/api/v2/invitations?status=PENDING", "id", as(globex.Owner.Token()))
@@ -101,7 +101,7 @@ func TestForeignInvitationsAreAbsent(t *testing.T) {
 }
 
 func TestRevokeInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		above := d.offered(t, acme.Owner, "above@x.example", "OWNER", 3).text("id")
@@ -134,7 +134,7 @@ func TestRevokeInvitation(t *testing.T) {
 // With the new mail the earlier ones open nothing any more, and the time begins
 // anew.
 func TestResendInvitation(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		first := d.offered(t, admin, "ann@x.example", "USER", 3)
@@ -158,7 +158,7 @@ func TestResendInvitation(t *testing.T) {
 
 // Whoever sends it again vouches for it, when the one who sent it may no longer.
 func TestResendAfterTheInviterWasDemoted(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		id := d.offered(t, admin, "ann@x.example", "USER", 3).text("id")
@@ -172,7 +172,7 @@ func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 }
 
 func TestResendTooSoon(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		id := d.offered(t, acme.Owner, "ann@x.example", "USER", 3).text("id")
 		tooSoon := func(least, most int) {
@@ -213,7 +213,7 @@ func TestResendTooSoon(t *testing.T) {
 // inviting would fill a stranger's mailbox. The first of a day is free, and no
 // minute has to pass before one with another role.
 func TestInviteAgainTooOften(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		invite := func(role string) answer {
 			return d.send(t, invitePath, m{"email": "Ann@x.example", "role": role}, as(acme.Owner.Token()))
@@ -251,7 +251,7 @@ func TestInviteAgainTooOften(t *testing.T) {
 }
 
 func TestInviteSeveral(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		pending := d.offered(t, acme.Owner, "pending@x.example", "USER", 3).text("id")
@@ -304,7 +304,7 @@ func TestInviteSeveral(t *testing.T) {
 }
 
 func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		good := `{"email":"good@x.example","role":"USER"}`
 		for _, row := range []string{`{"email":1}`, `null`, `[]`, `{"email":"a@x.example","role":"USER","more":1}`, `{"Email":"a@x.example"}`, `{"expiresInDays":1.5}`, `"x"`, `{`} {
@@ -337,7 +337,7 @@ func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
 // emptyQueue tries mail until none is queued. It moves the clock while mail waits
 // for its next try, and not while a worker has some in hand: that is claimed for
 // two minutes, and would be sent twice.
-func (d *door) emptyQueue(t *testing.T) {
+func (d *server) emptyQueue(t *testing.T) {
 	t.Helper()
 	d.Node.App.Inbox.Settle(t.Context()) // which queues resets
 	const pause = time.Minute            // the longest after three tries
@@ -363,7 +363,7 @@ func (d *door) emptyQueue(t *testing.T) {
 }
 
 // tried waits until the mail server has refused a mail that stays queued.
-func (d *door) tried(t *testing.T) {
+func (d *server) tried(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		all, err := d.Node.DB.Read().DueMails(context.Background(), store.Mail{}, d.Node.DB.Now().Add(time.Hour), 1)

@@ -15,7 +15,7 @@ import (
 const invitePath = "POST /api/v2/auth/invite"
 
 func TestInvite(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		a := d.send(t, invitePath, m{"email": "Ann.Lee+x@Acme.Example", "role": "USER", "name": "Ann Lee", "expiresInDays": 3, "locale": "de-CH"}, as(acme.Owner.Token()))
 		a.ok(http.StatusCreated).names("", "id", "email", "role", "name", "status", "tenantId", "invitedBy", "createdAt", "expiresAt", "delivery")
@@ -37,7 +37,7 @@ func TestInvite(t *testing.T) {
 // The mail has a link with the token in the fragment, and the token alone on a
 // line; opening the link changes nothing.
 func TestInvitationMail(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		mails := d.Mails("ann@acme.example")
@@ -58,7 +58,7 @@ func TestInvitationMail(t *testing.T) {
 
 // Whoever invites gives at most the own role.
 func TestWhoMayInviteToWhat(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		roles := []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 		may := map[string][]string{"OWNER": roles, "ADMIN": roles[1:], "USER": nil, "VIEWER": nil}
@@ -79,7 +79,7 @@ func TestWhoMayInviteToWhat(t *testing.T) {
 }
 
 func TestInviteTwice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		first := d.send(t, invitePath, m{"email": "ann@acme.example", "role": "USER", "expiresInDays": 1}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		old := d.code(t, "ann@acme.example")
@@ -101,7 +101,7 @@ func TestInviteTwice(t *testing.T) {
 }
 
 func TestInviteMembers(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.send(t, invitePath, m{"email": "Ann@acme.example", "role": "USER"}, as(acme.Owner.Token())).fails(http.StatusConflict, "already_member")
@@ -114,7 +114,7 @@ func TestInviteMembers(t *testing.T) {
 // Whether the address has an account elsewhere can't be told from the answer,
 // and a pending invitation of one tenant is nothing to another.
 func TestInviteAcrossTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		globex.Join("known@else.example", "USER")
 		d.invite(t, globex.Owner, "asked@else.example", "USER")
@@ -140,7 +140,7 @@ func headerNames(a answer) (names []string) {
 }
 
 func TestInviteValues(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		body := func(name string, value any) m { return m{"email": "x@acme.example", "role": "USER", name: value} }
 		for _, days := range []any{0, -1, 31, 1 << 40, -1 << 62} {
@@ -175,7 +175,7 @@ func TestInviteValues(t *testing.T) {
 
 // The mail is in the language asked for, and in English for any other.
 func TestInvitationLanguages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		texts := map[string]string{}
 		for locale, email := range map[string]string{"": "none", "en": "en", "de": "de", "de-AT": "at", "DE": "upper", "xx": "xx", "zh-Hant-TW": "tw"} {
@@ -195,7 +195,7 @@ func TestInvitationLanguages(t *testing.T) {
 }
 
 // text delivers all mail and returns the text of the newest one to the address.
-func (d *door) text(t *testing.T, to string) string {
+func (d *server) text(t *testing.T, to string) string {
 	t.Helper()
 	d.code(t, to)
 	return d.Mails(to)[0].Text
@@ -247,7 +247,7 @@ func longAddress(n int) string {
 }
 
 func TestAddresses(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		invited := map[string]bool{}
 		for typed, canonical := range addresses {
@@ -277,7 +277,7 @@ func TestAddresses(t *testing.T) {
 
 // One account, however its address is typed.
 func TestOneAccountPerAddress(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		code := d.invite(t, acme.Owner, "x@xn--bcher-kva.example", "USER")
 		d.complete(t, code, password).ok(http.StatusOK).is("user.email", "x@xn--bcher-kva.example")
@@ -290,7 +290,7 @@ func TestOneAccountPerAddress(t *testing.T) {
 
 // An invitation is worth what its sender may still do.
 func TestInvitationsOfTheSuspended(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN")
 		pending := d.invite(t, admin, "ann@acme.example", "USER")
@@ -303,7 +303,7 @@ func TestInvitationsOfTheSuspended(t *testing.T) {
 
 // A frozen tenant takes nobody in; the invitation outlives it.
 func TestInvitationsToFrozenTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		stranger := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		known := d.invite(t, acme.Owner, globex.Owner.Email, "USER")

@@ -22,7 +22,7 @@ var (
 )
 
 func TestLogin(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		a := d.send(t, loginPath, m{"email": "Ann@ACME.example", "password": password}).ok(http.StatusOK)
@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 
 // A browser that is known keeps its device cookie and gets no other.
 func TestLoginFromAKnownDevice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, ann.Email, password), "doorward_device"), ";")
@@ -78,7 +78,7 @@ func TestLoginFromAKnownDevice(t *testing.T) {
 
 // Without a tenant it is the one used last, else the oldest active one.
 func TestLoginChoosesTheTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		ann := d.complete(t, code, password).ok(http.StatusOK).text("user.id")
@@ -113,7 +113,7 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 
 // What keeps somebody out is told after a correct password only.
 func TestLoginOfTheLockedOut(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		refused := func(code string) {
@@ -141,7 +141,7 @@ func TestLoginOfTheLockedOut(t *testing.T) {
 
 // Every cause has the same answer: status, body, headers and their lengths.
 func TestLoginRefusalsTellNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		want := d.login(t, acme.Owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")
 		causes := map[string]m{
@@ -175,7 +175,7 @@ func TestLoginRefusalsTellNothing(t *testing.T) {
 
 // A login is judged by its password whatever else the request carries.
 func TestLoginWithOtherCredentials(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		for _, more := range [][]opt{
@@ -196,7 +196,7 @@ func TestLoginWithOtherCredentials(t *testing.T) {
 
 // The identifier works in the cookie alone, in no other place.
 func TestTokenInOtherPlaces(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		token := d.Tenant("Acme").Owner.Token()
 		for _, path := range []string{"?JSESSIONID=" + token, ";jsessionid=" + token, "?token=" + token, "/" + token} {
 			if a := d.send(t, "GET /api/v2/auth/session"+path, nil); a.status != http.StatusUnauthorized && a.status != http.StatusNotFound {
@@ -210,7 +210,7 @@ func TestTokenInOtherPlaces(t *testing.T) {
 }
 
 func TestLogout(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		first, second, third := d.token(t, ann.Email), d.token(t, ann.Email), d.token(t, ann.Email)
@@ -241,7 +241,7 @@ func TestLogout(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		login := d.login(t, acme.Owner.Email, password, with("User-Agent", "test/1 (ä)")).ok(http.StatusOK)
 		a := d.send(t, "GET /api/v2/auth/session", nil, as(login.text("token"))).ok(http.StatusOK)
@@ -265,7 +265,7 @@ func TestSession(t *testing.T) {
 // A session idles out an hour after its last use, to the second, and ends a
 // day after its login whatever its use and however often it changes its tenant.
 func TestSessionEnds(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		check := func(token string) answer { return d.send(t, "GET /api/v2/auth/session", nil, as(token)) }
 		unused, used := d.token(t, acme.Owner.Email), d.token(t, acme.Owner.Email)
@@ -311,7 +311,7 @@ func TestSessionEnds(t *testing.T) {
 // The eleventh session of a user ends the oldest before the login answers,
 // also when the sessions are in several tenants.
 func TestTenSessions(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER") // has one
 		d.enrol(t, globex, ann, "USER")
@@ -353,7 +353,7 @@ func TestTenSessions(t *testing.T) {
 }
 
 // lastEnded is the newest event of a trail and how many sessions that has ended.
-func (d *door) lastEnded(t *testing.T, by *doorwardtest.Person) string {
+func (d *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 	t.Helper()
 	newest, ended := d.trail(t, by, "?limit=1")[0], []any{}
 	changes, _ := newest["changes"].([]any)
@@ -368,7 +368,7 @@ func (d *door) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 // A cookie of the name is a candidate only if it has the form of a token: a
 // neighbouring Tomcat uses the same name.
 func TestCookieCandidates(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		token, other := acme.Owner.Token(), acme.Join("ann@acme.example", "USER").Token()
 		get := func(opts ...opt) answer { return d.send(t, "GET /api/v2/auth/session", nil, opts...) }
@@ -403,7 +403,7 @@ func unusedBits(token string) string {
 }
 
 func TestOneCredentialAtATime(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		token, key := d.Tenant("Acme").Owner.Token(), d.operatorKey(t)
 		for _, path := range []string{
 			"GET /api/v2/auth/session", "GET /api/v2/auth/memberships", "POST /api/v2/auth/invite", "POST /api/v2/auth/switch-tenant",
@@ -429,7 +429,7 @@ func TestOneCredentialAtATime(t *testing.T) {
 
 // What a client says of itself is stored as text, whatever it is.
 func TestStrangeClients(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for _, agent := range []string{"", strings.Repeat("ä", 500), "\xff\xfe", "'; DROP TABLE sessions; --", "<script>", "\u202e"} {
 			token := d.token(t, owner.Email, with("User-Agent", agent), with("X-Request-Id", "a.b"), with("X-Forwarded-For", "203.0.113.9"))

@@ -40,7 +40,7 @@ var (
 )
 
 // hanging puts a logo up and returns the path of its image.
-func (d *door) hanging(t *testing.T, token, mediaType string, body []byte) string {
+func (d *server) hanging(t *testing.T, token, mediaType string, body []byte) string {
 	t.Helper()
 	url := d.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
 	path, ours := strings.CutPrefix(url, d.base)
@@ -51,7 +51,7 @@ func (d *door) hanging(t *testing.T, token, mediaType string, body []byte) strin
 }
 
 // image gets one without the rules that other answers have: it may be kept.
-func (d *door) image(t *testing.T, path string) (*http.Response, []byte) {
+func (d *server) image(t *testing.T, path string) (*http.Response, []byte) {
 	t.Helper()
 	res, err := d.client.Get(d.URL + path)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *door) image(t *testing.T, path string) (*http.Response, []byte) {
 // A logo can be seen by everybody at an address that never shows another one, and
 // by nobody when it is gone.
 func TestLogo(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		before := d.send(t, "GET /api/v2/tenant", nil, as(admin)).header.Get("ETag")
@@ -118,7 +118,7 @@ func TestLogo(t *testing.T) {
 
 // What is sent as a logo and isn't one is refused, says why, and changes nothing.
 func TestHostileLogos(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
 		path := d.hanging(t, owner, "image/png", dot)
 		refused := func(mediaType, body, code string) {
@@ -174,7 +174,7 @@ func bomb(w, h uint32) string {
 
 // A logo is a tenant's own, and its administrators' to change.
 func TestWhoseLogo(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		owner := acme.Owner.Token()
 		path := d.hanging(t, owner, "image/png", dot)
@@ -208,7 +208,7 @@ func TestWhoseLogo(t *testing.T) {
 
 // The accent is a colour or nothing.
 func TestAccent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
 		d.patchTenant(t, owner, settings("accent", "#FFD400")).ok(http.StatusOK).is("settings.accent", "#ffd400")
 		for _, wrong := range []string{"red", "#fff", "ffd400", "#ffd40", "#ffd4000", "#ffd40g", " #ffd400", "#ffd400;", "url(x)", "#+1+1+1"} {
@@ -225,7 +225,7 @@ func TestAccent(t *testing.T) {
 // The mails of a tenant have its colour and logo, by an address that is the same
 // for everybody; those on the account itself have neither.
 func TestMailsHaveTheBrand(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner.Token()
 		path := d.hanging(t, owner, "image/png", painted(200, 50, color.NRGBA{200, 30, 40, 255}))
@@ -250,7 +250,7 @@ func TestMailsHaveTheBrand(t *testing.T) {
 
 // An export carries colour and logo, so that nothing is lost with the tenant.
 func TestExportOfTheBrand(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.hanging(t, acme.Owner.Token(), "image/png", dot)
 		d.patchTenant(t, acme.Owner.Token(), settings("accent", "#ffd400")).ok(http.StatusOK)
@@ -296,7 +296,7 @@ func TestLogoOfTheInstallation(t *testing.T) {
 }
 
 // asSeen gets a page as a browser does.
-func (d *door) asSeen(t *testing.T, path string, opts ...opt) string {
+func (d *server) asSeen(t *testing.T, path string, opts ...opt) string {
 	t.Helper()
 	return string(d.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
 }

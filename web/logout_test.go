@@ -16,7 +16,7 @@ import (
 // TestLogoutOfSeveral: the sessions of several cookies end in one transaction,
 // each with an event of the person whose it was, in the trail of its tenant.
 func TestLogoutOfSeveral(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
 		ann, bob := acme.Join("ann@acme.example", "USER"), zeta.Join("bob@zeta.example", "VIEWER")
 		stays := d.token(t, ann.Email)
@@ -49,7 +49,7 @@ func TestLogoutOfSeveral(t *testing.T) {
 	})
 }
 
-func endsIn(t *testing.T, d *door, tenantID string) (ends []doorward.Event) {
+func endsIn(t *testing.T, d *server, tenantID string) (ends []doorward.Event) {
 	t.Helper()
 	all, err := d.Node.DB.Read().Events(t.Context(), tenantID)
 	if err != nil {
@@ -66,7 +66,7 @@ func endsIn(t *testing.T, d *door, tenantID string) (ends []doorward.Event) {
 // TestLogoutOfTooMany: nobody is told to be signed out while a session lives, and
 // no request costs a commit for each of its cookies.
 func TestLogoutOfTooMany(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Email
 		token := d.token(t, owner)
 		for _, n := range []int{store.MaxTokens - 1, store.MaxTokens, 560} {

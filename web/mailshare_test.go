@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
@@ -109,12 +110,13 @@ func TestResetInAFlood(t *testing.T) {
 }
 
 // inviteDead invites one person at each of so many hosts.
-func (d *door) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
+func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
-	in, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
-	if err != nil {
-		t.Fatal(err)
+	outcome, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
+	in, complete := outcome.(login.SignedIn)
+	if !complete {
+		t.Fatal(outcome, err)
 	}
 	by = by.As(in.User)
 	by.SessionID = in.Session.ID
@@ -131,7 +133,7 @@ func (d *door) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 
 // fileJunk files requests for resets of nobody's account as many networks send them,
 // numbered from one on.
-func (d *door) fileJunk(t *testing.T, from, count int) {
+func (d *server) fileJunk(t *testing.T, from, count int) {
 	t.Helper()
 	err := d.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {
 		for n := from; n < from+count; n++ {

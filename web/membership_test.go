@@ -11,7 +11,7 @@ import (
 const switchPath = "POST /api/v2/auth/switch-tenant"
 
 func TestMemberships(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "VIEWER")
 		d.enrol(t, globex, ann, "ADMIN")
@@ -30,7 +30,7 @@ func TestMemberships(t *testing.T) {
 }
 
 func TestSwitchTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "ADMIN")
@@ -65,7 +65,7 @@ func TestSwitchTenant(t *testing.T) {
 // TestSwitchToAShorterTenant: the limit of a tenant runs from the password, there
 // as everywhere, so a session may be too old for one and go on in another.
 func TestSwitchToAShorterTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		d.patchTenant(t, globex.Owner.Token(), m{"settings": m{"sessionAbsoluteMinutes": 60}}).ok(http.StatusOK)
 		ann := acme.Join("ann@acme.example", "USER")
@@ -92,7 +92,7 @@ func TestSwitchToAShorterTenant(t *testing.T) {
 }
 
 func TestSwitchToALockedTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")
@@ -105,7 +105,7 @@ func TestSwitchToALockedTenant(t *testing.T) {
 }
 
 func TestLeaveTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.enrol(t, globex, ann, "USER")
@@ -142,7 +142,7 @@ func TestLeaveTenant(t *testing.T) {
 
 // The last active OWNER stays.
 func TestLastOwnerCannotLeave(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		second := acme.Join("second@acme.example", "OWNER")
 		leave := "DELETE /api/v2/auth/memberships/" + acme.ID
@@ -157,7 +157,7 @@ func TestLastOwnerCannotLeave(t *testing.T) {
 
 // One's own sessions in all own tenants, and nobody else's.
 func TestOwnSessions(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")

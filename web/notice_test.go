@@ -18,7 +18,7 @@ import (
 
 // news returns a function that delivers all mail and returns what has come to
 // the address since it was last asked, the newest first.
-func (d *door) news(t *testing.T, to string) func() []smtp.Message {
+func (d *server) news(t *testing.T, to string) func() []smtp.Message {
 	t.Helper()
 	d.deliver(t)
 	seen := len(d.Mails(to))
@@ -75,12 +75,12 @@ const (
 func agent(name string) opt { return with("User-Agent", name) }
 
 // at is the server's time as mails write it.
-func (d *door) at() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
+func (d *server) at() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
 
 // A changed password is told, with when, whence and with what, and neither an
 // attempt that fails nor asking for a reset is.
 func TestPasswordNotice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		news := d.news(t, ann.Email)
 		change := func(from, to string) answer {
@@ -116,7 +116,7 @@ func from203(r *http.Request) { from("203.0.113.9")(r) }
 // A login with a browser that isn't known is told, once a day for what looks
 // like the same one; the very first login is not, nor is one that fails.
 func TestSignInNotice(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.complete(t, d.invite(t, acme.Owner, "ann@acme.example", "USER"), password).ok(http.StatusOK)
 		news := d.news(t, "ann@acme.example")
@@ -173,7 +173,7 @@ func TestSignInNotice(t *testing.T) {
 // What somebody else does to a membership is told to whom it concerns, and to
 // nobody else; what comes to nothing isn't, nor what people do to themselves.
 func TestMembershipNotices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner
 		ann, admin := acme.Join("ann@acme.example", "USER"), acme.Join("admin@acme.example", "ADMIN")
@@ -234,7 +234,7 @@ func set(all []string) map[string]bool {
 
 // At the command line it was the operator.
 func TestNoticesOfTheOperator(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		news := d.news(t, ann.Email)
@@ -248,7 +248,7 @@ func TestNoticesOfTheOperator(t *testing.T) {
 
 // Who was invited in German is written to in German from then on.
 func TestLanguageOfMails(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		const email = "ann@acme.example"
 		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "de-CH"}, as(acme.Owner.Token())).ok(http.StatusCreated)
@@ -276,7 +276,7 @@ func TestLanguageOfMails(t *testing.T) {
 // A notice whose event is gone is dropped, and one that has been sent is
 // forgotten after a day.
 func TestTheEndOfNotices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
 		news := d.news(t, ann.Email)
 		sent, failed := d.mails(t, doorward.DeliverySent), d.mails(t, doorward.DeliveryFailed) // invitations
@@ -302,7 +302,7 @@ func TestTheEndOfNotices(t *testing.T) {
 	})
 }
 
-func (d *door) mails(t *testing.T, state doorward.Delivery) int {
+func (d *server) mails(t *testing.T, state doorward.Delivery) int {
 	t.Helper()
 	n, err := d.Node.DB.Read().CountMails(t.Context(), state)
 	if err != nil {
@@ -311,7 +311,7 @@ func (d *door) mails(t *testing.T, state doorward.Delivery) int {
 	return n
 }
 
-func (d *door) sweep(t *testing.T) {
+func (d *server) sweep(t *testing.T) {
 	t.Helper()
 	if err := d.Node.App.Mail.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

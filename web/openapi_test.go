@@ -35,7 +35,7 @@ type spec struct {
 // readSpec gets the document from the server, unless it has one already that
 // differs in the port alone: all that a document says is of the routes and the base
 // URL, and making it is a tenth of this package's work.
-func readSpec(t *testing.T, d *door) *spec {
+func readSpec(t *testing.T, d *server) *spec {
 	t.Helper()
 	base := port.ReplaceAllString(d.base, "")
 	if s, ok := specs.Load(base); ok {
@@ -320,7 +320,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 }
 
 // notices says whether a good or a bad login shows the document to be wrong.
-func notices(t *testing.T, s *spec, d *door, email string) bool {
+func notices(t *testing.T, s *spec, d *server, email string) bool {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, d.URL+"/api/v2/auth/login", http.NoBody)
 	if err != nil {

@@ -13,13 +13,13 @@ const (
 	changePath = "POST /api/v2/auth/change-password"
 )
 
-func (d *door) reset(t *testing.T, code, password string) answer {
+func (d *server) reset(t *testing.T, code, password string) answer {
 	t.Helper()
 	return d.send(t, resetPath, m{"token": code, "password": password, "confirmPassword": password})
 }
 
 // forgot asks for a reset and returns the code of the mail.
-func (d *door) forgot(t *testing.T, email string) string {
+func (d *server) forgot(t *testing.T, email string) string {
 	t.Helper()
 	d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
 	return d.code(t, email)
@@ -29,7 +29,7 @@ func (d *door) forgot(t *testing.T, email string) string {
 // one alike. Mail goes to who has an account, also one that is suspended or in no
 // tenant any more.
 func TestForgotPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		suspended, removed := acme.Join("suspended@acme.example", "USER"), acme.Join("removed@acme.example", "USER")
 		d.suspend(t, acme.ID, suspended.ID)
@@ -65,7 +65,7 @@ func TestForgotPassword(t *testing.T) {
 // The answers for an address with an account and for one without are the same
 // but for their ids.
 func TestForgotPasswordTellsNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for n := range 5 {
 			known := d.send(t, forgotPath, m{"email": owner.Email})
@@ -81,7 +81,7 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 }
 
 func TestResetPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")
@@ -104,7 +104,7 @@ func TestResetPassword(t *testing.T) {
 }
 
 func TestResetPasswordRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		invitation := d.invite(t, owner, "x@acme.example", "USER")
 		for _, none := range []string{forged, "x", invitation, owner.Token()} {
@@ -127,7 +127,7 @@ func TestResetPasswordRefusals(t *testing.T) {
 
 // A reset is valid for 30 minutes, from its mail on.
 func TestResetPasswordExpiry(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		code := d.forgot(t, owner.Email)
 		d.Advance(30*time.Minute - time.Second)
@@ -141,7 +141,7 @@ func TestResetPasswordExpiry(t *testing.T) {
 // A change of the password takes open resets with it, and so does losing the
 // last membership.
 func TestResetsThatEndWithOtherThings(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		code := d.forgot(t, ann.Email)
@@ -158,7 +158,7 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 // with the next invitation: with its mail, or with that of a reset before. A reset
 // alone lets nobody in.
 func TestResetOfWhoIsInNoTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		remove := func() {
@@ -189,7 +189,7 @@ func TestResetOfWhoIsInNoTenant(t *testing.T) {
 }
 
 func TestChangePassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.enrol(t, globex, ann, "USER")

@@ -17,7 +17,7 @@ import (
 
 // page sends a request for a page of a list and returns a member of its items,
 // and the cursor of the next page.
-func (d *door) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
+func (d *server) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
 	t.Helper()
 	a := d.send(t, "GET "+path, nil, opts...).ok(http.StatusOK)
 	items, isList := a.at("items").([]any)
@@ -33,7 +33,7 @@ func (d *door) page(t *testing.T, path, name string, opts ...opt) (values []stri
 
 // whole follows a list to its end, page by page, and runs between before each
 // page but the first.
-func (d *door) whole(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
+func (d *server) whole(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
 	t.Helper()
 	for cursor, n := "", 1; ; n++ {
 		page, next := d.page(t, fmt.Sprintf("%s?limit=%d&cursor=%s", path, limit, cursor), name, opts...)
@@ -49,18 +49,18 @@ func (d *door) whole(t *testing.T, path, name string, limit int, between func(pa
 	}
 }
 
-func (d *door) patchUser(t *testing.T, by *doorwardtest.Person, id string, body any, opts ...opt) answer {
+func (d *server) patchUser(t *testing.T, by *doorwardtest.Person, id string, body any, opts ...opt) answer {
 	t.Helper()
 	return d.send(t, "PATCH /api/v2/users/"+id, body, append(opts, as(by.Token()))...)
 }
 
-func (d *door) getUser(t *testing.T, by *doorwardtest.Person, id string) answer {
+func (d *server) getUser(t *testing.T, by *doorwardtest.Person, id string) answer {
 	t.Helper()
 	return d.send(t, "GET /api/v2/users/"+id, nil, as(by.Token()))
 }
 
 func TestListUsers(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.Tenant("Globex").Join("else@globex.example", "USER")
 		ann := acme.Join("ann@acme.example", "VIEWER")
@@ -86,7 +86,7 @@ func TestListUsers(t *testing.T) {
 }
 
 func TestUsersAreFiltered(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		people := map[string]*doorwardtest.Person{"owner": acme.Owner}
 		for email, role := range map[string]string{"aenne@acme.example": "ADMIN", "bob+x@else.example": "USER", "zoe_100@else.example": "USER"} {
@@ -136,7 +136,7 @@ func TestUsersAreFiltered(t *testing.T) {
 // However long the pages are: nobody is shown twice, and nobody is missing who
 // was there all along, while people join and leave.
 func TestPagesStayWholeWhilePeopleComeAndGo(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := as(acme.Owner.Token())
 		stay := []string{acme.Owner.ID}
@@ -186,7 +186,7 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 // TestUnknownParameters: a filter that is misspelt doesn't show the list of all, and
 // whoever asks for a rehearsal by a name that isn't known changes nothing.
 func TestUnknownParameters(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), bearer(d.operatorKey(t))
 		owner, bob := as(acme.Owner.Token()), acme.Join("bob@acme.example", "USER")
 		for path, who := range map[string]opt{
@@ -211,7 +211,7 @@ func TestUnknownParameters(t *testing.T) {
 }
 
 func TestLimitsOfPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), d.operatorKey(t)
 		for path, who := range map[string]opt{
 			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
@@ -235,7 +235,7 @@ func TestLimitsOfPages(t *testing.T) {
 // A cursor is good for the list that gave it, filtered as it was, and nothing
 // else; how many rows are asked for, and what nobody knows, may change.
 func TestCursorsAreBoundToTheirList(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, key := d.Tenant("Acme"), d.Tenant("Globex"), d.operatorKey(t)
 		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
 			admin := tenant.Join("admin@"+strings.ToLower(tenant.Name)+".example", "ADMIN")
@@ -280,7 +280,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 
 // An edit happens whole or not at all.
 func TestEditUser(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.invite(t, acme.Join("admin@acme.example", "ADMIN"), "sent@x.example", "USER")
@@ -326,7 +326,7 @@ func TestEditUser(t *testing.T) {
 
 // What was read is what is changed, if the client says so.
 func TestEditUserIfMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		etag := d.getUser(t, acme.Owner, ann.ID).ok(http.StatusOK).header.Get("ETag")
@@ -365,7 +365,7 @@ func TestEditUserIfMatch(t *testing.T) {
 }
 
 func TestRemoveAndSignOutUser(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "ADMIN")
 		d.enrol(t, globex, ann, "USER")
@@ -395,7 +395,7 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 
 // Who acts on oneself and so ends the session has no cookie left.
 func TestActingOnOneself(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		const cleared = "JSESSIONID=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
 		for i, act := range []struct {
@@ -425,7 +425,7 @@ func TestActingOnOneself(t *testing.T) {
 
 // A person of another tenant is as absent as nobody.
 func TestForeignPeopleAreAbsent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		admin, bob := acme.Join("admin@acme.example", "ADMIN"), globex.Join("bob@globex.example", "OWNER")
 		for _, route := range []string{"GET /api/v2/users/%s", "PATCH /api/v2/users/%s", "DELETE /api/v2/users/%s", "DELETE /api/v2/users/%s/sessions"} {
@@ -460,7 +460,7 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 
 // ADMINs act on USERs and VIEWERs, OWNERs on all, the others on nobody.
 func TestWhoMayManageWhom(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		roles := []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 		by := map[string]*doorwardtest.Person{}
@@ -523,7 +523,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 }
 
 // setRole puts the role as it was, by the operator, if the person is there.
-func (d *door) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
+func (d *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: in.ID}
 	err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.Role(role))
@@ -534,7 +534,7 @@ func (d *door) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role strin
 
 // By no path is a tenant left without an active OWNER.
 func TestLastOwnerStaysByEachPath(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner
 		other := acme.Join("other@acme.example", "OWNER")

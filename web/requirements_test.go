@@ -9,7 +9,7 @@ import (
 // What docs/asvs.md promises and no other test shows.
 
 func TestNobodyIsThereFromTheStart(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		people, err := d.Node.App.Users.All(t.Context(), "")
 		if err != nil || len(people) > 0 {
 			t.Errorf("a new installation has %v, %v", people, err)
@@ -21,7 +21,7 @@ func TestNobodyIsThereFromTheStart(t *testing.T) {
 }
 
 func TestPasswordsDontExpire(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		d.Advance(10 * 365 * 24 * time.Hour)
 		d.login(t, owner.Email, password).ok(http.StatusOK)
@@ -31,7 +31,7 @@ func TestPasswordsDontExpire(t *testing.T) {
 // Whoever is suspended, removed or signed out by an administrator is out of that
 // tenant when the answer comes, with every session there, and in no other one.
 func TestAdministratorsEndSessions(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		for name, end := range map[string]func(id string) answer{
 			"signed-out": func(id string) answer {

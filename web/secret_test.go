@@ -85,7 +85,7 @@ func stored(t *testing.T, path string) (all string) {
 }
 
 // leadALife does everything that has to do with secrets, and returns them.
-func (d *door) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
+func (d *server) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
 	t.Helper()
 	first, second, third := canary("first"), canary("second"), canary("third")
 	invitation := d.invite(t, acme.Owner, "ann@lakeside.example", "USER")
@@ -113,7 +113,7 @@ func (d *door) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []str
 }
 
 // misplaceSecrets sends secrets where they don't belong, and returns them.
-func (d *door) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secrets []string) {
+func (d *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secrets []string) {
 	t.Helper()
 	for n, form := range []string{
 		`{"email":"x@acme.example","password":%q`, `{"email":%q}x`, `{%q:1}`, `{"email":[%q]}`, `[%q]`, `%q`, `{"email":{%q:{"a":null}}}`,

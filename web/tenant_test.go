@@ -20,7 +20,7 @@ import (
 
 const sessionPath = "GET /api/v2/auth/session"
 
-func (d *door) patchTenant(t *testing.T, token string, body any, opts ...opt) answer {
+func (d *server) patchTenant(t *testing.T, token string, body any, opts ...opt) answer {
 	t.Helper()
 	return d.send(t, "PATCH /api/v2/tenant", body, append(opts, as(token))...)
 }
@@ -28,7 +28,7 @@ func (d *door) patchTenant(t *testing.T, token string, body any, opts ...opt) an
 func settings(name string, value any) m { return m{"settings": m{name: value}} }
 
 func TestTenantShowsWhatIsInForce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		viewer := acme.Join("viewer@acme.example", "VIEWER")
 		a := d.send(t, "GET /api/v2/tenant", nil, as(viewer.Token())).ok(http.StatusOK).names("", "id", "name", "status", "createdAt", "settings")
@@ -41,7 +41,7 @@ func TestTenantShowsWhatIsInForce(t *testing.T) {
 }
 
 func TestEditTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		admin := acme.Join("admin@acme.example", "ADMIN").Token()
 		for name, values := range map[string][]any{
@@ -102,7 +102,7 @@ func number(v any) float64 {
 }
 
 func TestEditTenantIfMatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
 		first := d.send(t, "GET /api/v2/tenant", nil, as(owner)).header.Get("ETag")
 		second := d.patchTenant(t, owner, settings("invitationDays", 3), with("If-Match", first)).ok(http.StatusOK).header.Get("ETag")
@@ -117,7 +117,7 @@ func TestEditTenantIfMatch(t *testing.T) {
 }
 
 func TestAllowedEmailDomains(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner.Token()
 		pending := d.invite(t, acme.Owner, "before@else.example", "USER")
@@ -161,7 +161,7 @@ func TestAllowedEmailDomains(t *testing.T) {
 }
 
 func TestInvitationDays(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		long := d.offered(t, acme.Owner, "long@x.example", "USER", 30)
 		d.patchTenant(t, acme.Owner.Token(), settings("invitationDays", 3)).ok(http.StatusOK)
@@ -195,12 +195,12 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	ann := acme.Join("ann@acme.example", "USER")
 	here.enrol(t, globex, ann, "USER")
 	elsewhere := here.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
-	check := func(d *door, token string, want int) {
+	check := func(d *server, token string, want int) {
 		t.Helper()
 		d.send(t, "GET /api/v2/access/check", nil, as(token)).ok(want)
 	}
 	advance := func(by time.Duration) { here.Advance(by); there.Advance(by) }
-	nodes := []*door{here, there}
+	nodes := []*server{here, there}
 	for _, d := range nodes {
 		check(d, ann.Token(), http.StatusOK)
 	}
@@ -258,7 +258,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 
 // A session that is over by its tenant's limits takes no place among the ten.
 func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := globex.Join("ann@x.example", "USER")
 		d.enrol(t, acme, ann, "USER")
@@ -279,7 +279,7 @@ func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
 
 // Everybody is out at once; an OWNER may come back to look and to restore.
 func TestCloseTenant(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		owner, second := acme.Owner, acme.Join("second@acme.example", "OWNER")
 		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
@@ -341,7 +341,7 @@ func TestCloseTenant(t *testing.T) {
 
 // whileFrozenToo: the operator freezes the closing tenant, which nobody gets out of,
 // and thaws it again, which restores nothing.
-func (d *door) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
+func (d *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
 	t.Helper()
 	status := func(to string) answer {
 		t.Helper()
@@ -360,7 +360,7 @@ func (d *door) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *do
 }
 
 // whileClosing tries all that an OWNER may do there, and all that is refused.
-func (d *door) whileClosing(t *testing.T, token, key string) {
+func (d *server) whileClosing(t *testing.T, token, key string) {
 	t.Helper()
 	d.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
 	d.send(t, "HEAD /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
@@ -392,7 +392,7 @@ func (d *door) whileClosing(t *testing.T, token, key string) {
 }
 
 func TestRestoreAfterTheHold(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		shut := func() {
 			t.Helper()
@@ -408,7 +408,7 @@ func TestRestoreAfterTheHold(t *testing.T) {
 }
 
 func TestOperatorsManageTenants(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		key := bearer(d.operatorKey(t))
 		a := d.send(t, "POST /api/v2/tenants", m{"name": "Acme", "ownerEmail": "Ann@Acme.example"}, key).ok(http.StatusCreated).names("", "tenant", "invitation")
 		a.is("tenant.name", "Acme").is("tenant.status", "active").is("invitation.email", "ann@acme.example").is("invitation.role", "OWNER")

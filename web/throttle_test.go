@@ -29,7 +29,7 @@ func (a answer) wait() time.Duration {
 // one before, up to a quarter of an hour. It is the same for an address that
 // nobody has.
 func TestDelays(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		var want []time.Duration
 		for delay := time.Second; delay < 15*time.Minute; delay *= 2 {
@@ -65,7 +65,7 @@ func TestDelays(t *testing.T) {
 // know, for good and for the right password too; the known one goes on, and a
 // reset opens it again. An address that nobody has looks the same.
 func TestClosedUntilReset(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password, from("192.0.2.200")), "doorward_device"), ";")
 		for i, email := range []string{owner.Email, "nobody@acme.example"} {
@@ -97,7 +97,7 @@ func TestClosedUntilReset(t *testing.T) {
 // Whoever shows the cookie of a known browser learns what is left of that
 // browser's own tries; nobody else learns a number.
 func TestAllowanceIsToldToItsOwner(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		first := d.login(t, owner.Email, password)
 		device, _, _ := strings.Cut(cookieNamed(first, "doorward_device"), ";")
@@ -125,7 +125,7 @@ func TestAllowanceIsToldToItsOwner(t *testing.T) {
 }
 
 func TestSuccessClearsTheDelay(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for range 3 {
 			for range 4 {
@@ -148,7 +148,7 @@ func TestSuccessClearsTheDelay(t *testing.T) {
 // All ways to try a password share the counter, and all spellings of an
 // address.
 func TestOneCounterForAllWays(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		code := d.invite(t, globex.Owner, ann.Email, "USER")
@@ -174,7 +174,7 @@ func TestOneCounterForAllWays(t *testing.T) {
 
 // An attempt counts before its hash: guesses side by side don't slip through.
 func TestGuessesAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		statuses := make([]int, 16)
 		var all sync.WaitGroup
@@ -192,7 +192,7 @@ func TestGuessesAtOnce(t *testing.T) {
 // Strangers cannot lock out a person who has signed in from this browser
 // before; that browser has an allowance of its own.
 func TestKnownDevices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
 		home := []opt{cookie(device), from("192.0.2.1")}
@@ -224,7 +224,7 @@ func TestKnownDevices(t *testing.T) {
 
 // Thirty failures of one client in ten minutes, whoever's passwords it tries.
 func TestClientLimit(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		// One address in IPv4, a network of 64 bits in IPv6.
 		clients := map[string]func(n int) string{
@@ -254,7 +254,7 @@ func TestClientLimit(t *testing.T) {
 // either, and its own failures close that address to nobody. It is known to the
 // one account that it belongs to.
 func TestKnownDeviceAtAClosedClient(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		owner, ann := acme.Owner, acme.Join("ann@acme.example", "USER")
 		office := from("192.0.2.7")
@@ -282,7 +282,7 @@ func TestKnownDeviceAtAClosedClient(t *testing.T) {
 // Without the limits of accounts a known browser has no allowance, and is counted
 // as any client.
 func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
 		for range 3 {
@@ -294,7 +294,7 @@ func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
 
 // Texts that are no address share one counter for each client.
 func TestAddressesThatAreNoneShareACounter(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for n := range 5 {
 			d.login(t, strings.Repeat("x", n+1), password, from("192.0.2.1")).fails(http.StatusUnauthorized, "invalid_credentials")
@@ -307,7 +307,7 @@ func TestAddressesThatAreNoneShareACounter(t *testing.T) {
 }
 
 func TestLimitsCanBeOff(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		device, _, _ := strings.Cut(cookieNamed(d.login(t, owner.Email, password), "doorward_device"), ";")
 		for range 40 {
@@ -320,7 +320,7 @@ func TestLimitsCanBeOff(t *testing.T) {
 // X-Forwarded-For is believed from the right, as far as the proxies that are
 // trusted go.
 func TestClientAddress(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for forwarded, want := range map[string]string{
 			"203.0.113.5":                     "203.0.113.5",

@@ -154,7 +154,7 @@ func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
 
 // leadATracedLife signs in, ends sessions, is refused and gets mail, and stops the
 // server so that all of it is handed over.
-func leadATracedLife(t *testing.T, d *door) {
+func leadATracedLife(t *testing.T, d *server) {
 	t.Helper()
 	acme := d.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")

@@ -18,9 +18,9 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// historian reads every trail of an installation, and remembers how far.
-type historian struct {
-	*door
+// recorder reads every trail of an installation, and remembers how far.
+type recorder struct {
+	*server
 	t     *testing.T
 	read  map[string]int
 	names map[string]string // of tenants and users, by id
@@ -36,7 +36,7 @@ type historian struct {
 }
 
 // news are the events since the last time, in short, and by trail.
-func (h *historian) news() (all []string) {
+func (h *recorder) news() (all []string) {
 	h.t.Helper()
 	h.Node.App.Inbox.Settle(h.t.Context())
 	ids, err := h.Node.DB.Read().ChainIDs(h.t.Context())
@@ -61,7 +61,7 @@ func (h *historian) news() (all []string) {
 }
 
 // line is an event as people would tell it.
-func (h *historian) line(e doorward.Event) string {
+func (h *recorder) line(e doorward.Event) string {
 	actor := string(e.ActorType)
 	if e.ActorEmail != "" {
 		actor = h.name(e.ActorID)
@@ -80,7 +80,7 @@ var (
 )
 
 // name is what the test calls the object, or the prefix of its id.
-func (h *historian) name(id string) string {
+func (h *recorder) name(id string) string {
 	if id == "" {
 		return "-"
 	}
@@ -104,7 +104,7 @@ type step struct {
 // concerns, with who and what and the values before and after. What is no act
 // leaves none.
 func TestOneEventForEachAct(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
 		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
 			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
@@ -120,9 +120,9 @@ func TestOneEventForEachAct(t *testing.T) {
 }
 
 // settle makes two tenants, and people who are signed in.
-func settle(t *testing.T, d *door) *historian {
+func settle(t *testing.T, d *server) *recorder {
 	t.Helper()
-	h := &historian{door: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
+	h := &recorder{server: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
 	h.acme, h.zeta = d.Tenant("Acme"), d.Tenant("Zeta")
 	h.owner, h.other = h.acme.Owner, h.zeta.Owner
 	h.ann, h.bob = h.acme.Join("ann@acme.example", "ADMIN"), h.acme.Join("bob@acme.example", "USER")
@@ -134,33 +134,33 @@ func settle(t *testing.T, d *door) *historian {
 	return h
 }
 
-func (h *historian) signIn(all ...*doorwardtest.Person) {
+func (h *recorder) signIn(all ...*doorwardtest.Person) {
 	h.t.Helper()
 	for _, p := range all {
-		h.tokens[p.ID] = h.keep(h.door.token(h.t, p.Email))
+		h.tokens[p.ID] = h.keep(h.server.token(h.t, p.Email))
 	}
 }
 
-func (h *historian) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
+func (h *recorder) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
 
 // keep notes a secret, to be looked for later.
-func (h *historian) keep(secret string) string {
+func (h *recorder) keep(secret string) string {
 	h.secrets = append(h.secrets, secret)
 	return secret
 }
 
-func (h *historian) ask(route string, body any, opts ...opt) answer {
+func (h *recorder) ask(route string, body any, opts ...opt) answer {
 	h.t.Helper()
 	return h.send(h.t, route, body, opts...)
 }
 
 // invited returns the id of a new invitation by the OWNER.
-func (h *historian) invited(email string) string {
+func (h *recorder) invited(email string) string {
 	h.t.Helper()
 	return h.ask("POST /api/v2/auth/invite", m{"email": email, "role": "USER"}, h.as(h.owner)).ok(http.StatusCreated).text("id")
 }
 
-func (h *historian) atTheDoor() []step {
+func (h *recorder) atTheDoor() []step {
 	return []step{
 		{"reading", func() {
 			for _, path := range []string{"users", "users/" + h.ann.ID, "invitations", "tenant", "sessions", "auth/memberships", "audit-events"} {
@@ -204,7 +204,7 @@ func (h *historian) atTheDoor() []step {
 	}
 }
 
-func (h *historian) withInvitations() []step {
+func (h *recorder) withInvitations() []step {
 	return []step{
 		{"an invitation", func() { h.pending = h.invited("cat@acme.example") }, []string{
 			`Acme: OWNER done user.invite invitation inv, email "" "cat@acme.example", role "" "USER"`,
@@ -233,7 +233,7 @@ func (h *historian) withInvitations() []step {
 		{"sent again", func() {
 			h.Advance(2 * time.Minute)
 			h.ask("POST /api/v2/invitations/"+h.pending+"/resend", nil, h.as(h.ann)).ok(200)
-			h.code = h.keep(h.door.code(h.t, "cat@acme.example"))
+			h.code = h.keep(h.server.code(h.t, "cat@acme.example"))
 		}, []string{
 			`Acme: ann done invitation.resend invitation inv, expiresAt "TIME" "TIME"`,
 		}},
@@ -243,7 +243,7 @@ func (h *historian) withInvitations() []step {
 	}
 }
 
-func (h *historian) withAcceptances() []step {
+func (h *recorder) withAcceptances() []step {
 	return []step{
 		{"accepted by somebody else", func() {
 			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.code}, h.as(h.bob)).fails(403, "wrong_account")
@@ -301,7 +301,7 @@ func (h *historian) withAcceptances() []step {
 		}, nil},
 		{"an account accepts", func() {
 			h.ask("POST /api/v2/auth/invite", m{"email": h.bob.Email, "role": "VIEWER"}, h.as(h.other)).ok(201)
-			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.keep(h.door.code(h.t, h.bob.Email)), "password": password}).ok(200)
+			h.ask("POST /api/v2/auth/accept-invitation", m{"token": h.keep(h.server.code(h.t, h.bob.Email)), "password": password}).ok(200)
 		}, []string{
 			`Zeta: other done user.invite invitation inv, email "" "bob@acme.example", role "" "VIEWER"`,
 			`Zeta: bob done invitation.accept invitation inv, status "PENDING" "ACCEPTED", role "" "VIEWER"`,
@@ -315,10 +315,10 @@ func (h *historian) withAcceptances() []step {
 	}
 }
 
-func (h *historian) withSessions() []step {
+func (h *recorder) withSessions() []step {
 	return []step{
 		{"a login", func() {
-			h.token = h.keep(h.door.token(h.t, h.bob.Email))
+			h.token = h.keep(h.server.token(h.t, h.bob.Email))
 			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
 		}, []string{
 			"Acme: bob done session.open session ses",
@@ -342,7 +342,7 @@ func (h *historian) withSessions() []step {
 		}, nil},
 		{"a session of one's own", func() {
 			h.session = h.ask("GET /api/v2/auth/session", nil, as(h.token)).text("session.id")
-			bob2 := h.keep(h.door.token(h.t, h.bob.Email))
+			bob2 := h.keep(h.server.token(h.t, h.bob.Email))
 			h.ask("DELETE /api/v2/sessions/"+h.session, nil, as(bob2)).ok(204)
 			h.token = bob2
 		}, []string{
@@ -363,14 +363,14 @@ func (h *historian) withSessions() []step {
 }
 
 // enter signs somebody in to a tenant, unseen by the next step's events.
-func (h *historian) enter(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
+func (h *recorder) enter(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
 	h.t.Helper()
 	token := h.keep(h.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
 	h.news()
 	return token
 }
 
-func (h *historian) withPasswords() []step {
+func (h *recorder) withPasswords() []step {
 	return []step{
 		{"a wrong password on changing it", func() {
 			h.ask(changePath, m{"currentPassword": canary("wrong"), "password": h.keep(canary("bob")), "confirmPassword": canary("bob")}, as(h.token)).ok(422)
@@ -406,7 +406,7 @@ func (h *historian) withPasswords() []step {
 	}
 }
 
-func (h *historian) withMembers() []step {
+func (h *recorder) withMembers() []step {
 	return []step{
 		{"role, status and name", func() {
 			h.token = h.keep(h.login(h.t, h.bob.Email, canary("reset")).ok(200).text("token"))
@@ -431,7 +431,7 @@ func (h *historian) withMembers() []step {
 	}
 }
 
-func (h *historian) withOwners() []step {
+func (h *recorder) withOwners() []step {
 	return []step{
 		{"an OWNER by an ADMIN", func() {
 			h.ask("PATCH /api/v2/users/"+h.owner.ID, m{"role": "USER"}, h.as(h.ann)).fails(403, "forbidden")
@@ -470,7 +470,7 @@ func (h *historian) withOwners() []step {
 	}
 }
 
-func (h *historian) withTheTenant() []step {
+func (h *recorder) withTheTenant() []step {
 	return []step{
 		{"settings", func() {
 			h.ask("PATCH /api/v2/tenant", m{"name": "Acme II", "settings": m{"invitationDays": 3}}, h.as(h.owner)).ok(200)
@@ -502,7 +502,7 @@ func (h *historian) withTheTenant() []step {
 			`Acme: OWNER done tenant.close tenant Acme, status "active" "closing", sessionsEnded "" "3"`,
 		}},
 		{"while it is closing", func() {
-			h.token = h.keep(h.door.token(h.t, h.owner.Email))
+			h.token = h.keep(h.server.token(h.t, h.owner.Email))
 			if status := h.status(h.t, "/api/v2/users", h.token); status != 403 {
 				h.t.Errorf("answered %d while the tenant is closing", status)
 			}
@@ -517,7 +517,7 @@ func (h *historian) withTheTenant() []step {
 }
 
 // closeTenant is done by a person who has just signed in.
-func (d *door) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
+func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
 	t.Helper()
 	token, err := secret.Parse(d.token(t, who.Email))
 	if err != nil {
@@ -534,7 +534,7 @@ func (d *door) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, nam
 }
 
 // status asks without a look at the answer.
-func (d *door) status(t *testing.T, path, token string) int {
+func (d *server) status(t *testing.T, path, token string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", d.URL+path, nil)
 	if err != nil {
@@ -551,7 +551,7 @@ func (d *door) status(t *testing.T, path, token string) int {
 
 // keepsTenantsApart wants no trail to have the id of another tenant, or of a
 // session there: where else somebody is a member is not its business.
-func (h *historian) keepsTenantsApart() {
+func (h *recorder) keepsTenantsApart() {
 	h.t.Helper()
 	home := map[string]string{h.acme.ID: h.acme.ID, h.zeta.ID: h.zeta.ID}
 	for _, e := range h.every {
@@ -569,7 +569,7 @@ func (h *historian) keepsTenantsApart() {
 }
 
 // keepsSecrets wants no event to have any of them, nor what a stranger typed.
-func (h *historian) keepsSecrets() {
+func (h *recorder) keepsSecrets() {
 	h.t.Helper()
 	for _, e := range h.every {
 		for _, secret := range h.secrets {
@@ -585,7 +585,7 @@ func (h *historian) keepsSecrets() {
 
 // knowsAllActs wants each verb that is recorded under its own name to have been
 // seen, so that a new one is added to the steps above.
-func (h *historian) knowsAllActs() {
+func (h *recorder) knowsAllActs() {
 	h.t.Helper()
 	seen := map[doorward.Action]bool{}
 	for _, e := range h.every {

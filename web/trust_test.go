@@ -18,7 +18,7 @@ func deviceOf(a answer) string {
 
 // evaluated counts the guesses that were looked at, of those with each cookie from
 // one address.
-func (d *door) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
+func (d *server) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
 	t.Helper()
 	for _, c := range cookies {
 		for range each {
@@ -31,7 +31,7 @@ func (d *door) evaluated(t *testing.T, email string, cookies []string, each int)
 }
 
 // steal signs in with a stolen password until there are so many device cookies.
-func (d *door) steal(t *testing.T, email string, many int) (cookies []string) {
+func (d *server) steal(t *testing.T, email string, many int) (cookies []string) {
 	t.Helper()
 	for n := range many {
 		a := d.login(t, email, password, from(fmt.Sprintf("203.0.113.%d", n))).ok(http.StatusOK)
@@ -45,7 +45,7 @@ func (d *door) steal(t *testing.T, email string, many int) (cookies []string) {
 // The cookies that a stolen password has made are worth nothing after a reset, not
 // as allowances for guesses, and not to sign in unheard of.
 func TestTrustEndsWithAReset(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
@@ -72,7 +72,7 @@ func TestTrustEndsWithAReset(t *testing.T) {
 
 // Who was told of on the day of a new password is told of again after it.
 func TestNewsAfterANewPassword(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
@@ -89,7 +89,7 @@ func TestNewsAfterANewPassword(t *testing.T) {
 
 // A changed password and "end the others" leave the browser in use, and no other.
 func TestTrustInOtherBrowsersEnds(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		const next = "three old paper boats"
 		for name, end := range map[string]func(own ...opt) string{
 			"change-password": func(own ...opt) string {
@@ -129,7 +129,7 @@ func TestTrustInOtherBrowsersEnds(t *testing.T) {
 
 // All browsers of an account together have thirty tries an hour.
 func TestAllowanceOfAllDevices(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		stolen := d.steal(t, ann.Email, 6)
@@ -152,7 +152,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 // However often somebody else signs in, a browser that was used since it was made
 // stays known. Where all twenty were, a new one isn't remembered.
 func TestUsedDevicesStay(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		home := deviceOf(d.login(t, ann.Email, password, from("192.0.2.1")))
@@ -184,7 +184,7 @@ func TestUsedDevicesStay(t *testing.T) {
 // A cookie that a neighbouring host has set takes no protection away, wherever it
 // stands, and neither does that of another account on a shared computer.
 func TestSeveralDeviceCookies(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
 		hers, his := deviceOf(d.login(t, ann.Email, password)), deviceOf(d.login(t, bob.Email, password))
@@ -234,7 +234,7 @@ func TestSeveralDeviceCookies(t *testing.T) {
 // A right password that opens nothing is a failure like a wrong one, or the counter
 // would tell that it is right.
 func TestRightPasswordThatOpensNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		gone, suspended, elsewhere := acme.Join("gone@acme.example", "USER"), acme.Join("suspended@acme.example", "USER"), acme.Join("elsewhere@acme.example", "USER")
 		d.send(t, "DELETE /api/v2/users/"+gone.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
@@ -269,7 +269,7 @@ func TestRightPasswordThatOpensNothing(t *testing.T) {
 // What a password is tried for besides a login settles the attempt when it
 // succeeds.
 func TestRightPasswordsForOtherThings(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *door) {
+	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
 		ann := acme.Join("ann@acme.example", "USER")
 		own := as(ann.Token())

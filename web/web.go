@@ -1,4 +1,4 @@
-// Package web joins the tables of routes of all protocols on one handler.
+// Package web joins the routes of all protocols on one handler.
 package web
 
 import (

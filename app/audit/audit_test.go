@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,8 +18,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // room has a trail, and somebody with the password of the database.
@@ -37,12 +36,12 @@ func onBoth(t *testing.T, test func(*room)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		path := filepath.Join(t.TempDir(), "doorward.db")
-		test(enter(t, "sqlite:"+path, "sqlite", path))
+		dsn := dbtest.SQLite(t)
+		test(enter(t, dsn, "sqlite", strings.TrimPrefix(dsn, "sqlite:")))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn := pgtest.DSN(t)
+		dsn := dbtest.Postgres(t)
 		test(enter(t, dsn, "pgx", dsn))
 	})
 }
@@ -51,7 +50,6 @@ func enter(t *testing.T, dsn, driver, source string) *room {
 	t.Helper()
 	r := &room{T: t, dsn: dsn}
 	r.db = r.open()
-	r.ok(r.db.Migrate(t.Context()))
 	r.Trail = audit.New(r.db, func(context.Context) {})
 	var err error
 	r.raw, err = sql.Open(driver, source)

@@ -3,12 +3,12 @@
 // Every way to try a password (login, accepting an invitation, changing the
 // password) comes through Check, so that they share one counter of attempts
 // and one order of work: reserve the attempt, look the account up, hash exactly
-// once, count the failure, record. Whether the address has an account changes none
-// of it, and so neither the answer nor its time tells.
+// once, count the failure, record. Neither this nor the time it takes depends on
+// whether the address has an account.
 //
-// A right password is no success yet. What Check returns is a Proof, which is
-// settled in the transaction of what it allows; without that it was a failure, or
-// the counter would tell who has guessed a password that opens nothing:
+// A right password is no success yet. Check returns a Proof, to be settled in the
+// transaction of what it allows. Without that the attempt counts as a failure, or
+// the counter would reveal a guessed password that opens nothing:
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
@@ -52,9 +52,8 @@ func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Veri
 	return &Verifier{door, db, pool, limits}
 }
 
-// Proof is a right password whose attempt is in flight. Each is given to End, or
-// refused. The
-// zero Proof is for what was proved otherwise: it settles nothing.
+// Proof is a right password whose attempt is in flight. Each is passed to End, or
+// refused. The zero Proof stands for a proof of another kind: it settles nothing.
 type Proof struct {
 	Account  doorward.Account
 	verifier *Verifier
@@ -77,7 +76,7 @@ func (d *Verifier) Check(ctx context.Context, by doorward.Caller, address, passw
 	}
 	proof, right, err := d.judge(ctx, email, password)
 	if err != nil {
-		d.giveBack(ctx, attempt)
+		d.release(ctx, attempt)
 		return Proof{}, err
 	}
 	if !right {
@@ -102,9 +101,8 @@ func (d *Verifier) judge(ctx context.Context, email, password string) (p Proof, 
 }
 
 // Settle makes the attempt a success, in the transaction of what it has allowed
-// and under LockAccount. A hash of other parameters is replaced. Losing the race
-// against a change of the password is no failure here: whoever relies on the hash
-// checks it in the transaction.
+// and under LockAccount. A hash of other parameters is replaced. It is no failure here
+// if the password has changed in the meantime: LockAccount reports that.
 func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	if p.newHash != "" {
 		if _, err := tx.SetPassword(ctx, p.Account.ID, p.Account.PasswordHash, p.newHash); err != nil {
@@ -114,10 +112,9 @@ func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	return p.attempt.settle(ctx, tx)
 }
 
-// End ends the attempt by how the act has ended, which the password was for, and
-// returns that, or the fault that kept it from being counted: without an error it
-// is settled, an unavailable one gives the attempt back, any other one leaves a
-// failure.
+// End ends the attempt by the result of the act that the password was for, and returns
+// that, or the fault that kept the attempt from being counted. Without an error the
+// attempt is settled, an unavailable one releases it, any other one is a failure.
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
@@ -128,22 +125,22 @@ func (p Proof) End(ctx context.Context, err error) error {
 	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
 		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), p.attempt.withAllowance(err))
 	}
-	p.verifier.giveBack(ctx, p.attempt)
+	p.verifier.release(ctx, p.attempt)
 	return err
 }
 
-// Allowance is what a known browser has left of its own after a success; nil for
-// every other caller, since what is left of an account's or an address's would tell
-// of others.
+// Allowance is what a known browser has left of its own after a success. It is nil for
+// every other caller: what is left for an account or a client address would reveal
+// others' use.
 func (p Proof) Allowance() *doorward.Allowance {
 	if p.attempt.allowance == nil {
 		return nil
 	}
-	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.afterwards, Reset: deviceWindow}
+	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow}
 }
 
-// canonical is the address to look up: one that can't be an address becomes
-// the empty one, which no account has, and takes the same way.
+// canonical is the address to look up. A malformed one becomes empty, which no
+// account has, so that the same work is done for it.
 func canonical(address string) string {
 	email, err := mailaddr.Parse(address)
 	if err != nil {

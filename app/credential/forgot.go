@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A person gets three mails with a reset an hour, whoever asks for them, and a
-// client asks thirty times an hour, for whomever.
+// Three resets an hour are mailed to one address, and thirty an hour are taken from
+// one client network.
 const (
 	forgotHits       = 3
 	forgotPerNetwork = 30
@@ -33,10 +33,10 @@ func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
 }
 
-// MayForget looks whether another mail with a reset may be asked for. It writes
-// nothing, so that what is beyond the limits costs a read. Errors:
+// CheckForgotLimits reports whether another reset may be asked for. It writes nothing,
+// so that a request beyond the limits costs a read. Errors:
 // too_many_attempts, the same for addresses without an account.
-func (d *Verifier) MayForget(ctx context.Context, by doorward.Caller, email string) error {
+func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
 	read, now := d.db.Read(), d.db.Now()
 	for _, c := range d.forgotCounters(by, email) {
 		t, err := read.Throttle(ctx, c.bucket)
@@ -54,9 +54,8 @@ func (d *Verifier) MayForget(ctx context.Context, by doorward.Caller, email stri
 	return nil
 }
 
-// CountForgot counts that a reset is asked for and returns which one of the hour
-// it is, for the address. Errors are those of MayForget; nothing may be written
-// then.
+// CountForgot counts a request for a reset and returns its number in the hour, for the
+// address. Errors are those of CheckForgotLimits; the transaction must not commit then.
 func (d *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
 	for _, c := range d.forgotCounters(by, email) {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// countersStay is how long the counters with the name of an account outlive its
-	// last membership: guessing doesn't begin again because somebody was removed.
-	countersStay = 24 * time.Hour
+	// countersKept is how long the counters with the name of an account outlive its
+	// last membership: a removal must not reset the count of guesses.
+	countersKept = 24 * time.Hour
 	leftBatch    = 100
 )
 
 // SweepLeft deletes the counters of accounts that have been in no tenant for a day.
-// What can be signed in with has gone with the last membership; of accounts that
-// were left before that was so, it goes here.
+// The password and the known browsers were deleted with the last membership; those of
+// accounts that a version before that left behind are deleted here.
 func (d *Verifier) SweepLeft(ctx context.Context) error {
 	for {
-		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersStay), leftBatch)
+		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersKept), leftBatch)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		for _, account := range left {
-			err = errors.Join(err, d.door.Upkeep(ctx, func(tx *store.Tx) error { return forgetLeft(ctx, tx, account) }))
+			err = errors.Join(err, d.door.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
 		}
 		if err != nil {
 			return err
@@ -33,9 +33,8 @@ func (d *Verifier) SweepLeft(ctx context.Context) error {
 	}
 }
 
-// forgetLeft judges under the lock on the account, which who makes it a member
-// holds as well.
-func forgetLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) error {
+// sweepLeft decides under the lock on the account, which member.Ensure takes, too.
+func sweepLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) error {
 	if held, err := tx.HoldAccount(ctx, account.ID); err != nil || !held {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 // refuse counts the attempt as a failure and has the refusal recorded where the
 // administrators of the person see it: in the tenant that the caller is in or, for
 // somebody who isn't signed in, the one the person used last. Attempts at addresses
-// without an account are of the installation. Which it is finds out the worker, so
-// that this does the same for every address, in one transaction. What was typed is
-// not recorded: people type passwords where addresses belong.
+// without an account belong to the installation. The worker of the inbox finds out
+// which it is, so that this does the same for every address, in one transaction. What
+// was typed is not recorded: people type passwords into the field for the address.
 func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
@@ -25,9 +25,9 @@ func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 }
 
 // Refuse ends the attempt of a right password that opens nothing as a failure, and
-// has that recorded, in one transaction, as it is for a wrong one: a commit more
-// would tell them apart. It returns the reason, or the fault that kept it from
-// being counted. The proof is not given to End.
+// records it in one transaction, as for a wrong password: another commit would tell
+// the two apart. It returns the reason, or the fault that kept it from being counted.
+// The proof must not be passed to End then.
 func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
@@ -36,9 +36,8 @@ func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.
 	})
 }
 
-// limited is refuse for attempts that are refused for the limits. They cost
-// whoever makes them nothing, so they are counted together for each counter,
-// wherever they come from.
+// limited is refuse for attempts beyond the limits. They are free for the caller and
+// may be many, so they are counted together, by counter and not by client.
 func (d *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
@@ -47,9 +46,9 @@ func (d *Verifier) limited(ctx context.Context, by doorward.Caller, email string
 	return d.door.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
 }
 
-// Home returns the tenant in whose trail the user's own acts and failures belong:
-// the preferred one if the user is in it, or else the one used last, or else the
-// oldest; none for who is in none.
+// Home returns the tenant whose trail records the user's own acts and failures: the
+// preferred one if the user is in it, else the one used last, else the oldest, and
+// empty for a user in no tenant.
 func Home(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
 	memberships, err := read.Memberships(ctx, userID)
 	var home doorward.User

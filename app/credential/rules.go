@@ -16,16 +16,16 @@ import (
 // MaxPasswordLength is the longest password in code points.
 const MaxPasswordLength = 128
 
-// Rules say which passwords may be set: a length and no composition rules, no
-// password that many people use or that nobody can see, nothing that everybody
-// knows of the person (NIST SP 800-63B-4, section 3.1.1.2).
+// Rules are which passwords may be set: a length, no composition rules, no common or
+// invisible password, none with the person's address or name (NIST SP 800-63B-4,
+// section 3.1.1.2).
 type Rules struct {
 	MinLength int // in code points
 	Common    *commonpw.List
 }
 
-// shortWord: shorter words of the person's identity occur in good passwords.
-const shortWord = 4
+// minWordLength is in characters: shorter words of the identity occur in good passwords.
+const minWordLength = 4
 
 // CheckNew returns what is wrong with a new password and its confirmation,
 // each with a pointer: required, mismatch, too_short, too_long, too_common,
@@ -59,30 +59,30 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 	case r.Common.Contains(password):
 		return doorward.FieldError{Code: "too_common", Message: "Many people use this password, so it is among the first to be guessed. Choose another one."}, true
 	case !anyVisible(password):
-		return doorward.FieldError{Code: "too_common", Message: "Nothing of this password can be seen: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
+		return doorward.FieldError{Code: "too_common", Message: "The password has no visible character: spaces and invisible characters alone are among the first to be guessed. Choose another one."}, true
 	case containsAny(password, append(words, email, mailaddr.Local(email))):
 		return doorward.FieldError{Code: "contains_identity", Message: "The password contains your address, your name or the name of the tenant. Leave these out."}, true
 	}
 	return doorward.FieldError{}, false
 }
 
-// unseen are the characters that leave no mark: spaces (NIST SP 800-63B-4, section
+// invisible are the characters that can't be seen: spaces (NIST SP 800-63B-4, section
 // 3.1.1.2, wants them accepted, but alone they are no secret), control and format
 // characters, besides those that are blank. What isn't assigned is none of them: it
 // may be an emoji of a newer Unicode than ours.
-var unseen = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
+var invisible = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
 
 func anyVisible(password string) bool {
-	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, unseen...) && !doorward.Blank(r) })
+	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, invisible...) && !doorward.Blank(r) })
 }
 
-// containsAny compares letter case aside. Folding both cases also meets
-// letters whose upper and lower forms don't map one to one.
+// containsAny ignores letter case. Folding in both directions also covers letters
+// whose upper and lower forms don't map one to one.
 func containsAny(password string, words []string) bool {
 	password = fold(password)
 	for _, w := range words {
 		w = fold(norm.NFC.String(strings.TrimSpace(w)))
-		if utf8.RuneCountInString(w) >= shortWord && strings.Contains(password, w) {
+		if utf8.RuneCountInString(w) >= minWordLength && strings.Contains(password, w) {
 			return true
 		}
 	}

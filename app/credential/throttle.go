@@ -22,47 +22,45 @@ type Limits struct {
 const (
 	firstDelay   = time.Second
 	longestDelay = 15 * time.Minute
-	// closedAfter so many failures without a success, browsers that haven't
-	// signed in before are not heard until the password is reset (NIST SP
-	// 800-63B-4, section 3.2.2, allows 100).
+	// closedAfter so many failures without a success, attempts from unknown browsers
+	// are refused until the password is reset (NIST SP 800-63B-4, section 3.2.2,
+	// allows 100).
 	closedAfter   = 100
 	accountMemory = 30 * 24 * time.Hour // fewer failures are forgotten that long after the first
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
 	deviceHits    = 10 // of one browser
 	devicesHits   = 30 // of all browsers of an account
-	// flightLife is longer than a request takes: what is in flight for longer is of
-	// a node that was killed.
-	flightLife = time.Minute
+	// attemptLife is longer than a request takes: an older attempt belongs to a node
+	// that was killed.
+	attemptLife = time.Minute
 	// finishWithin bounds the writing of an outcome when the request is over.
 	finishWithin = 5 * time.Second
 )
 
-// forever is longer than any wait: a bucket closed until then is opened by
-// nothing but a reset.
+// forever is the end of a bucket that only a reset opens again.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// attempt names the buckets in which an attempt will count. That of a known device
-// has no bucket of its client.
+// attempt names the buckets that an attempt counts in. One from a known device doesn't
+// count for its client network.
 type attempt struct {
-	id         string // while it is in flight; empty when nothing limits it
-	own        string // of the account or the device
-	ip         string // of the client, for a stranger
-	all        string // of all devices of the account, for one of them
-	device     []byte // the known one
-	allowance  *doorward.Allowance
-	afterwards int // what is left of the allowance after a success
-	// busy says that it was refused for attempts in flight alone.
+	id                    string // while it is in flight; empty when nothing limits it
+	own                   string // of the account or the device
+	ip                    string // of the client, for a stranger
+	all                   string // of all devices of the account, for one of them
+	device                []byte // the known one
+	allowance             *doorward.Allowance
+	remainingAfterSuccess int // what is left of the allowance after a success
+	// busy: it was refused only because of attempts in flight.
 	busy bool
 }
 
 func (a attempt) wider() string { return a.ip + a.all }
 
-// reserve notes the attempt before anything is hashed, in the database, so that
-// parallel guesses, over several nodes too, can't pass the limits between the
-// check and the count. It counts as a failure once it is one. Until then those
-// beside it that would pass the limits if it failed have to wait for a second, and
-// nothing else comes of it. An attempt that is refused here leaves nothing.
+// reserve stores the attempt before anything is hashed, so that parallel guesses, also
+// on several nodes, can't pass the limits between the check and the count. It counts
+// as a failure once it is one. Until then, attempts beside it that would exceed the
+// limits if it failed have to wait for a second. A refused attempt leaves no row.
 func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
@@ -72,14 +70,14 @@ func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string
 		if err := d.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
 			return err
 		}
-		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(flightLife))
+		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(attemptLife))
 	})
 	switch {
 	case err == nil:
 	case doorward.HasCode(err, doorward.CodeTooManyAttempts):
 		err = a.withAllowance(err)
 	default: // it may have been committed
-		d.giveBack(ctx, a)
+		d.release(ctx, a)
 	}
 	if a.own+a.wider() == "" {
 		a.id = ""
@@ -101,8 +99,8 @@ func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorw
 	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// withAllowance returns the error with what is left of the allowance that the
-// attempt counts in.
+// withAllowance returns the error with what is left of the device's allowance that the
+// attempt counts in; see Proof.Allowance.
 func (a attempt) withAllowance(err error) error {
 	var e *doorward.Error
 	if a.allowance == nil || !errors.As(err, &e) {
@@ -113,8 +111,8 @@ func (a attempt) withAllowance(err error) error {
 	return &told
 }
 
-// accountBucket: texts that are no address share one counter per client, so
-// that flooding with them fills no table.
+// accountBucket has one bucket per client for all malformed addresses, so that a flood
+// of them fills no table.
 func accountBucket(email string, by doorward.Caller) string {
 	if email == "" {
 		return "nobody:" + Network(by.IP)
@@ -122,11 +120,10 @@ func accountBucket(email string, by doorward.Caller) string {
 	return "account:" + email
 }
 
-// knownDevices returns the devices of the caller whose allowance the attempt is
-// counted in, and nowhere else. The counter of the client would be a neighbour's
-// to use up, and isn't needed: the allowance is less. Nor do its failures count
-// there, for the allowance bounds them and strangers would pay. Without an
-// allowance nothing would bound them, so then it is a client like any other.
+// knownDevices returns the devices of the caller, whose own allowance the attempt
+// counts in. It doesn't count for the client network, which a neighbour could use up
+// and which the failures here would use up for others. With the limits on accounts
+// off there is no allowance, and a device is a client like any other.
 func (d *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
 	if d.limits.PerAccount == 0 {
 		return nil, nil
@@ -140,9 +137,8 @@ func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, em
 	return read.KnownDevices(ctx, email, by.Devices, now.Add(-doorward.DeviceLife))
 }
 
-// CurrentDevice is the known browser that the caller is, or nil. Of two it can't be
-// told which is the browser's own and which one somebody has planted: then it is
-// none, since what is taken for it outlives the others.
+// CurrentDevice is the known browser of the caller, or nil. It is nil for two of them,
+// too: one could be planted, and the one returned here is kept when others end.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
 	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
@@ -151,8 +147,7 @@ func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, n
 	return known[0].Hash, nil
 }
 
-// counter is a bucket that is held, and how many attempts there are whose outcome
-// it will count.
+// counter is a locked bucket, and the number of attempts in flight that count in it.
 type counter struct {
 	store.Throttle
 	inFlight int
@@ -169,8 +164,8 @@ func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration
 // remaining is how many more attempts may begin if all in flight fail.
 func (c counter) remaining(most int) int { return max(0, most-c.Hits-c.inFlight) }
 
-// refusal is why an attempt beyond the most failures within the window may not
-// begin: it has to wait until the window is over, or for those in flight.
+// refusal is why an attempt beyond the most failures may not begin: it has to wait
+// until the window is over, or for those in flight.
 func (a *attempt) refusal(c counter, most int, window time.Duration, now time.Time) error {
 	if c.Hits >= most {
 		return tooMany(c.Since.Add(window).Sub(now))
@@ -195,10 +190,9 @@ func (d *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 	return err
 }
 
-// admitDevice lets the attempt count in the allowance of a known device, which
-// nobody else can use up, and in that of all devices of the account: a cookie is
-// made for each login with the right password, also for a thief's. Of several
-// devices it is one that has something left.
+// admitDevice counts the attempt in the allowance of a known device, which nobody else
+// can use up, and in that of all devices of the account: a thief's login with the
+// right password makes a device, too. Of several devices it takes one with some left.
 func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
 	a.all = "devices:" + known[0].UserID
 	all, err := lock(ctx, tx, a.all, deviceWindow)
@@ -219,7 +213,7 @@ func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 		Name: "device", Quota: deviceHits, Window: deviceWindow,
 		Remaining: max(0, min(one.remaining(deviceHits), all.remaining(devicesHits))-1), Reset: one.Since.Add(deviceWindow).Sub(tx.Now),
 	}
-	a.afterwards = min(deviceHits, all.remaining(devicesHits))
+	a.remainingAfterSuccess = min(deviceHits, all.remaining(devicesHits))
 	switch {
 	case all.remaining(devicesHits) == 0:
 		a.allowance.Reset = all.Since.Add(deviceWindow).Sub(tx.Now)
@@ -277,9 +271,8 @@ func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 	})
 }
 
-// countFailure holds the counters in the order of reserve: the other way round two
-// attempts would deadlock. The record comes behind them: whoever holds its row never
-// waits for a counter.
+// countFailure locks the counters in the order of reserve, or two attempts would
+// deadlock. The record comes after them: nothing that locks its row waits for a counter.
 func (d *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.ip != "" {
 		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
@@ -312,15 +305,14 @@ func (d *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string)
 	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
 }
 
-// giveBack ends an attempt that couldn't be judged: it counts nowhere. If that
+// release ends an attempt that couldn't be judged: it counts nowhere. If that
 // can't be written it runs out by itself.
-func (d *Verifier) giveBack(ctx context.Context, a attempt) {
+func (d *Verifier) release(ctx context.Context, a attempt) {
 	_ = d.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
 }
 
-// finish ends an attempt with what its outcome writes. When the request is over
-// before that is written, it is written behind its back: nobody gets rid of a
-// failure by hanging up, or of the place that an attempt takes.
+// finish ends an attempt with what its outcome writes. If the request ends before, that
+// is written in the background: closing the connection must not avoid a failure.
 func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
@@ -337,8 +329,8 @@ func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.C
 	return err
 }
 
-// finishLate writes an outcome unless it is written: the first try may have been
-// committed without anybody hearing of it.
+// finishLate writes an outcome unless that is done: the first try may have committed
+// although it returned an error.
 func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
@@ -350,8 +342,8 @@ func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(conte
 	})
 }
 
-// settle takes a successful attempt back in the transaction of what it has allowed:
-// it is no failure of anybody, and clears the counter of its own.
+// settle deletes a successful attempt in the transaction of what it has allowed, and
+// clears the counter of its account or device.
 func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	if a.id == "" {
 		return nil
@@ -374,8 +366,8 @@ func tooMany(wait time.Duration) error {
 // Network is what counts as one client, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes counters and devices that decide nothing any more, the counters
-// in several transactions: a flood leaves many.
+// Sweep deletes counters and devices that are out of date, the counters in several
+// transactions: a flood leaves many.
 func (d *Verifier) Sweep(ctx context.Context) error {
 	for more := true; more; {
 		err := d.door.Upkeep(ctx, func(tx *store.Tx) (err error) {

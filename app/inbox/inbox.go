@@ -1,14 +1,14 @@
-// Package inbox records what waits in the inbox: refusals, and requests for a
-// reset by people who have shown nothing.
+// Package inbox records what waits in the inbox: refusals, and requests for a reset by
+// anonymous callers.
 //
-// A request only leaves a row there (see access.Inbox and credential), the same for
-// every address. The worker here finds out whose account it is about, adds what is
-// worth a record to the trail of that person's tenant, with the number of times,
-// and queues mails. Of a kind of refusal the trail gets the first at once and the
-// others of the minute together, when the minute is over or somebody looks.
+// A request only adds a row (see access.Inbox and credential), the same for every
+// address. The worker here looks the account up, records the row in the trail of that
+// person's tenant, with a count, and queues mails. Of equal refusals the trail gets the
+// first at once and the others of the minute together, when the minute is over or
+// somebody reads the trail.
 //
-// Each node runs a worker. A row is claimed in the transaction that records it, so
-// it is recorded once, whichever workers meet, and wherever one is killed.
+// Each node runs a worker. A row is claimed in the transaction that records it, so it
+// is recorded once, however many workers there are and whenever one is killed.
 package inbox
 
 import (
@@ -25,27 +25,27 @@ import (
 
 // Inbox is the worker. Make it with New.
 type Inbox struct {
-	door *access.Door
-	db   *store.DB
-	log  *slog.Logger
-	warn func(error)
-	turn chan struct{} // held by who works
+	door     *access.Door
+	db       *store.DB
+	log      *slog.Logger
+	warn     func(error)
+	passLock chan struct{} // held during a pass
 	// lines bounds what the log says of rows that are set aside.
 	lines lograte.Limiter
 }
 
 // New returns a worker.
 func New(door *access.Door, db *store.DB, log *slog.Logger) *Inbox {
-	return &Inbox{door: door, db: db, log: log, warn: lograte.Warnings(log, "inbox"), turn: make(chan struct{}, 1)}
+	return &Inbox{door: door, db: db, log: log, warn: lograte.Warnings(log, "inbox"), passLock: make(chan struct{}, 1)}
 }
 
 const (
-	every = time.Second // rows of other processes, repetitions, minutes that are over
-	// gather bounds how often the chains of events are locked for what strangers do.
-	gather = 100 * time.Millisecond
-	batch  = 200 // rows recorded in one transaction
-	// junk is how many requests for a reset of nobody's account are counted in one.
-	junk = 1000
+	pollEvery = time.Second // rows of other processes, repetitions, minutes that are over
+	// debounce bounds how often anonymous requests lock the chains of events.
+	debounce = 100 * time.Millisecond
+	batch    = 200 // rows recorded in one transaction
+	// unknownBatch is how many requests for unknown addresses one transaction counts.
+	unknownBatch = 1000
 	// endWithin bounds the last pass, when the server ends.
 	endWithin = 2 * time.Second
 )
@@ -53,17 +53,17 @@ const (
 // Run records what comes in until ctx ends: within a second. At the end it writes
 // down what is in memory.
 func (w *Inbox) Run(ctx context.Context) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for full := true; ctx.Err() == nil; {
 		more, err := w.pass(ctx, full)
-		w.noted(ctx, err)
+		w.warnUnlessEnded(ctx, err)
 		full = w.wait(ctx, tick, more && err == nil)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	_, err := w.pass(last, true)
-	w.noted(last, err)
+	w.warnUnlessEnded(last, err)
 }
 
 // wait returns when there is something to do, at once if there is more of it, and
@@ -82,7 +82,7 @@ func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bo
 	case <-tick.C:
 		return true
 	case <-w.db.InboxFiled():
-		pause(ctx, gather)
+		pause(ctx, debounce)
 	}
 	return false
 }
@@ -96,7 +96,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (w *Inbox) noted(ctx context.Context, err error) {
+func (w *Inbox) warnUnlessEnded(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		w.warn(err)
 	}
@@ -111,7 +111,7 @@ const passBatches = 10
 func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	if full {
 		if err := errors.Join(w.door.Inbox().Flush(ctx), w.door.Inbox().Count(ctx)); err != nil {
-			w.noted(ctx, err) // what is in the database is recorded all the same
+			w.warnUnlessEnded(ctx, err) // what is in the database is recorded all the same
 		}
 	}
 	err = w.exclusively(ctx, func() error {
@@ -130,9 +130,9 @@ func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
 		return doorward.Unavailable(ctx.Err())
-	case w.turn <- struct{}{}:
+	case w.passLock <- struct{}{}:
 	}
-	defer func() { <-w.turn }()
+	defer func() { <-w.passLock }()
 	return do()
 }
 
@@ -169,10 +169,10 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	return len(known)+unknown+len(rows) > 0, w.record(ctx, rows)
 }
 
-// countUnknown counts requests for a reset of nobody's account and returns how many.
+// countUnknown counts requests for a reset at unknown addresses and returns how many.
 func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 	err = w.door.Upkeep(ctx, func(tx *store.Tx) error {
-		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, junk)
+		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, unknownBatch)
 		if n = len(rows); err != nil {
 			return err
 		}
@@ -185,16 +185,15 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// How much somebody who looks at the trail waits for: no longer than an answer may
-// take, and no more than keeps a flood from being recorded one by one.
+// How long a reader of the trail waits for Settle, within the time of an answer, and how
+// much it records: a flood is recorded by the worker, many rows in one.
 const (
 	settleWithin  = 1500 * time.Millisecond
 	settleBatches = 10
 )
 
-// Settle records what has been refused up to now, whether it is due or not, so that
-// whoever looks at the trail sees it. That this couldn't be done in time keeps
-// nobody from looking.
+// Settle records what has been refused up to now, due or not, so that a reader of the
+// trail sees it. If that takes too long, the trail is read without the rest.
 func (w *Inbox) Settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -202,7 +201,7 @@ func (w *Inbox) Settle(ctx context.Context) {
 	if err == nil {
 		err = w.exclusively(ctx, func() error { return w.pending(ctx) })
 	}
-	w.noted(ctx, err)
+	w.warnUnlessEnded(ctx, err)
 }
 
 func (w *Inbox) pending(ctx context.Context) error {
@@ -221,8 +220,8 @@ func (w *Inbox) pending(ctx context.Context) error {
 	return nil
 }
 
-// record records the rows. Of those that can't be, each is set aside by itself, so
-// that it keeps nobody else's waiting.
+// record records the rows. Each that can't be recorded is set aside by itself, so that
+// it doesn't hold up the others.
 func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 	var readable []store.InboxRow
 	for _, row := range rows {
@@ -236,8 +235,8 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 	return w.recordAll(ctx, readable)
 }
 
-// recordAll finds the row that keeps the others from being recorded by halves. It
-// gives up when that can't be set aside either: then the database is at fault.
+// recordAll finds a row that can't be recorded by bisection and sets it aside. If that
+// fails, too, the database is at fault, and it returns the error.
 func (w *Inbox) recordAll(ctx context.Context, rows []store.InboxRow) error {
 	err := w.recordOnce(ctx, rows)
 	switch {
@@ -280,7 +279,7 @@ const (
 	asideAgain = time.Hour
 )
 
-// setAside puts the row off. The log names neither source nor subject: both may hold
+// setAside postpones the row. The log has neither source nor subject: both may contain
 // an address.
 func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
 	pause := asideFirst

@@ -25,8 +25,8 @@ func newLedger(tx *store.Tx) *ledger {
 	return &ledger{tx: tx, tenants: map[string]bool{}, strangers: map[strangers]store.InboxRow{}}
 }
 
-// strangers are callers of one network who have shown nothing and asked for
-// nobody's account, in one minute.
+// strangers are anonymous callers of one network who named no known account, in one
+// minute.
 type strangers struct {
 	network string
 	action  doorward.Action
@@ -44,7 +44,7 @@ const strangerSources = 10
 // forgotWithin is how long after a request for a reset its mail still leaves.
 const forgotWithin = time.Hour
 
-// take claims the row and records what the trail lacks of it.
+// take claims the row and records what of it isn't in the trail yet.
 func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
 	claimed, err := l.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
 	if err != nil || !claimed || row.Hits == row.Recorded {
@@ -58,15 +58,14 @@ func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
 			return err
 		}
 	}
-	if ofNobody(row) {
+	if isUnknown(row) {
 		l.count(row)
 		return nil
 	}
 	return l.append(ctx, row)
 }
 
-// resolve finds out whose account the address is, and has the mail of a reset sent
-// there.
+// resolve looks the account of the address up, and queues the mail of a reset.
 func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
 	account, err := l.tx.AccountByEmail(ctx, row.Email)
 	if errors.Is(err, store.ErrNone) {
@@ -89,9 +88,9 @@ func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
 	return l.tx.QueueReset(ctx, row.Email, row.ReturnTo)
 }
 
-// ofNobody reports whether the row is about no account and by nobody known, and is
-// none that counts such rows.
-func ofNobody(row store.InboxRow) bool {
+// isUnknown reports whether the row is about no account and by an anonymous caller, and
+// isn't itself a count of such rows.
+func isUnknown(row store.InboxRow) bool {
 	e := row.Event
 	return row.Subject != nobody && e.ActorType == doorward.Anonymous && e.Target.Type == "user" && e.Target.ID == "" && e.Target.TenantID == ""
 }
@@ -165,7 +164,7 @@ func (l *ledger) fileStrangers(ctx context.Context) error {
 		rows = append(rows, row)
 	}
 	access.SortInbox(rows)
-	rows, err := l.fewer(ctx, rows)
+	rows, err := l.mergeBeyondLimit(ctx, rows)
 	for _, row := range rows {
 		if err == nil {
 			err = l.tx.FileInbox(ctx, row, true)
@@ -174,8 +173,8 @@ func (l *ledger) fileStrangers(ctx context.Context) error {
 	return err
 }
 
-// fewer has rows beyond strangerSources in a minute counted together.
-func (l *ledger) fewer(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
+// mergeBeyondLimit counts rows beyond strangerSources in a minute together.
+func (l *ledger) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
 	sources := map[strangers][]string{}
 	rest := map[strangers]int{}
 	var all []store.InboxRow

@@ -1,8 +1,8 @@
-// Package installation is what happens to the whole of an installation at once:
-// its database was backed up, was set back to a backup, or has moved to another one.
+// Package installation records what is done to an installation as a whole: its database
+// was backed up, restored from a backup, or moved to another one.
 //
-// The rows are copied in package store, by whoever wires the two databases up
-// (package node). Here is what has to be done afterwards, and the record of it.
+// Package node has package store copy the rows. Here is what has to be done afterwards,
+// and the record of it.
 package installation
 
 import (
@@ -20,13 +20,13 @@ type Installation struct {
 	sessions store.Life
 }
 
-// New returns the feature. By the life of sessions it counts those that it ends.
+// New returns the feature. The life of sessions decides which ended ones are counted.
 func New(door *access.Door, sessions store.Life) *Installation { return &Installation{door, sessions} }
 
 // object is what the events are about.
 var object = doorward.Object{Type: "installation"}
 
-// Keep says what of a backup is to be good again.
+// Keep is what stays valid after a restore.
 type Keep struct {
 	Sessions bool
 	Links    bool // in mails: invitations, resets
@@ -35,12 +35,11 @@ type Keep struct {
 // Ended counts what a restore has ended.
 type Ended struct{ Sessions, Links int64 }
 
-// Restored makes a database that was set back to an older state one that can be
-// served. Sessions that were ended since would live again, and links that were
-// used or revoked since would open something, so all of them end, unless they are
-// to be kept. No browser is known any more, whatever is kept: which of them somebody
-// has given up since, as with a stolen password, can't be known. Nodes that run forget
-// what they remember before it returns.
+// Restored prepares a database that was restored from a backup to be served. Sessions
+// that have ended since the backup, and links used or revoked since, would be valid
+// again, so all of them end, unless they are to be kept. Known browsers are forgotten in
+// any case, since trust in them may have ended since. Before it returns, running nodes
+// have emptied their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {

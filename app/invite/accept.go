@@ -8,14 +8,15 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
-// Complete makes the account of an invited person who has none, with its first
+// Complete creates the account of an invited person who has none, with its first
 // password, and the membership. An account without a password, of somebody who was
-// in a tenant before or was imported, gets one: like a reset that takes the mail to
-// the address. Errors, in this order: invitation_not_found,
+// in a tenant before or was imported, gets one: the mail to the address is the proof,
+// as it is for a reset. Errors, in this order: invitation_not_found,
 // invitation_expired, invitation_revoked, invitation_used, tenant_frozen,
 // account_exists, validation_failed (the token stays usable).
 func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.User, error) {
@@ -27,9 +28,9 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, i.refused(ctx, by, inv, err)
 	}
-	known, err := i.noPassword(ctx, inv.Email)
+	existing, err := i.withoutPassword(ctx, inv.Email)
 	if err != nil {
-		return doorward.User{}, i.stillOpen(ctx, token, err)
+		return doorward.User{}, i.unlessUsed(ctx, token, err)
 	}
 	if faults := i.rules.CheckNew(password, confirm, inv.Email, inv.Name, tenant.Name); len(faults) > 0 {
 		return doorward.User{}, doorward.InvalidFields(faults...)
@@ -38,18 +39,18 @@ func (i *Invitations) Complete(ctx context.Context, by doorward.Caller, token, p
 	if err != nil {
 		return doorward.User{}, err
 	}
-	if known.ID != "" {
-		return i.join(ctx, by, token, inv, known, func(tx *access.Tx) error { return revive(ctx, tx, known, hash) })
+	if existing.ID != "" {
+		return i.join(ctx, by, token, inv, existing, func(tx *access.Tx) error { return member.SetFirstPassword(ctx, tx, existing, hash) })
 	}
-	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: inv.Email, PasswordHash: hash, Locale: inv.Locale}
-	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return create(ctx, tx, account) })
+	account := member.NewAccount(inv.Email, hash, inv.Locale)
+	return i.join(ctx, by, token, inv, account, func(tx *access.Tx) error { return member.Create(ctx, tx, account) })
 }
 
 var noToken = doorward.FieldError{Pointer: "/token", Code: "required", Message: "Send the code of the invitation mail."}
 
-// noPassword returns the account of the address, which has no password, or the
+// withoutPassword returns the account of the address, which has no password, or the
 // zero one when there is none. An account with a password is account_exists.
-func (i *Invitations) noPassword(ctx context.Context, email string) (doorward.Account, error) {
+func (i *Invitations) withoutPassword(ctx context.Context, email string) (doorward.Account, error) {
 	account, err := i.db.Read().AccountByEmail(ctx, email)
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -60,35 +61,13 @@ func (i *Invitations) noPassword(ctx context.Context, email string) (doorward.Ac
 	return account, err
 }
 
-// stillOpen returns the reason only if the invitation can be accepted still: the
-// account that is in the way may have come of this very invitation, a moment
-// ago.
-func (i *Invitations) stillOpen(ctx context.Context, token string, reason error) error {
+// unlessUsed returns the reason, or why the invitation can't be accepted any more:
+// the existing account may have been created with this very invitation a moment ago.
+func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error) error {
 	if _, _, err := i.open(ctx, token); err != nil {
 		return err
 	}
 	return reason
-}
-
-func create(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	account.CreatedAt = tx.Now
-	added, err := tx.InsertAccount(ctx, account)
-	if err == nil && !added {
-		err = doorward.Fail(doorward.CodeAccountExists, "")
-	}
-	return err
-}
-
-// revive gives the account its password, unless it has one by now or is gone.
-func revive(ctx context.Context, tx *access.Tx, account doorward.Account, hash string) error {
-	set, err := tx.SetPassword(ctx, account.ID, "", hash)
-	if err == nil && !set {
-		err = doorward.Fail(doorward.CodeAccountExists, "")
-	}
-	if err != nil {
-		return err
-	}
-	return tx.RaiseGeneration(ctx, account.ID, nil)
 }
 
 // Joined is somebody who has accepted, and what is left of the allowance that the
@@ -174,15 +153,29 @@ func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) err
 // open returns the invitation of a token, and its tenant, if it can be
 // accepted now.
 func (i *Invitations) open(ctx context.Context, token string) (doorward.Invitation, doorward.Tenant, error) {
-	read := i.db.Read()
+	return acceptable(ctx, i.db.Read(), token, i.db.Now())
+}
+
+// acceptable returns the invitation of a token and its tenant, or why it can't be
+// accepted at the instant.
+func acceptable(ctx context.Context, read store.Reader, token string, now time.Time) (doorward.Invitation, doorward.Tenant, error) {
 	inv, err := byToken(ctx, read, token)
+	if err == nil {
+		err = isPending(inv, now)
+	}
 	if err != nil {
 		return inv, doorward.Tenant{}, err
 	}
-	if err := acceptable(ctx, read, inv, i.db.Now()); err != nil {
-		return inv, doorward.Tenant{}, err
-	}
 	tenant, err := read.Tenant(ctx, inv.TenantID)
+	switch {
+	case errors.Is(err, store.ErrNone): // deleted since the invitation was read, which is gone, too
+		err = doorward.Fail(doorward.CodeInvitationNotFound, "")
+	case err == nil:
+		err = stillAuthorised(ctx, read, inv, tenant)
+	}
+	if err == nil {
+		err = isActive(tenant)
+	}
 	return inv, tenant, err
 }
 
@@ -206,8 +199,8 @@ func byToken(ctx context.Context, read store.Reader, token string) (doorward.Inv
 	return inv, err
 }
 
-// acceptable returns why the invitation can't be accepted at the instant.
-func acceptable(ctx context.Context, read store.Reader, inv doorward.Invitation, now time.Time) error {
+// isPending returns why the invitation is over at the instant.
+func isPending(inv doorward.Invitation, now time.Time) error {
 	switch inv.StateAt(now) {
 	case doorward.InvitationAccepted:
 		return doorward.Fail(doorward.CodeInvitationUsed, "")
@@ -216,13 +209,11 @@ func acceptable(ctx context.Context, read store.Reader, inv doorward.Invitation,
 	case doorward.InvitationExpired:
 		return doorward.Fail(doorward.CodeInvitationExpired, "")
 	}
-	if err := stillAuthorised(ctx, read, inv); err != nil {
-		return err
-	}
-	tenant, err := read.Tenant(ctx, inv.TenantID)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// isActive returns why nobody can join the tenant.
+func isActive(tenant doorward.Tenant) error {
 	switch tenant.Status {
 	case doorward.TenantActive:
 		return nil
@@ -232,9 +223,9 @@ func acceptable(ctx context.Context, read store.Reader, inv doorward.Invitation,
 	return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 }
 
-// stillAuthorised judges by the inviter's present role: what somebody who may
-// no longer invite has offered is no offer any more.
-func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
+// stillAuthorised goes by the inviter's present role and the tenant's present
+// settings: an invitation by somebody who may no longer invite is revoked.
+func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	if inv.InvitedBy == "" { // the operator
 		return nil
 	}
@@ -244,25 +235,25 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	}
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
-	// The state of the tenant isn't the inviter's: acceptable judges it by itself.
+	// The state of the tenant isn't the inviter's: isActive judges it by itself.
 	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
 	}
-	tenant, err := read.Tenant(ctx, inv.TenantID)
-	if err == nil && !allowed(tenant.Settings, inv.Email) {
-		err = doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
+	if !allowed(tenant.Settings, inv.Email) {
+		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
 	}
-	return err
+	return nil
 }
 
-// join uses the invitation up and makes the account a member, as one act.
+// join uses the invitation up and makes the account a member, as one act. Before
+// that, prepare creates or locks the account.
 func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
+	var joined doorward.User
 	user := doorward.User{
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
-	on := object(inv)
-	_, err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, on, func(tx *access.Tx) error {
-		if err := i.use(ctx, tx, token); err != nil {
+	_, err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
+		if err := use(ctx, tx, token, inv); err != nil {
 			return err
 		}
 		if err := prepare(tx); err != nil {
@@ -270,44 +261,28 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
 		tx.Changed("role", "", string(user.Role))
-		return enrol(ctx, tx, &user)
+		err := member.Add(ctx, tx, user)
+		if err == nil {
+			joined, err = tx.User(ctx, user.TenantID, user.ID)
+		}
+		return err
 	})
-	return user, err
+	return joined, err
 }
 
-// use: of many callers at once one gets past it. The lock on the tenant comes
-// first, so that an inviter who is being demoted, a tenant that is being frozen
-// or a token that is being replaced is seen as it will be.
-func (i *Invitations) use(ctx context.Context, tx *access.Tx, token string) error {
-	inv, err := byToken(ctx, tx.Reader, token)
-	if err != nil {
-		return err
-	}
+// use lets one of many callers at once through. The lock on the tenant comes first, so
+// that an inviter who is being demoted, a tenant that is being frozen or a token that
+// is being replaced is read as it is afterwards.
+func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) error {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return err
 	}
-	if inv, err = byToken(ctx, tx.Reader, token); err != nil {
-		return err
-	}
-	if err := acceptable(ctx, tx.Reader, inv, tx.Now); err != nil {
+	if _, _, err := acceptable(ctx, tx.Reader, token, tx.Now); err != nil {
 		return err
 	}
 	used, err := tx.AcceptInvitation(ctx, inv.ID)
 	if err == nil && !used { // the lock excludes it; the row has the last word
 		err = doorward.Fail(doorward.CodeInvitationUsed, "")
 	}
-	return err
-}
-
-func enrol(ctx context.Context, tx *access.Tx, user *doorward.User) error {
-	user.CreatedAt = tx.Now
-	added, err := tx.InsertMembership(ctx, *user)
-	if err != nil {
-		return err
-	}
-	if !added {
-		return doorward.Fail(doorward.CodeAlreadyMember, "")
-	}
-	*user, err = tx.User(ctx, user.TenantID, user.ID)
 	return err
 }

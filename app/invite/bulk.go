@@ -9,18 +9,17 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// Sent is what has come of one of several offers.
+// Sent is the result of one of several offers.
 type Sent struct {
 	Invitation doorward.Invitation
-	// Err is what lies with this offer, as Send would have said it; nil when it
-	// was sent.
+	// Err is why this offer was not sent, as Send would have returned it; else nil.
 	Err error
 }
 
-// SendAll is Send for several offers, in their order, in one transaction: a
-// hundred commits of their own would take longer than an answer may. What lies
-// with an offer stops no other. Any other error, such as a fault or that the
-// session has ended meanwhile, is returned, and then nothing was sent.
+// SendAll is Send for several offers, in their order, in one transaction: a hundred
+// commits would take longer than an answer may. An offer that can't be sent stops no
+// other. With any other error, such as a fault or a session that has ended, nothing
+// was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
 	sent := make([]Sent, len(offers))
 	var operations []access.Operation
@@ -32,7 +31,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		}
 		operations = append(operations, access.Operation{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
 			sent[n] = Sent{Invitation: inv}
-			return sent[n].keep(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
+			return sent[n].keepOwnFault(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
 	if len(operations) > 0 {
@@ -46,11 +45,12 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	return sent, nil
 }
 
-// ownFault are the kinds of errors that lie with one offer.
+// ownFault are the kinds of errors that concern one offer alone.
 var ownFault = []doorward.Kind{doorward.KindConflict, doorward.KindInvalid, doorward.KindTooMany}
 
-// keep takes an error that lies with the offer out of the way of the others.
-func (s *Sent) keep(tx *access.Tx, err error) error {
+// keepOwnFault stores an error of this offer alone, so that the others go on. It
+// returns any other error.
+func (s *Sent) keepOwnFault(tx *access.Tx, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || !slices.Contains(ownFault, e.Kind()) {
 		return err

@@ -47,17 +47,17 @@ func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (do
 // send checks the offer, of which inv and faults have come, against what there
 // is, before it writes anything but counters.
 func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer, faults []doorward.FieldError) error {
-	if err := free(ctx, tx, *inv); err != nil {
+	if err := checkFree(ctx, tx, *inv); err != nil {
 		return err
 	}
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {
 		return err
 	}
-	if all := slices.Concat(faults, o.against(tenant.Settings, inv.Email)); len(all) > 0 {
+	if all := slices.Concat(faults, o.violations(tenant.Settings, inv.Email)); len(all) > 0 {
 		return doorward.InvalidFields(all...)
 	}
-	if err := notTooOften(ctx, tx, *inv); err != nil {
+	if err := checkFurther(ctx, tx, *inv); err != nil {
 		return err
 	}
 	inv.Days = o.days(tenant.Settings)
@@ -76,9 +76,9 @@ func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
 	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
 }
 
-// free returns nil when nothing stands against an invitation to the address:
+// checkFree returns nil when nothing stands against an invitation to the address:
 // a member, suspended or not, or a pending invitation.
-func free(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+func checkFree(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	_, err := tx.UserByEmail(ctx, inv.TenantID, inv.Email)
 	if err == nil {
 		return doorward.Fail(doorward.CodeAlreadyMember, "")

@@ -42,10 +42,10 @@ var (
 
 // Get returns an invitation of the caller's tenant. Errors: not_found.
 func (i *Invitations) Get(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
-	return within(ctx, i.db.Read(), by, id)
+	return inTenant(ctx, i.db.Read(), by, id)
 }
 
-func within(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
+func inTenant(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
 	inv, err := read.Invitation(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && inv.TenantID != by.TenantID {
 		return doorward.Invitation{}, doorward.Fail(doorward.CodeNotFound, "")
@@ -89,14 +89,14 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 		return inv, err
 	}
 	_, err = i.door.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
-		inv, err = within(ctx, tx.Reader, by, id)
+		inv, err = inTenant(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
 		}
 		if inv.StateAt(tx.Now) != doorward.InvitationPending {
 			return doorward.Fail(doorward.CodeInvitationNotPending, "")
 		}
-		if err := i.notTooSoon(ctx, tx, inv); err != nil {
+		if err := i.checkResend(ctx, tx, inv); err != nil {
 			return err
 		}
 		return renew(ctx, tx, &inv)
@@ -104,7 +104,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 	return inv, err
 }
 
-func (i *Invitations) notTooSoon(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+func (i *Invitations) checkResend(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	last, err := tx.LastMail(ctx, inv.ID)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
@@ -115,10 +115,10 @@ func (i *Invitations) notTooSoon(ctx context.Context, tx *access.Tx, inv doorwar
 	return countResend(ctx, tx, inv)
 }
 
-// notTooOften: a further invitation to an address on one day counts as sending one
-// again, or revoking and inviting by turns would fill a stranger's mailbox. It
-// needn't wait for the last mail, since it is how an invitation gets another role.
-func notTooOften(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
+// checkFurther counts a further invitation to an address on one day as a resend, or
+// revoking and inviting by turns would fill a stranger's mailbox. It needs no wait
+// after the last mail, since it is how an invitation gets another role.
+func checkFurther(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":first:"+inv.Email, resendWindow)
 	if err != nil || t.Hits == 1 {
 		return err
@@ -138,18 +138,18 @@ func tooSoon(wait time.Duration, why string) error {
 	return &doorward.Error{Code: doorward.CodeResendTooSoon, Detail: why, RetryAfter: wait}
 }
 
-// renew: whoever sends an invitation again vouches for it, if the one who sent
+// renew vouches for the invitation in the name of the caller, if the person who sent
 // it first may no longer invite.
 func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
-	err := stillAuthorised(ctx, tx.Reader, *inv)
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err != nil {
+		return err
+	}
+	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
 		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID)
 		inv.InvitedBy, err = tx.By.ID, nil
 	}
-	if err != nil {
-		return err
-	}
-	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ type Offer struct {
 	Locale string // of mails to the person (BCP 47); empty: that of the account if there is one, else English
 }
 
-// invitation returns what can be read of the offer, and its faults. A field at
-// fault stays empty, so that it decides nothing.
+// invitation returns the valid fields of the offer, and the faults of the others, which
+// stay empty, so that no decision rests on them.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.ID,
@@ -55,12 +55,11 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	return inv, faults
 }
 
-// locale is the shape of a BCP 47 language tag (RFC 5646, section 2.1) as far
-// as mails care.
+// locale is the part of a BCP 47 language tag (RFC 5646, section 2.1) that mails use.
 var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
-// against returns what the settings of the tenant have against the offer.
-func (o Offer) against(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
+// violations returns what in the offer the settings of the tenant don't allow.
+func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
 	if email != "" && !allowed(s, email) {
 		faults = append(faults, doorward.FieldError{
 			Pointer: "/email", Code: "domain_not_allowed",

@@ -29,7 +29,7 @@ func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	if s.Inviter, err = i.inviter(ctx, inv); err != nil {
 		return Shown{}, err
 	}
-	_, err = i.noPassword(ctx, inv.Email)
+	_, err = i.withoutPassword(ctx, inv.Email)
 	if s.HasAccount = doorward.HasCode(err, doorward.CodeAccountExists); s.HasAccount {
 		err = nil
 	}

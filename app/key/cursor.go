@@ -9,7 +9,7 @@ import (
 )
 
 // Cursors returns the secret by which the cursors of lists are signed, the same
-// on every node and after a restart. Whoever needs it first makes it.
+// on every node and after a restart. It is created on first use.
 func (k *Keys) Cursors(ctx context.Context) ([]byte, error) {
 	if secret := k.cursors.Load(); secret != nil {
 		return *secret, nil

@@ -14,8 +14,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// OperatorPrefix is what every operator key begins with, so that a leaked one
-// is recognised by whoever finds it.
+// OperatorPrefix begins every operator key, so that scanners recognise a leaked one.
 const OperatorPrefix = "dwo_"
 
 // Keys is the feature. Make it with New.
@@ -91,7 +90,7 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	_, err := k.door.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
 		was, err := tx.DeleteOperatorKey(ctx, o.ID)
 		if err == nil && !was {
-			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has since been revoked.", o.Name)
+			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)
 		}
 		tx.Changed("name", o.Name, "")
 		return err

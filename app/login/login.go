@@ -1,8 +1,10 @@
-// Package login turns a proof of who someone is into a session.
+// Package login turns a proof of identity into a session.
 //
-// The first proof is a password. Others (a second factor, single sign-on) will
-// stand beside it as steps of their own between the proof and the opening of
-// the session.
+// A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
+// tenant, and complete, which opens the session. A right proof ends in an [Outcome],
+// which callers switch on. There is one proof today and one outcome. A second factor
+// belongs at the beginning of complete: nothing is settled before, so an incomplete
+// sign-in clears no counter and makes no browser a known one.
 package login
 
 import (
@@ -25,16 +27,24 @@ func New(db *store.DB, verifier *credential.Verifier, sessions *session.Sessions
 	return &Login{db, verifier, sessions}
 }
 
-// Result is a successful login.
-type Result struct {
+// Outcome is what a right proof leads to: today always SignedIn. The set is closed,
+// and a caller handles each type in a type switch of its own.
+type Outcome interface{ isOutcome() }
+
+// SignedIn is a complete sign-in.
+type SignedIn struct {
 	session.Opened
 	// Device, when it is not nil, is to be kept by the browser for DeviceLife:
 	// it shows later that this browser has signed in before.
 	Device *secret.Token
+	// Choice: there are other tenants that the person can go on in.
+	Choice bool
 	// Allowance is what is left of the one that the password counted in; see
 	// credential.Proof.Allowance.
 	Allowance *doorward.Allowance
 }
+
+func (SignedIn) isOutcome() {}
 
 // invalid is the one answer for every cause that lies with the caller.
 func invalid() *doorward.Error { return doorward.Fail(doorward.CodeInvalidCredentials, "") }

@@ -13,20 +13,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// tellAgain: a program that signs in without keeping cookies is a new browser
-// each time, and its owner hears of it once a day.
-const tellAgain = 24 * time.Hour
+// noticeWindow is how often one client leads to a mail: a program that signs in
+// without keeping cookies is a new browser each time.
+const noticeWindow = 24 * time.Hour
 
-// tellAtMost bounds the mails to one person in that time. Whoever has stolen the
-// password can call his browser something else at every login; the owner has
-// been told often enough by then.
-const tellAtMost = 10
+// maxNotices bounds the mails to one person in that time: somebody with a stolen
+// password can send another User-Agent with every login.
+const maxNotices = 10
 
-// notifyNewBrowser queues a notice of a login from a browser that is not known. The first
-// login of an account is no news to anybody, and neither is another one from
-// there on the same day.
+// notifyNewBrowser queues a notice of a login from a browser that is not known, except
+// for the first login of an account, and for a client that had one in the window.
 func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	t, err := tx.HitThrottle(ctx, newBrowserBucket(account, tx.By), tellAgain)
+	t, err := tx.HitThrottle(ctx, newBrowserBucket(account, tx.By), noticeWindow)
 	if err != nil || t.Hits > 1 {
 		return err
 	}
@@ -34,17 +32,17 @@ func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Accou
 	if err != nil || !before {
 		return err
 	}
-	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, tellAgain)
-	if err != nil || t.Hits > tellAtMost {
+	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, noticeWindow)
+	if err != nil || t.Hits > maxNotices {
 		return err
 	}
 	tx.ByBrowser()
 	return tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 
-// newBrowserBucket names the bucket of what looks like one client of the account, so
-// that the name tells nothing of either. When trust in browsers has ended, a client
-// that was told of on the same day is news again.
+// newBrowserBucket names the bucket of one client of the account by a hash, which
+// reveals neither. When trust in browsers ends, the generation changes, and with it
+// the bucket: the next login leads to a mail again.
 func newBrowserBucket(account doorward.Account, by doorward.Caller) string {
 	client := sha256.Sum256([]byte(account.ID + " " + strconv.FormatInt(account.Generation, 10) + " " + credential.Network(by.IP) + " " + by.UserAgent))
 	return "newcomer:" + hex.EncodeToString(client[:16])

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -11,57 +12,68 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// WithPassword opens a session for an address and its password, in the tenant
-// named or, when that is empty, the one used last, or else that of the oldest
-// membership that can be used. Errors: invalid_credentials, too_many_attempts,
-// and only after a correct password membership_suspended, tenant_frozen,
-// tenant_closing.
-func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Result, error) {
+// WithPassword signs in by an address and its password, to the tenant named or, when
+// that is empty, the one used last, or else that of the oldest membership that can be
+// used. Errors: invalid_credentials, too_many_attempts, and only after a correct
+// password membership_suspended, tenant_frozen, tenant_closing.
+func (l *Login) WithPassword(ctx context.Context, by doorward.Caller, email, password, tenantID string) (Outcome, error) {
 	proof, err := l.verifier.Check(ctx, by, email, password)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	tenantID, err = l.chooseTenant(ctx, proof, tenantID)
+	in, err := l.chooseTenant(ctx, proof, tenantID)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	result, err := l.open(ctx, by, proof, tenantID)
-	result.Allowance = proof.Allowance()
-	return result, proof.End(ctx, err)
+	return l.complete(ctx, by, proof, in)
 }
 
-// open opens the session, settles the attempt and remembers the browser, as one: a
-// password that opens nothing is a failed attempt, and nobody is remembered who
-// hasn't signed in.
-func (l *Login) open(ctx context.Context, by doorward.Caller, proof credential.Proof, tenantID string) (Result, error) {
-	token, remembered := secret.New(), false
-	opened, err := l.sessions.Open(ctx, by, proof.Account, tenantID, func(tx *access.Tx) (err error) {
+// tenantChoice is the tenant to sign in to, and whether there are others.
+type tenantChoice struct {
+	tenantID string
+	others   bool
+}
+
+// complete opens the session, settles the attempt and remembers the browser, in one
+// transaction: a password that opens nothing is a failed attempt, and no browser is
+// remembered that hasn't signed in.
+func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
+	device, remembered := secret.New(), false
+	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, func(tx *access.Tx) (err error) {
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}
-		remembered, err = welcome(ctx, tx, by, proof.Account, token.Hash())
+		remembered, err = rememberBrowser(ctx, tx, by, proof.Account, device.Hash())
 		return err
 	})
-	switch {
-	case err != nil:
-		return Result{}, err
-	case remembered:
-		return Result{Opened: opened, Device: &token}, nil
+	if err = proof.End(ctx, err); err != nil {
+		return nil, err
 	}
-	return Result{Opened: opened}, nil
+	done := SignedIn{Opened: opened, Choice: in.others, Allowance: proof.Allowance()}
+	if remembered {
+		done.Device = &device
+	}
+	return done, nil
 }
 
 // chooseTenant ends the attempt where it returns an error.
-func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (string, error) {
+func (l *Login) chooseTenant(ctx context.Context, proof credential.Proof, tenantID string) (tenantChoice, error) {
 	memberships, err := l.db.Read().Memberships(ctx, proof.Account.ID)
 	if err != nil {
-		return "", proof.End(ctx, err)
+		return tenantChoice{}, proof.End(ctx, err)
 	}
 	user, reason := choose(memberships, tenantID)
 	if reason == nil {
-		return user.TenantID, nil
+		return tenantChoice{user.TenantID, hasOther(memberships, user.TenantID)}, nil
 	}
-	return "", proof.Refuse(ctx, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
+	return tenantChoice{}, proof.Refuse(ctx, doorward.Object{Type: "user", ID: proof.Account.ID, TenantID: user.TenantID}, reason)
+}
+
+// hasOther reports whether a session can be opened in a tenant besides the one.
+func hasOther(memberships []doorward.User, tenantID string) bool {
+	return slices.ContainsFunc(memberships, func(m doorward.User) bool {
+		return m.TenantID != tenantID && session.Usable(m) == nil
+	})
 }
 
 // choose picks the membership to sign in to, or says why none can be.
@@ -106,9 +118,9 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds what one account can fill the table with.
 const devicesPerUser = 20
 
-// welcome notes the use of a browser that is known, and reports whether one that
-// isn't is known from now on, by the hash. Its owner hears of that one.
-func welcome(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (bool, error) {
+// rememberBrowser notes the use of a known browser. A new one is known by the hash from
+// now on, which is what it reports, and the owner of the account gets a mail.
+func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (bool, error) {
 	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {
 		return false, err

@@ -40,7 +40,7 @@ var systems = []token{
 }
 
 // nameOf returns what people call the first token that the header has, or
-// nothing. Nothing of the header itself gets into a mail: whoever signs in with
+// nothing. The header itself never gets into a mail: whoever signs in with
 // a stolen password writes it.
 func nameOf(known []token, userAgent string) string {
 	for _, t := range known {

@@ -80,7 +80,7 @@ type letter struct {
 	EnterCode           text
 	Code                string
 	Note                text
-	Look                look
+	Style               style
 }
 
 // newLetter fills in what a mail says in the language of a BCP 47 tag. The
@@ -94,13 +94,13 @@ func newLetter(kind store.MailKind, locale string, w words) *letter {
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
 	}
-	l.Language, l.Direction, l.Look = tag, c.Direction, plainLook
+	l.Language, l.Direction, l.Style = tag, c.Direction, defaultStyle
 	return &l
 }
 
-// withLook gives the HTML another look.
-func (l *letter) withLook(as look) *letter {
-	l.Look = as
+// withStyle sets the style of the HTML.
+func (l *letter) withStyle(as style) *letter {
+	l.Style = as
 	return l
 }
 
@@ -194,11 +194,11 @@ func wrap(t text) string {
 		lines[last] = append(lines[last], word)
 		width += n
 	}
-	return joined(notAlone(lines))
+	return joined(avoidWidow(lines))
 }
 
-// notAlone gives a last word that is alone company from the line above.
-func notAlone(lines [][]string) [][]string {
+// avoidWidow moves a word to a last line that has only one.
+func avoidWidow(lines [][]string) [][]string {
 	last := len(lines) - 1
 	if last < 1 || len(lines[last]) > 1 {
 		return lines

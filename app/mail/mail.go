@@ -1,23 +1,22 @@
 // Package mail delivers what other features have queued.
 //
-// A feature writes a row that says which mail goes to whom about what, in the
-// transaction of its act; the worker here makes the text and the link and hands
-// it to the mail server. So nothing is sent for what did not happen, a mail
-// server that is down delays mail and changes no answer, and the database never
-// holds a token that opens anything: it is made when the mail leaves, and only
-// its hash is stored.
+// A feature queues a row in the transaction of its act: kind, recipient, subject. The
+// worker here makes the text and the link and sends it by the mail server. So an act
+// that is rolled back sends nothing, a mail server that is down delays mail and no
+// answer, and the database never holds a usable token: it is made when the mail
+// leaves, and only its hash is stored.
 //
 //	mail.go       the queue, the mails with a link
 //	notice.go     which mails there are; the notices of what has happened
-//	letter.go     the words filled in, as plain text and as HTML
-//	look.go       colour and logo of the HTML
+//	letter.go     the variables filled in, as plain text and as HTML
+//	style.go      colour and logo of the HTML
 //	catalogue.go  what mails say, by language, of text/*.yaml
-//	browser.go    what people call their browser
+//	browser.go    names of browsers and systems
 //
-// Package outbox says when a mail is tried and beside which others. Several workers,
-// in several processes, may serve one queue. Each try is claimed first by a
-// conditional statement. A worker that dies between the mail server's receipt and
-// its own note sends the mail a second time, under the same Message-ID.
+// Package outbox decides when a mail is tried and beside which others. Several workers,
+// in several processes, may serve one queue. A worker that dies after the mail server
+// has accepted a mail, and before that is stored, has it sent again, with the same
+// Message-ID.
 package mail
 
 import (
@@ -53,11 +52,11 @@ type Mail struct {
 	writers   chan struct{}
 }
 
-// counts are of tries since the start, for metrics.
+// counts are of tries since the start of the process, for metrics.
 type counts struct{ sent, retried, failed atomic.Uint64 }
 
-// Counts returns how many mails this process has handed over, has put off after a
-// failed try, and has given up, since its start.
+// Counts returns how many mails this process has sent, has put off after a failed try,
+// and has given up, since its start.
 func (m *Mail) Counts() (sent, retried, failed uint64) {
 	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
@@ -70,7 +69,7 @@ func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL stri
 		writers: make(chan struct{}, writersAtOnce),
 	}
 	m.queue = &outbox.Queue[store.Mail]{
-		Look: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
+		Fetch: m.due, Job: job, Try: m.try, Permanent: smtp.Permanent,
 		Now: db.Now, Wake: db.MailQueued(),
 		Warn: lograte.Warnings(log, "mail queue"),
 	}
@@ -100,21 +99,21 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // ctx; a mail that could not be sent is noted in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverOf tries the mails about a subject that are due, once, and gives each so much
-// time to be handed over. All others it leaves to whoever runs: there may be any number
-// of them, to hosts that don't answer. The error is as in Deliver.
+// DeliverOf tries the mails about a subject that are due, once, each for at most the
+// time given. It leaves all others to Run: there may be any number of them, to hosts
+// that don't answer. The error is as in Deliver.
 func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
-		Look: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
+		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
 			return m.db.Read().DueMailsOf(ctx, subjectID, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 		},
 		Job: m.queue.Job, Permanent: m.queue.Permanent, Now: m.queue.Now, Wake: m.queue.Wake, Warn: m.queue.Warn,
 		Try: func(ctx context.Context, row store.Mail, send outbox.Send) error {
-			return m.try(ctx, row, func(ctx context.Context, hand func(context.Context) error) error {
+			return m.try(ctx, row, func(ctx context.Context, deliver func(context.Context) error) error {
 				return send(ctx, func(ctx context.Context) error {
 					ctx, cancel := context.WithTimeout(ctx, within)
 					defer cancel()
-					return hand(ctx)
+					return deliver(ctx)
 				})
 			})
 		},
@@ -122,16 +121,15 @@ func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Dura
 	return only.Drain(ctx)
 }
 
-// Sending is how many mails this process is sending, and to how many domains only
-// slowly.
+// Sending is how many mails this process is sending, and how many domains are slow.
 func (m *Mail) Sending() outbox.Stats { return m.queue.Stats() }
 
 func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int) ([]store.Mail, error) {
-	look := m.db.Read().DueMails
+	due := m.db.Read().DueMails
 	if urgent {
-		look = m.db.Read().DueUrgentMails
+		due = m.db.Read().DueUrgentMails
 	}
-	return look(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
+	return due(ctx, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
 }
 
 // job: a mail goes to the mail server for the domain of its recipient.
@@ -166,20 +164,29 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err e
 	return letter, err
 }
 
-// send hands the letter over. The server was told before the row is: the
-// other order would lose the mail of a worker that dies in between.
+// send sends the letter, and stores the result after that: the other order would lose
+// the mail of a worker that dies in between.
 func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send outbox.Send) error {
-	err := send(ctx, func(ctx context.Context) error { return m.handOver(ctx, letter.message(row)) })
+	err := send(ctx, func(ctx context.Context) error { return m.transmit(ctx, letter.message(row)) })
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim runs out and it is tried again
 	}
-	m.count(row, err)
-	return m.upkeep(ctx, func(tx *store.Tx) error { return m.note(ctx, tx, row, err) })
+	state, pause := outbox.DefaultBackoff.After(row.Tries, err, smtp.Permanent(err))
+	m.report(row, state, err)
+	return m.upkeep(ctx, func(tx *store.Tx) error {
+		switch state {
+		case outbox.Retry:
+			return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), err.Error())
+		case outbox.Dead:
+			return tx.MailFailed(ctx, row.ID, err.Error())
+		}
+		return tx.MailSent(ctx, row.ID)
+	})
 }
 
-// handOver shows in its trace whether trying again makes sense, and no word of
-// what the mail server said: it may repeat an address.
-func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
+// transmit notes in the trace whether an error is permanent, and nothing of what the
+// mail server said, which may repeat an address.
+func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
 	defer span.End()
 	err := m.transport.Send(ctx, message)
@@ -192,41 +199,25 @@ func (m *Mail) handOver(ctx context.Context, message smtp.Message) error {
 	return err
 }
 
-func (m *Mail) count(row store.Mail, sendErr error) {
-	switch {
-	case sendErr == nil:
+// report counts and logs the result of a try.
+func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
+	switch state {
+	case outbox.Sent:
 		m.counts.sent.Add(1)
-	case hopeless(row, sendErr):
-		m.counts.failed.Add(1)
-	default:
+	case outbox.Retry:
 		m.counts.retried.Add(1)
-	}
-}
-
-// hopeless reports whether a failed try is the last one.
-func hopeless(row store.Mail, sendErr error) bool {
-	_, again := outbox.Pause(row.Tries)
-	return smtp.Permanent(sendErr) || !again
-}
-
-func (m *Mail) note(ctx context.Context, tx *store.Tx, row store.Mail, sendErr error) error {
-	pause, _ := outbox.Pause(row.Tries)
-	switch {
-	case sendErr == nil:
-		return tx.MailSent(ctx, row.ID)
-	case hopeless(row, sendErr):
+		m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
+	case outbox.Dead:
+		m.counts.failed.Add(1)
 		m.log.Error("mail given up", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
-		return tx.MailFailed(ctx, row.ID, sendErr.Error())
 	}
-	m.log.Warn("mail not sent yet", "mail", row.ID, "kind", row.Kind, "tries", row.Tries+1, "err", sendErr)
-	return tx.MailRetry(ctx, row.ID, tx.Now.Add(pause), sendErr.Error())
 }
 
-// keepFor is how long finished mails are kept that show no state to anybody, and the
-// addresses in those that do: the state of an invitation's mail needs none.
+// keepFor is how long finished mails are kept whose state is not shown, and the
+// addresses in those whose state is: that of an invitation's mail needs no address.
 const keepFor = 24 * time.Hour
 
-// sweepAtOnce bounds what one transaction forgets.
+// sweepAtOnce bounds what one transaction deletes.
 const sweepAtOnce = 500
 
 // Sweep deletes what is of no use any more.
@@ -278,11 +269,11 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 	if err != nil {
 		return nil, err
 	}
-	token, err := mint(ctx, tx, inv.ID)
+	token, err := newLinkToken(ctx, tx, inv.ID)
 	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
-	}).withLook(m.lookOf(tenant)), err
+	}).withStyle(m.styleOf(tenant)), err
 }
 
 // replaced reports whether the invitation was sent again while the mail waited:
@@ -296,11 +287,10 @@ func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 	return newest.After(row.CreatedAt), err
 }
 
-// composeReset finds out only now whether the address has an account. Whether
-// that can be signed in to plays no part: who is in no tenant at present may need
-// the password to accept the next invitation, and a login judges the membership
-// itself. A second try goes on with the reset of the first, so that the copy which
-// arrives is never a dead one.
+// composeReset looks the account up only now. Whether it can be signed in to plays no
+// part: somebody in no tenant may need the password to accept the next invitation, and
+// a login checks the membership itself. A second try uses the reset of the first, so
+// that the link works whichever copy arrives.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
@@ -311,13 +301,13 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 			return nil, err
 		}
 	}
-	token, err := mint(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withLook(m.lookOf(doorward.Tenant{})), err
+	token, err := newLinkToken(ctx, tx, row.SubjectID)
+	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
-// resetLink has the token in its fragment, which is in no log, and where to go on in
-// its query. That has been allowed when the mail was queued, and is looked at again
-// whenever somebody is led.
+// resetLink has the token in its fragment, which is in no log, and returnTo in its
+// query. That was checked when the mail was queued, and is checked again before each
+// redirect.
 func (m *Mail) resetLink(returnTo, token string) string {
 	link := m.baseURL + "/reset"
 	if returnTo != "" {
@@ -338,8 +328,8 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 	return reset.ID, tx.SetMailSubject(ctx, row.ID, reset.ID)
 }
 
-// mint makes a token that opens the subject and stores its hash.
-func mint(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
+// newLinkToken makes a token that opens the subject and stores its hash.
+func newLinkToken(ctx context.Context, tx *store.Tx, subjectID string) (string, error) {
 	token := secret.New()
 	hash := token.Hash()
 	return token.Reveal(), tx.InsertLinkToken(ctx, hash[:], subjectID)

@@ -33,9 +33,9 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailRemoved:         (*Mail).composeMembership,
 }
 
-// composeSecurity tells people what was done with their account. It says
-// nothing that anybody else has written, such as names and what a browser calls
-// itself, and has no link and no image: a mail like this is what phishers imitate.
+// composeSecurity is about what was done with an account. It has no text that somebody
+// else has written, such as names and User-Agents, no link and no image: phishers
+// imitate mails like this.
 func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -50,8 +50,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	}), err
 }
 
-// composeMembership tells people what somebody else has done to their
-// membership.
+// composeMembership is about what somebody else has done to a membership.
 func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -73,11 +72,11 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	role := changeOf(e, "role")
 	return newLetter(row.Kind, locale, words{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
-	}).withLook(m.lookOf(tenant)), err
+	}).withStyle(m.styleOf(tenant)), err
 }
 
-// actorOf is how a mail calls who acted in the event's tenant; empty for the
-// operator. Of somebody who has left it knows the address.
+// actorOf names who acted in the event's tenant: empty for the operator, the address of
+// somebody who has left.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
 	if e.ActorType != doorward.ByUser {
 		return "", nil

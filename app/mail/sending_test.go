@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +14,10 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/mail"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // fixture is a mail server, a database with people and tenants, and a node.
@@ -39,8 +38,8 @@ type node struct {
 }
 
 var databases = map[string]func(testing.TB) string{
-	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
-	"postgres": pgtest.DSN,
+	"sqlite":   dbtest.SQLite,
+	"postgres": dbtest.Postgres,
 }
 
 func onBoth(t *testing.T, test func(*fixture)) {
@@ -60,7 +59,6 @@ func (f *fixture) newNode() node {
 	db, err := store.Open(f.Context(), f.dsn, func() time.Time { return f.now() })
 	f.must(err)
 	f.Cleanup(func() { db.Close() })
-	f.must(db.Migrate(f.Context()))
 	door := access.New(db, db.Watch(store.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
 	f.must(err)
@@ -350,7 +348,7 @@ func TestMailServerThatHangs(t *testing.T) {
 		f.run(f.node)
 		f.until("hosts turn out to be slow", func() bool { return f.Sending().SlowHosts >= 8 })
 		f.reset("192.0.2.1", "bob@good.example")
-		f.until("the reset is tried", func() bool { return f.Sending().Fresh+f.Sending().Slow > 8 })
+		f.until("the reset is tried", func() bool { return f.Sending().Fast+f.Sending().Slow > 8 })
 		f.sink.Stop() // which ends the silence of those that wait
 		f.sink.Behave()
 		f.sink.Restart(f)

@@ -9,37 +9,19 @@ import (
 // dispatcher is one run of a queue. Its goroutine alone touches it, but for what
 // try.go says.
 type dispatcher[T any] struct {
-	queue   *Queue[T]
-	ctx     context.Context
-	stop    context.CancelFunc
-	look    look
-	waiting *waiting[T]
-	hosts   hosts
-	flight  map[string]*try
-	busy    busy
-	started int // tries so far
-	tries   sync.WaitGroup
-	events  chan event
-	ended   chan struct{}
-	pause   time.Time // nothing is read or started before: the database has failed
-}
-
-// busy counts the tries under way.
-type busy struct {
-	lane                  [lanes]int
-	freshOf, slowOf, host map[string]int // of a share, of a share, to a host
-}
-
-func (b *busy) fresh() int { return b.lane[laneOf(true, false)] + b.lane[laneOf(false, false)] }
-func (b *busy) slow() int  { return b.lane[laneOf(true, true)] + b.lane[laneOf(false, true)] }
-
-// hasPlace reports whether one more try of the kind may begin.
-func (b *busy) hasPlace(urgent, slow bool) bool {
-	all, most, mostPatient := b.fresh(), freshPlaces, freshPatient
-	if slow {
-		all, most, mostPatient = b.slow(), slowPlaces, slowPatient
-	}
-	return all < most && (urgent || b.lane[laneOf(false, slow)] < mostPatient)
+	queue       *Queue[T]
+	ctx         context.Context
+	stop        context.CancelFunc
+	poller      poller
+	waiting     *waiting[T]
+	hosts       hosts
+	running     map[string]*try
+	limiter     limiter
+	started     int // tries so far
+	tries       sync.WaitGroup
+	events      chan event
+	ended       chan struct{}
+	pausedUntil time.Time // the database has failed: nothing is polled or started before
 }
 
 func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
@@ -47,156 +29,132 @@ func newDispatcher[T any](ctx context.Context, q *Queue[T]) *dispatcher[T] {
 	return &dispatcher[T]{
 		queue: q, ctx: ctx, stop: stop,
 		waiting: newWaiting[T](),
-		flight:  map[string]*try{},
-		busy:    busy{freshOf: map[string]int{}, slowOf: map[string]int{}, host: map[string]int{}},
+		running: map[string]*try{},
+		limiter: newLimiter(),
 		events:  make(chan event),
 		ended:   make(chan struct{}),
 	}
 }
 
-// end cuts all tries and waits for them.
+// end cancels all tries and waits for them.
 func (d *dispatcher[T]) end() {
 	d.stop()
 	close(d.ended)
 	d.tries.Wait()
-	d.look.end()
+	d.poller.end()
 }
 
-// count adds a try to what is under way, or takes it out.
-func (d *dispatcher[T]) count(t *try, n int) {
-	of := d.busy.freshOf
-	if t.slow {
-		of = d.busy.slowOf
-	}
-	d.busy.lane[laneOf(t.Urgent, t.slow)] += n
-	add(of, t.Share, n)
-	add(d.busy.host, t.Host, n)
-}
-
-func add(to map[string]int, name string, n int) {
-	if to[name] += n; to[name] == 0 {
-		delete(to, name)
-	}
-}
-
-// start starts all tries that there is a place for, and makes places where work to
-// good hosts has none.
+// start starts every try that has a slot, and cancels slow ones where work for fast
+// hosts has none.
 func (d *dispatcher[T]) start() {
-	if time.Now().Before(d.pause) {
+	if time.Now().Before(d.pausedUntil) {
 		return
 	}
 	for _, urgent := range []bool{true, false} {
-		for d.busy.hasPlace(urgent, false) && d.startNext(urgent, false, d.mayFresh) {
-		}
-		for d.busy.hasPlace(urgent, true) && d.startNext(urgent, true, d.maySlow) {
+		for _, slow := range []bool{false, true} {
+			for d.limiter.hasSlot(urgent, slow) && d.startNext(urgent, slow) {
+			}
 		}
 	}
-	d.makeRoom()
+	d.preempt()
 }
 
-func (d *dispatcher[T]) startNext(urgent, slow bool, may func(share string) func(host string) bool) bool {
-	work, found := d.waiting.take(laneOf(urgent, slow), may)
+func (d *dispatcher[T]) startNext(urgent, slow bool) bool {
+	work, found := d.waiting.take(laneOf(urgent, slow), func(share string) func(string) bool {
+		if !d.limiter.shareHasSlot(share, slow) {
+			return nil
+		}
+		return d.hostHasSlot(slow)
+	})
 	if found {
 		d.launch(work, d.queue.Job(work), slow)
 	}
 	return found
 }
 
-// mayFresh says which hosts a share may have a try to, nil for none.
-func (d *dispatcher[T]) mayFresh(share string) func(host string) bool {
-	if d.busy.freshOf[share] >= freshOfShare {
-		return nil
-	}
-	return d.hostHasPlace
+func (d *dispatcher[T]) hostHasSlot(slow bool) func(host string) bool {
+	return func(host string) bool { return d.limiter.hostHasSlot(host, slow) }
 }
 
-func (d *dispatcher[T]) hostHasPlace(host string) bool { return d.busy.host[host] < freshOfHost }
-
-func (d *dispatcher[T]) maySlow(share string) func(host string) bool {
-	if d.busy.slowOf[share] >= slowOfShare {
-		return nil
-	}
-	return func(host string) bool { return d.busy.host[host] == 0 }
-}
-
-// makeRoom cuts a try that has turned out to be slow for each share whose work to
-// good hosts could go on in its place. What has been cut already counts.
-func (d *dispatcher[T]) makeRoom() {
-	if !d.overdue() {
+// preempt cancels a try that has turned out to be slow for each share whose work for
+// fast hosts could take its slot. A try that was cancelled before and hasn't ended
+// yet counts as one.
+func (d *dispatcher[T]) preempt() {
+	if !d.hasPreemptible() {
 		return
 	}
-	leaving, ofShare := [lanes]int{}, map[string]int{}
-	for _, t := range d.flight {
-		if t.cutShort {
-			leaving[laneOf(t.Urgent, false)]++
+	ending, ofShare := [lanes]int{}, map[string]int{}
+	for _, t := range d.running {
+		if t.preempted {
+			ending[laneOf(t.Urgent, false)]++
 			ofShare[t.Share]++
 		}
 	}
 	for _, urgent := range []bool{true, false} {
-		d.waiting.shares(laneOf(urgent, false), d.hostHasPlace, func(share string) {
-			if d.busy.freshOf[share] >= freshOfShare {
+		d.waiting.shares(laneOf(urgent, false), d.hostHasSlot(false), func(share string) {
+			if !d.limiter.shareHasSlot(share, false) {
 				if ofShare[share]++; ofShare[share] == 1 {
-					d.cutOne(func(t *try) bool { return t.Share == share })
+					d.preemptOne(func(t *try) bool { return t.Share == share })
 				}
 				return
 			}
-			d.makePlace(urgent, &leaving)
+			d.preemptFor(urgent, &ending)
 		})
 	}
 }
 
-// makePlace cuts a try in favour of one that has no place, unless one is leaving for
-// it: any for an urgent one, else one that isn't urgent itself.
-func (d *dispatcher[T]) makePlace(urgent bool, leaving *[lanes]int) {
-	patient, hurried := laneOf(false, false), laneOf(true, false)
+// preemptFor cancels a try in favour of work that has no slot, unless a try is ending
+// whose slot it can have: that of any for urgent work, else that of a normal one.
+func (d *dispatcher[T]) preemptFor(urgent bool, ending *[lanes]int) {
+	normalLane, urgentLane := laneOf(false, false), laneOf(true, false)
 	switch {
-	case leaving[patient] > 0:
-		leaving[patient]--
-	case urgent && leaving[hurried] > 0:
-		leaving[hurried]--
-	case !d.busy.hasPlace(urgent, false):
-		d.cutOne(func(t *try) bool { return urgent || !t.Urgent })
+	case ending[normalLane] > 0:
+		ending[normalLane]--
+	case urgent && ending[urgentLane] > 0:
+		ending[urgentLane]--
+	case !d.limiter.hasSlot(urgent, false):
+		d.preemptOne(func(t *try) bool { return urgent || !t.Urgent })
 	}
 }
 
-// overdue reports whether there is a try that makeRoom could cut.
-func (d *dispatcher[T]) overdue() bool {
-	for _, t := range d.flight {
-		if t.overdue && !t.slow {
+// hasPreemptible reports whether there is a try that preempt could cancel.
+func (d *dispatcher[T]) hasPreemptible() bool {
+	for _, t := range d.running {
+		if t.slowNow && !t.slow {
 			return true
 		}
 	}
 	return false
 }
 
-// cutOne cuts the try that has been slow for longest.
-func (d *dispatcher[T]) cutOne(fits func(*try) bool) {
+// preemptOne cancels the try that has been slow for longest.
+func (d *dispatcher[T]) preemptOne(fits func(*try) bool) {
 	var longest *try
-	for _, t := range d.flight {
-		if t.overdue && !t.slow && !t.cutShort && fits(t) && (longest == nil || t.number < longest.number) {
+	for _, t := range d.running {
+		if t.slowNow && !t.slow && !t.preempted && fits(t) && (longest == nil || t.number < longest.number) {
 			longest = t
 		}
 	}
 	if longest != nil {
-		longest.cutShort = true
-		longest.cut()
+		longest.preempted = true
+		longest.preempt()
 	}
 }
 
-// handle takes notice of what a try tells. The error is one of the database.
+// handle takes an event of a try in. The error is one of the database.
 func (d *dispatcher[T]) handle(e event) error {
 	t := e.try
-	if d.flight[t.ID] != t {
-		return nil // told late that it is slow
+	if d.running[t.ID] != t {
+		return nil // it has ended before it was reported to be slow
 	}
 	if !e.over {
-		t.overdue = true
-		d.judge(t, false)
+		t.slowNow = true
+		d.score(t, false)
 		return nil
 	}
-	delete(d.flight, t.ID)
-	d.count(t, -1)
-	d.learn(t)
+	delete(d.running, t.ID)
+	d.limiter.add(t, -1)
+	d.observe(t)
 	if e.err == nil || d.ctx.Err() != nil {
 		return nil
 	}
@@ -206,9 +164,9 @@ func (d *dispatcher[T]) handle(e event) error {
 	return e.err
 }
 
-// learn notes how quick the host was. A failure for now is no news of it: the mail
-// server may be down, or one mailbox full.
-func (d *dispatcher[T]) learn(t *try) {
+// observe scores the host by how quick it was. A temporary failure says nothing about
+// it: the mail server may be down, or one mailbox full.
+func (d *dispatcher[T]) observe(t *try) {
 	if !t.sent {
 		return
 	}
@@ -217,23 +175,23 @@ func (d *dispatcher[T]) learn(t *try) {
 	}
 	answered := t.err == nil || d.queue.Permanent(t.err)
 	switch {
-	case t.took >= t.slowAfter && !t.overdue:
-		d.judge(t, false)
+	case t.took >= t.slowAfter && !t.slowNow:
+		d.score(t, false)
 	case t.took < t.slowAfter && answered:
-		d.judge(t, true)
+		d.score(t, true)
 	}
 }
 
-func (d *dispatcher[T]) judge(t *try, quick bool) {
-	if d.hosts.judge(t.Host, quick) {
+func (d *dispatcher[T]) score(t *try, quick bool) {
+	if d.hosts.score(t.Host, quick) {
 		d.waiting.move(t.Host, d.hosts.isSlow(t.Host))
 	}
 }
 
-// failed lets a database that fails rest for a second.
-func (d *dispatcher[T]) failed(err error) {
-	if now := time.Now(); now.After(d.pause) {
-		d.pause = now.Add(pollEvery)
+// pause reports an error of the database, and stops polling and starting for a second.
+func (d *dispatcher[T]) pause(err error) {
+	if now := time.Now(); now.After(d.pausedUntil) {
+		d.pausedUntil = now.Add(pollEvery)
 		d.queue.Warn(err)
 	}
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // database and a mail server is tested in app/mail.
 type table struct {
 	mu   sync.Mutex
-	rows []Job
+	rows []Job // by due, then by id
 	err  error
 	// looks are how many rows each look has found.
 	looks []int
@@ -26,7 +27,7 @@ type table struct {
 
 func (b *table) queue() *Queue[Job] {
 	return &Queue[Job]{
-		Look: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
+		Fetch: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
 			if b.failing() {
@@ -36,7 +37,9 @@ func (b *table) queue() *Queue[Job] {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.tried = append(b.tried, j.ID)
-			b.rows = slices.DeleteFunc(b.rows, func(row Job) bool { return row.ID == j.ID })
+			if i, found := slices.BinarySearchFunc(b.rows, j, byDue); found {
+				b.rows = slices.Delete(b.rows, i, i+1)
+			}
 			return err
 		},
 	}
@@ -45,8 +48,15 @@ func (b *table) queue() *Queue[Job] {
 func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, row := range b.rows {
-		if len(found) < limit && (row.Urgent || !urgent) && (row.Due.After(after.Due) || row.Due.Equal(after.Due) && row.ID > after.ID) {
+	from, at := slices.BinarySearchFunc(b.rows, after, byDue)
+	if at {
+		from++
+	}
+	for _, row := range b.rows[from:] {
+		if len(found) == limit {
+			break
+		}
+		if row.Urgent || !urgent {
 			found = append(found, row)
 		}
 	}
@@ -57,11 +67,14 @@ func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (foun
 	return found, b.err
 }
 
+// byDue is the order of a table's rows.
+func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
+
 // TestLongQueueIsReadInPieces: all of a queue that is longer than what is read at
 // once, and than what is kept in memory, is done, each piece of work once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
 	b := &table{}
-	const all = maxWaiting + 3*piece
+	const all = maxWaiting + 3*batchSize
 	for i := range all {
 		b.rows = append(b.rows, Job{ID: fmt.Sprintf("job_%06d", i), Due: time.Unix(int64(i/100), 0), Host: fmt.Sprint(i % 50)})
 	}
@@ -72,7 +85,7 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 	if len(slices.Compact(b.tried)) != all || len(b.rows) > 0 {
 		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
 	}
-	if slices.Max(b.looks) > piece {
+	if slices.Max(b.looks) > batchSize {
 		t.Errorf("%d were read at once", slices.Max(b.looks))
 	}
 }

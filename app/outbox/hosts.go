@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// hosts is what tries have shown of hosts: a number that falls with each slow try
-// and rises with each quick success. Below zero a host is slow. So one slow answer
-// makes a slow host of one that nobody knows, but not of one that has proved good.
+// hosts scores hosts by their tries: down for a slow one, up for a quick answer. Below
+// zero a host is slow. So one slow answer makes an unknown host slow, but not one that
+// has answered quickly before.
 type hosts struct {
 	known map[string]int
 	slow  int
-	// took is how long the newest successes took, whatever the host.
+	// took is how long the newest successes took, of all hosts.
 	took []time.Duration
 	next int
 }
 
 const (
-	best, worst = 3, -1
-	// maxHosts bounds the memory. What is forgotten is taken for good again.
+	maxScore, minScore = 3, -1
+	// maxHosts bounds the memory. A host that is forgotten counts as fast again.
 	maxHosts = 20000
 )
 
 func (h *hosts) isSlow(host string) bool { return h.known[host] < 0 }
 
-// judge notes a try and reports whether that has made the host slow or good.
-func (h *hosts) judge(host string, quick bool) (turned bool) {
+// score notes a try and reports whether that has made the host slow or good.
+func (h *hosts) score(host string, quick bool) (turned bool) {
 	before := h.known[host]
-	after := max(before-1, worst)
+	after := max(before-1, minScore)
 	if quick {
-		after = min(before+1, best)
+		after = min(before+1, maxScore)
 	}
 	h.set(host, after)
 	return (before < 0) != (after < 0)
@@ -60,25 +60,25 @@ func (h *hosts) forget(host string) {
 }
 
 // A try is slow when it takes twice as long as the quickest of the newest successes:
-// what all hosts take is the mail server's own doing. The bounds are there because
+// time that all hosts take is spent in our own mail server. There are bounds, because
 // strangers choose the hosts.
 const (
 	slowAtLeast = time.Second
 	slowUnknown = 1500 * time.Millisecond
 	slowAtMost  = 8 * time.Second
-	remembered  = 32
+	maxSamples  = 32
 )
 
 func (h *hosts) succeeded(took time.Duration) {
-	if len(h.took) < remembered {
+	if len(h.took) < maxSamples {
 		h.took = append(h.took, took)
 		return
 	}
 	h.took[h.next] = took
-	h.next = (h.next + 1) % remembered
+	h.next = (h.next + 1) % maxSamples
 }
 
-// slowAfter is how long a try takes that is slow.
+// slowAfter is how long a try may take before it counts as slow.
 func (h *hosts) slowAfter() time.Duration {
 	if len(h.took) == 0 {
 		return slowUnknown

@@ -7,67 +7,67 @@ import (
 	"time"
 )
 
-// try is one under way. The loop has all but what send fills, until it is over.
+// try is a running one. Only the loop uses it until it has ended, except for what send
+// fills in.
 type try struct {
 	Job
-	number    int  // in the order of starts
-	slow      bool // in a place for slow hosts
-	slowAfter time.Duration
-	overdue   bool // has turned out to be slow
-	cutShort  bool
-	cutting   context.Context // ends when the try is cut short
-	cut       context.CancelFunc
-	putBack   func() // among what waits
+	number     int  // in the order of starts
+	slow       bool // in a slot for slow hosts
+	slowAfter  time.Duration
+	slowNow    bool // has turned out to be slow
+	preempted  bool
+	preemption context.Context // ends when the try is preempted
+	preempt    context.CancelFunc
+	putBack    func() // among what is waiting
 
 	sent bool          // send was called
 	took time.Duration // by send
 	err  error         // of send
 }
 
-// event is what a try tells the loop: that it has turned out to be slow, or that it
-// is over.
+// event is a report of a try to the loop: it has turned out to be slow, or has ended.
 type event struct {
 	*try
 	over bool
 	err  error // of Try
 }
 
-var errCutShort = errors.New("cut short after it had turned out to be slow, because others were waiting")
+var errPreempted = errors.New("cancelled because it was slow and others were waiting")
 
 // launch starts a try in a goroutine of its own.
 func (d *dispatcher[T]) launch(work T, job Job, slow bool) {
 	d.started++
 	t := &try{Job: job, number: d.started, slow: slow, slowAfter: d.hosts.slowAfter()}
-	t.cutting, t.cut = context.WithCancel(d.ctx)
+	t.preemption, t.preempt = context.WithCancel(d.ctx)
 	t.putBack = func() { d.waiting.add(work, job, d.hosts.isSlow(job.Host)) }
-	d.flight[job.ID] = t
-	d.count(t, 1)
+	d.running[job.ID] = t
+	d.limiter.add(t, 1)
 	d.tries.Go(func() {
-		defer t.cut()
-		err := d.queue.Try(d.ctx, work, func(ctx context.Context, hand func(context.Context) error) error {
-			return d.send(ctx, t, hand)
+		defer t.preempt()
+		err := d.queue.Try(d.ctx, work, func(ctx context.Context, deliver func(context.Context) error) error {
+			return d.send(ctx, t, deliver)
 		})
-		d.tell(event{t, true, err})
+		d.report(event{t, true, err})
 	})
 }
 
-// send hands over within the time there is.
-func (d *dispatcher[T]) send(ctx context.Context, t *try, hand func(context.Context) error) error {
+// send delivers within sendTimeout, and measures how long that takes.
+func (d *dispatcher[T]) send(ctx context.Context, t *try, deliver func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	defer context.AfterFunc(t.cutting, cancel)()
-	defer time.AfterFunc(t.slowAfter, func() { d.tell(event{try: t}) }).Stop()
+	defer context.AfterFunc(t.preemption, cancel)()
+	defer time.AfterFunc(t.slowAfter, func() { d.report(event{try: t}) }).Stop()
 	began := time.Now()
-	err := hand(ctx)
-	if err != nil && t.cutting.Err() != nil && d.ctx.Err() == nil && !d.queue.Permanent(err) {
-		err = fmt.Errorf("%w: %w", errCutShort, err)
+	err := deliver(ctx)
+	if err != nil && t.preemption.Err() != nil && d.ctx.Err() == nil && !d.queue.Permanent(err) {
+		err = fmt.Errorf("%w: %w", errPreempted, err)
 	}
 	t.sent, t.took, t.err = true, time.Since(began), err
 	return err
 }
 
-// tell hands the loop an event, unless it has ended.
-func (d *dispatcher[T]) tell(e event) {
+// report sends the loop an event, unless the loop has ended.
+func (d *dispatcher[T]) report(e event) {
 	select {
 	case d.events <- e:
 	case <-d.ended:

@@ -1,27 +1,27 @@
 package outbox
 
-// waiting is work that is due and has not been started, in the order in which it
-// will be: urgent work first, shares by turns, and in a share its hosts by turns.
+// waiting is work that is due and not started, in the order in which it will be:
+// urgent work first, shares by turns, and in a share its hosts by turns.
 type waiting[T any] struct {
-	lanes [lanes]lane[T] // by laneOf
-	ids   map[string]struct{}
-	of    map[string]int // how much of each share
+	lanes    [lanes]lane[T] // by laneOf
+	ids      map[string]struct{}
+	perShare map[string]int // how much work of each share
 }
 
-// lane is the shares that have work of one urgency to hosts that are slow, or are not.
+// lane is the work of one urgency for hosts of one speed, by share.
 type lane[T any] struct {
-	shares ring[*share[T]]
+	shares roundRobin[*share[T]]
 	byName map[string]*share[T]
 }
 
 type share[T any] struct {
 	name   string
-	lines  ring[*line[T]]
-	byHost map[string]*line[T]
+	hosts  roundRobin[*hostQueue[T]]
+	byHost map[string]*hostQueue[T]
 }
 
-// line is the work of one share to one host, the longest waiting first.
-type line[T any] struct {
+// hostQueue is the work of one share for one host, first in, first out.
+type hostQueue[T any] struct {
 	host string
 	work []entry[T]
 }
@@ -32,14 +32,14 @@ type entry[T any] struct {
 }
 
 func newWaiting[T any]() *waiting[T] {
-	w := &waiting[T]{ids: map[string]struct{}{}, of: map[string]int{}}
+	w := &waiting[T]{ids: map[string]struct{}{}, perShare: map[string]int{}}
 	for i := range w.lanes {
 		w.lanes[i].byName = map[string]*share[T]{}
 	}
 	return w
 }
 
-// lanes is how many there are: for urgent work or other, to slow hosts or others.
+// lanes is how many there are: urgent or normal work, fast or slow hosts.
 const lanes = 4
 
 func laneOf(urgent, slow bool) int {
@@ -54,45 +54,46 @@ func laneOf(urgent, slow bool) int {
 }
 
 // maxWaiting bounds how much work is kept in memory: so much of a single share, half
-// of it of each of two, and so on. minOfShare is kept of each, however many.
+// of it of each of two, and so on. Of each share minOfShare is kept, however many
+// there are.
 const (
 	maxWaiting = 10000
 	minOfShare = 8
 )
 
-// add keeps work unless it is there already, and reports whether it was kept or known.
-// It isn't when its share has all the memory that is fair.
+// add keeps work unless it is there already. It reports false where the share has used
+// up its part of the memory.
 func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
 	if _, known := w.ids[job.ID]; known {
 		return true
 	}
-	others := len(w.of)
-	if w.of[job.Share] == 0 {
+	others := len(w.perShare)
+	if w.perShare[job.Share] == 0 {
 		others++
 	}
-	if w.of[job.Share] >= max(minOfShare, maxWaiting/others) {
+	if w.perShare[job.Share] >= max(minOfShare, maxWaiting/others) {
 		return false
 	}
 	w.ids[job.ID] = struct{}{}
-	w.of[job.Share]++
+	w.perShare[job.Share]++
 	w.lanes[laneOf(job.Urgent, slow)].line(job.Share, job.Host).push(entry[T]{job.ID, work})
 	return true
 }
 
 func (w *waiting[T]) len() int { return len(w.ids) }
 
-// take takes the next work of a lane out. May says for a share which hosts it may go
-// to, nil for none.
+// take removes the next work of a lane and returns it. For a share, may returns which
+// hosts have a slot, nil for none.
 func (w *waiting[T]) take(lane int, may func(share string) func(host string) bool) (work T, found bool) {
 	name, e, found := w.lanes[lane].take(may)
 	if found {
 		delete(w.ids, e.id)
-		add(w.of, name, -1)
+		add(w.perShare, name, -1)
 	}
 	return e.work, found
 }
 
-// shares calls fn with each share of a lane that has work to a host that may be tried.
+// shares calls fn with each share of a lane that has work for a host that may be tried.
 func (w *waiting[T]) shares(lane int, may func(host string) bool, fn func(share string)) {
 	for _, s := range w.lanes[lane].shares.all {
 		if s.has(may) {
@@ -101,8 +102,7 @@ func (w *waiting[T]) shares(lane int, may func(host string) bool, fn func(share 
 	}
 }
 
-// move puts the work to a host where it belongs, now that the host is slow or is not
-// any more.
+// move moves the work for a host to the lanes of its new speed.
 func (w *waiting[T]) move(host string, slow bool) {
 	for _, urgent := range []bool{true, false} {
 		from, to := &w.lanes[laneOf(urgent, !slow)], &w.lanes[laneOf(urgent, slow)]
@@ -116,31 +116,31 @@ func (w *waiting[T]) move(host string, slow bool) {
 	}
 }
 
-func (l *lane[T]) line(name, host string) *line[T] {
+func (l *lane[T]) line(name, host string) *hostQueue[T] {
 	s := l.byName[name]
 	if s == nil {
-		s = &share[T]{name: name, byHost: map[string]*line[T]{}}
+		s = &share[T]{name: name, byHost: map[string]*hostQueue[T]{}}
 		l.byName[name] = s
 		l.shares.add(s)
 	}
 	at := s.byHost[host]
 	if at == nil {
-		at = &line[T]{host: host}
+		at = &hostQueue[T]{host: host}
 		s.byHost[host] = at
-		s.lines.add(at)
+		s.hosts.add(at)
 	}
 	return at
 }
 
-func (l *line[T]) push(work ...entry[T]) { l.work = append(l.work, work...) }
+func (l *hostQueue[T]) push(work ...entry[T]) { l.work = append(l.work, work...) }
 
 func (l *lane[T]) take(may func(share string) func(host string) bool) (name string, e entry[T], found bool) {
 	var s *share[T]
-	var from *line[T]
+	var from *hostQueue[T]
 	l.shares.next(func(candidate *share[T]) bool {
 		if hosts := may(candidate.name); hosts != nil {
 			s = candidate
-			from, found = s.lines.next(func(at *line[T]) bool { return hosts(at.host) })
+			from, found = s.hosts.next(func(at *hostQueue[T]) bool { return hosts(at.host) })
 		}
 		return found
 	})
@@ -156,7 +156,7 @@ func (l *lane[T]) take(may func(share string) func(host string) bool) (name stri
 }
 
 func (s *share[T]) has(may func(host string) bool) bool {
-	for _, l := range s.lines.all {
+	for _, l := range s.hosts.all {
 		if may(l.host) {
 			return true
 		}
@@ -164,29 +164,29 @@ func (s *share[T]) has(may func(host string) bool) bool {
 	return false
 }
 
-func (s *share[T]) drop(l *line[T]) {
+func (s *share[T]) drop(l *hostQueue[T]) {
 	delete(s.byHost, l.host)
-	s.lines.remove(l)
+	s.hosts.remove(l)
 }
 
 func (l *lane[T]) dropEmpty(s *share[T]) {
-	if len(s.lines.all) == 0 {
+	if len(s.hosts.all) == 0 {
 		delete(l.byName, s.name)
 		l.shares.remove(s)
 	}
 }
 
-// ring is what takes turns.
-type ring[E comparable] struct {
+// roundRobin is what takes turns.
+type roundRobin[E comparable] struct {
 	all  []E
-	turn int // whose it is next
+	turn int // index of the next
 }
 
-func (r *ring[E]) add(e E) { r.all = append(r.all, e) }
+func (r *roundRobin[E]) add(e E) { r.all = append(r.all, e) }
 
-// next returns the first from the turn on that fits, and gives the turn to the one
-// behind it.
-func (r *ring[E]) next(fits func(E) bool) (e E, found bool) {
+// next returns the first element from the turn on that fits; the turn goes to the one
+// after it.
+func (r *roundRobin[E]) next(fits func(E) bool) (e E, found bool) {
 	for i := range r.all {
 		at := (r.turn + i) % len(r.all)
 		if fits(r.all[at]) {
@@ -197,7 +197,7 @@ func (r *ring[E]) next(fits func(E) bool) (e E, found bool) {
 	return e, false
 }
 
-func (r *ring[E]) remove(e E) {
+func (r *roundRobin[E]) remove(e E) {
 	for i, other := range r.all {
 		if other != e {
 			continue

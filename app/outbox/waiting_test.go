@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,8 +38,8 @@ func TestSharesAndHostsTakeTurns(t *testing.T) {
 	if got, want := order(w, laneOf(false, false)), "Ax1 Bx1 Cz1 Ay1 Bx2 Ax2 Ax3"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
-	if w.len() != 0 || len(w.of) != 0 {
-		t.Errorf("%d are left, of %d shares", w.len(), len(w.of))
+	if w.len() != 0 || len(w.perShare) != 0 {
+		t.Errorf("%d are left, of %d shares", w.len(), len(w.perShare))
 	}
 }
 
@@ -101,7 +102,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 	var h hosts
 	steps := func(host, tries string) bool {
 		for _, try := range tries {
-			h.judge(host, try == 'q')
+			h.score(host, try == 'q')
 		}
 		return h.isSlow(host)
 	}
@@ -113,7 +114,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 		}
 	}
 	for i := range maxHosts {
-		h.judge(fmt.Sprint("more ", i), false)
+		h.score(fmt.Sprint("more ", i), false)
 	}
 	slow := 0
 	for _, n := range h.known {
@@ -140,7 +141,7 @@ func TestSlowIsRelative(t *testing.T) {
 	want(6 * time.Second)
 	h.succeeded(20 * time.Millisecond)
 	want(slowAtLeast)
-	for range remembered {
+	for range maxSamples {
 		h.succeeded(time.Minute)
 	}
 	want(slowAtMost)
@@ -149,11 +150,22 @@ func TestSlowIsRelative(t *testing.T) {
 func TestPauses(t *testing.T) {
 	var all time.Duration
 	tries := 0
-	for pause, again := Pause(tries); again; pause, again = Pause(tries) {
+	failed := errors.New("failed")
+	for state, pause := DefaultBackoff.After(tries, failed, false); state == Retry; state, pause = DefaultBackoff.After(tries, failed, false) {
 		all += pause
 		tries++
 	}
-	if first, _ := Pause(0); first != 5*time.Second || all < 48*time.Hour || all > 50*time.Hour {
+	if _, first := DefaultBackoff.After(0, failed, false); first != 5*time.Second || all < 48*time.Hour || all > 50*time.Hour {
 		t.Errorf("%d tries take %v, the second comes after %v", tries, all, first)
+	}
+	for _, c := range []struct {
+		before    int
+		err       error
+		permanent bool
+		want      State
+	}{{0, nil, false, Sent}, {tries, nil, false, Sent}, {0, failed, true, Dead}, {tries - 1, failed, false, Retry}, {tries, failed, false, Dead}} {
+		if got, _ := DefaultBackoff.After(c.before, c.err, c.permanent); got != c.want {
+			t.Errorf("after %d tries and %v, permanent %v, the state is %v, want %v", c.before, c.err, c.permanent, got, c.want)
+		}
 	}
 }

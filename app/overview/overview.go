@@ -1,7 +1,7 @@
-// Package overview counts what an administrator wants to know at a glance: how
-// a tenant is doing, and what an act of administration would end.
+// Package overview has the figures of a tenant for its administrators, and counts what
+// an act of administration would end.
 //
-// Nothing here is kept. Each figure is one query over an index, as of now.
+// Nothing here is stored. Each figure is one query over an index, as of now.
 package overview
 
 import (
@@ -23,14 +23,13 @@ type Overviews struct {
 	settle   func(context.Context)
 }
 
-// New returns the feature. By the life of sessions it tells which would end. What
-// was refused and isn't recorded yet is by settle.
+// New returns the feature. The life of sessions decides which of them would end. settle
+// records the refusals that are still in the inbox.
 func New(door *access.Door, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
 	return &Overviews{door, db, sessions, settle}
 }
 
-// Tenant is how a tenant is doing. What the caller's role doesn't let it know
-// stays empty.
+// Tenant is the state of a tenant. What the caller may not read stays empty.
 type Tenant struct {
 	Roles     []Role // the highest first, each of the four; user.read
 	People    int    // all of them, suspended or not

@@ -30,19 +30,19 @@ func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules c
 	return &Passwords{door, db, verifier, rules, sessions}
 }
 
-// maxReturn bounds what the link of a mail leads on to, as it stands there: in
-// bytes, escaped. A line of a mail has 998 (RFC 5322, section 2.1.1), for the base
-// URL and the token as well, and some programs make no link of what is wrapped.
+// maxReturn bounds the return parameter of the link in a mail, in bytes, escaped. A line
+// of a mail has 998 (RFC 5322, section 2.1.1), for the base URL and the token as well,
+// and some programs break links that are wrapped.
 const maxReturn = 700
 
-// Forgot asks for a mail with a reset link for the address. Whether it has an
-// account is looked up by the worker of the inbox, which has the mail sent, not
-// here, so neither the answer nor its time can tell. Errors: validation_failed,
+// Forgot asks for a mail with a reset link for the address. The worker of the inbox
+// looks the account up and queues the mail, so that neither the answer nor its time
+// depends on whether there is one. Errors: validation_failed,
 // too_many_attempts, unavailable.
 //
-// The link leads on to returnTo, a path or an address that the caller has found to
-// be allowed: what stands here is mailed to whomever a stranger names. Empty, or
-// too long for a link, it leads nowhere.
+// The page of the link redirects to returnTo, a path or a URL that the caller has found
+// to be allowed: anybody can have it mailed to any address. It is left out if it is
+// empty or too long for a link.
 func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, returnTo string) error {
 	if address == "" {
 		return doorward.Invalid("/email", "required", "Say which address the account has.")
@@ -54,7 +54,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if p.door.Inbox().Full() {
 		return doorward.Unavailable(access.ErrInboxFull)
 	}
-	if err := p.verifier.MayForget(ctx, by, email); err != nil {
+	if err := p.verifier.CheckForgotLimits(ctx, by, email); err != nil {
 		return err
 	}
 	err = p.door.Upkeep(ctx, func(tx *store.Tx) error {
@@ -62,7 +62,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		if err != nil {
 			return err
 		}
-		return tx.FileInbox(ctx, asked(tx, by, email, nth, linkable(returnTo)), false)
+		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, linkable(returnTo)), false)
 	})
 	if err == nil {
 		p.door.Inbox().Filed()
@@ -70,9 +70,9 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	return err
 }
 
-// asked is the request for a reset as it waits for the worker, the nth of the hour
-// for the address: each has a row, for each is a mail.
-func asked(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo string) store.InboxRow {
+// newRequest is the inbox row of a request for a reset, the nth of the hour for the
+// address. Each has a row of its own, since each leads to a mail.
+func newRequest(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo string) store.InboxRow {
 	return store.InboxRow{
 		Source: doorward.Network(by.IP), Action: doorward.PasswordForgot, Subject: strconv.Itoa(nth) + " " + email,
 		Minute: tx.Now.Truncate(store.InboxMinute), Email: email, ReturnTo: returnTo, Hits: 1,
@@ -84,7 +84,7 @@ func asked(tx *store.Tx, by doorward.Caller, email string, nth int, returnTo str
 	}
 }
 
-// linkable returns what can stand in a link and be stored, or nothing.
+// linkable returns returnTo if it can be stored and put into a link, else nothing.
 func linkable(returnTo string) string {
 	if len(url.QueryEscape(returnTo)) > maxReturn || !utf8.ValidString(returnTo) {
 		return ""
@@ -102,7 +102,7 @@ type Changed struct {
 // Change replaces the caller's password, ends all other sessions, in every tenant,
 // and the trust in all other browsers. Errors: validation_failed, too_many_attempts.
 func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
-	words, err := p.words(ctx, by.ID)
+	words, err := p.identityWords(ctx, by.ID)
 	if err != nil {
 		return Changed{}, err
 	}
@@ -121,7 +121,7 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 		return Changed{}, err
 	}
 	held, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
-	if errors.Is(err, errRaced) {
+	if errors.Is(err, errChanged) {
 		err = wrongCurrent(err)
 	}
 	return Changed{held, proof.Allowance()}, proof.End(ctx, err)
@@ -135,8 +135,8 @@ func wrongCurrent(err error) error {
 	return wrong
 }
 
-// words are the names that the person's password may not contain.
-func (p *Passwords) words(ctx context.Context, userID string) ([]string, error) {
+// identityWords are the names that the person's password may not contain.
+func (p *Passwords) identityWords(ctx context.Context, userID string) ([]string, error) {
 	memberships, err := p.db.Read().Memberships(ctx, userID)
 	var words []string
 	for _, m := range memberships {
@@ -145,12 +145,12 @@ func (p *Passwords) words(ctx context.Context, userID string) ([]string, error) 
 	return words, err
 }
 
-// errRaced says that the password has since been replaced by someone else.
-var errRaced = errors.New("password: has since been changed")
+// errChanged: another request has replaced the password since it was read.
+var errChanged = errors.New("password: it has since been changed")
 
-// set replaces the password that account has, ends every session but the
-// caller's own and the trust in every other browser, and tells the person by mail,
-// with what guard adds and the attempt that proved it, as one act.
+// set replaces the password of the account, ends every session but the caller's own
+// and the trust in every other browser, and queues a mail to the person. The guard
+// runs first and the attempt of the proof is settled, in the same transaction.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 			return err
 		}
 		if !replaced {
-			return errRaced
+			return errChanged
 		}
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
@@ -196,9 +196,9 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	return credential.Reset(ctx, tx.Tx, account.Email)
 }
 
-// endTrust ends the trust in browsers that signed in with the old password, but for
-// the one in which a signed-in person has just typed it. Who signs in from now on
-// is news again.
+// endTrust ends the trust in browsers that signed in with the old password, except for
+// the one that a signed-in person has just typed it in. Later logins lead to mails
+// again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	var current []byte
 	if by.SessionID != "" {

@@ -13,8 +13,9 @@ import (
 )
 
 // Reset sets a new password with the token of a reset mail and ends all
-// sessions of the person and the trust in all their browsers. Errors, in this order: reset_not_found, reset_used,
-// reset_expired, validation_failed (the token stays usable).
+// sessions of the person and the trust in all their browsers. Errors, in this order:
+// reset_not_found, reset_used, reset_expired, validation_failed (the token stays
+// usable).
 func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.Revocation, error) {
 	if token == "" {
 		faults := p.rules.CheckNew(password, confirm, "")
@@ -24,7 +25,7 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	words, err := p.words(ctx, account.ID)
+	words, err := p.identityWords(ctx, account.ID)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
@@ -33,8 +34,8 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
 	held, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
-	if errors.Is(err, errRaced) {
-		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password was changed while this was on its way.")
+	if errors.Is(err, errChanged) {
+		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
 	}
 	return held, err
 }
@@ -70,8 +71,8 @@ func usable(r store.Reset, now time.Time) error {
 	return nil
 }
 
-// use: of many callers at once one gets past it. The event belongs where the
-// administrators of the person see it.
+// use lets one of many callers at once through. The event goes to the trail that the
+// person's administrators see.
 func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
 	used, err := tx.UseReset(ctx, reset.ID)
 	if err == nil && !used {

@@ -10,6 +10,6 @@ func (p *Passwords) Show(ctx context.Context, token string) (email string, words
 	if err != nil {
 		return "", nil, err
 	}
-	words, err = p.words(ctx, account.ID)
+	words, err = p.identityWords(ctx, account.ID)
 	return account.Email, words, err
 }

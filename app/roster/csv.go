@@ -20,10 +20,10 @@ var columns = map[string]func(*row) *string{
 	"passwordHash": func(r *row) *string { return &r.PasswordHash },
 }
 
-const theColumns = "The columns are email, role, name, status and passwordHash; email and role are needed, and capitals count."
+const columnsHelp = "The columns are email, role, name, status and passwordHash; email and role are needed, and capitals count."
 
-// csv reads a file of comma-separated values. The reader goes on behind a fault
-// in the next line.
+// csv reads a file of comma-separated values. After a fault it goes on with the next
+// line.
 func (r *reading) csv(text []byte) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	in := csv.NewReader(bytes.NewReader(text))
@@ -54,7 +54,7 @@ func (r *reading) csv(text []byte) {
 	}
 }
 
-// separator is what comes first in the line of columns, whose names have none.
+// separator is the first of the possible ones in the header, whose names contain none.
 func separator(text []byte) rune {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	if i := bytes.IndexAny(header, ",;\t"); i >= 0 {
@@ -76,25 +76,25 @@ func lineOf(in *csv.Reader, fields []string, err error) int {
 
 func (r *reading) brokenHeader(err error) {
 	if err == io.EOF {
-		r.Add(1, "", "required", "The file is empty. Its first line has to name the columns. "+theColumns)
+		r.Add(1, "", "required", "The file is empty. Its first line has to name the columns. "+columnsHelp)
 		return
 	}
-	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+theColumns)
+	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+columnsHelp)
 }
 
-// header reports whether the columns are ones that can be gone by.
+// header reports whether all columns are known and none is missing.
 func (r *reading) header(names []string) bool {
 	for i, name := range names {
 		switch {
 		case columns[name] == nil:
-			r.Add(1, "", "unknown_column", fmt.Sprintf("Column %d is none of ours: correct its name or leave it out. %s", i+1, theColumns))
+			r.Add(1, "", "unknown_column", fmt.Sprintf("Unknown column %d: correct its name or leave it out. %s", i+1, columnsHelp))
 		case slices.Contains(names[:i], name):
-			r.Add(1, name, "duplicate", "The column is there twice. Leave one of the two out.")
+			r.Add(1, name, "duplicate", "There are two columns of this name. Leave one of them out.")
 		}
 	}
 	for _, needed := range []string{"email", "role"} {
 		if !slices.Contains(names, needed) {
-			r.Add(1, needed, "required", "The column is missing. "+theColumns)
+			r.Add(1, needed, "required", "The column is missing. "+columnsHelp)
 		}
 	}
 	return len(r.Faults.Faults) == 0
@@ -104,7 +104,7 @@ func (r *reading) header(names []string) bool {
 func (r *reading) record(line int, header, fields []string, err error) {
 	switch {
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-		r.Add(line, "", "invalid", "A quotation mark stands where none can. Quote the whole value, and double the marks within.")
+		r.Add(line, "", "invalid", "A quotation mark is in the wrong place. Quote the whole value, and double the quotation marks inside it.")
 	case err != nil:
 		r.Add(line, "", "invalid", "The row can't be read as CSV.")
 	case len(fields) != len(header):

@@ -16,7 +16,7 @@
 // # JSON lines
 //
 // One object a line, strict as the bodies of the API: see internal/strictjson.
-// Lines without anything are passed over.
+// Empty lines are skipped.
 //
 // # Columns and members
 //
@@ -26,15 +26,14 @@
 //	status        active (when it is left out) or suspended
 //	passwordHash  what internal/argon verifies; left out: no password
 //
-// No other is passed over in silence: a column "password_hash" that nobody
-// looked at would bring everybody in without a password.
+// Any other column is an error: if "password_hash" were ignored, everybody would be
+// imported without a password.
 //
 // # All faults at once
 //
-// Whoever mends a file of thousands of lines wants to know of everything that
-// is wrong with it. So reading goes on behind a fault, and [List] has the first
-// [MaxFaults] of them and counts the others. No fault repeats a hash: where
-// columns were mixed up it could be a bare password.
+// Reading goes on after a fault, so that a file of thousands of lines can be corrected
+// in one pass. [List] has the first [MaxFaults] of them and counts the others. No fault
+// repeats a hash: if columns are mixed up, it could be a plain password.
 //
 // # Limits
 //
@@ -61,7 +60,7 @@ const (
 	MaxBytes  = 64 << 20
 	MaxRow    = 16 << 10 // bytes
 	MaxPeople = 100_000
-	MaxFaults = 100 // that are told one by one
+	MaxFaults = 100 // that are listed; the others are counted
 )
 
 // Format is how a list is written.
@@ -174,7 +173,7 @@ type row struct {
 	PasswordHash string `json:"passwordHash"`
 }
 
-// full reports whether there are too many rows, and says so once.
+// full reports whether there are too many rows, and adds one fault for that.
 func (r *reading) full(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
 		return false

@@ -11,12 +11,13 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/doorwardtest"
-	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
 )
 
 // clock stands still until it is moved, for all nodes at once. A test that has
@@ -53,7 +54,7 @@ type pair struct {
 func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	t.Helper()
 	p := &pair{T: t, clock: clock{now: standing().now}}
-	options = append(options, doorwardtest.Database(pgtest.DSN(t)), p.option())
+	options = append(options, doorwardtest.Database(dbtest.Postgres(t)), p.option())
 	p.a, p.b = doorwardtest.Start(t, options...), doorwardtest.Start(t, options...)
 	p.ann = p.a.Tenant("Acme").Join("ann@acme.example", "USER")
 	return p
@@ -304,7 +305,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		})
 	}
 	target := doorward.User{ID: member.ID, TenantID: member.TenantID}
-	for n := range 200 {
+	for n := range apptest.Rounds(30, 200) {
 		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
 		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {
 			t.Fatal(err)

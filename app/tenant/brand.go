@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// SetLogo gives the caller's tenant a logo, drawn anew from a PNG, JPEG or WebP,
-// and returns the tenant as it is then. The versions, when there are any, are those
+// SetLogo gives the caller's tenant a logo, re-encoded from a PNG, JPEG or WebP, and
+// returns the tenant as it is then. The versions, when there are any, are those
 // that it was chosen on; see doorward.Tenant.Version. Errors: forbidden,
 // body_too_large, logo_refused, precondition_failed, unavailable.
 func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, versions []string) (doorward.Tenant, error) {
@@ -37,8 +37,8 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 	return err
 }
 
-// changeLogo takes no offence at another version when the logo is that one already:
-// sent twice, a form has not been overtaken by anybody (RFC 9110, section 13.1.1).
+// changeLogo accepts an older version when the logo is already the new one: then the
+// same form was sent twice (RFC 9110, section 13.1.1).
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
 	_, err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
@@ -64,8 +64,8 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 // draw lets one image in at a time: each may take some 50 MB for a moment.
 func (t *Tenants) draw(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
 	select {
-	case t.easel <- struct{}{}:
-		defer func() { <-t.easel }()
+	case t.drawing <- struct{}{}:
+		defer func() { <-t.drawing }()
 		return DrawLogo(sent)
 	case <-ctx.Done():
 		return doorward.Logo{}, nil, doorward.Unavailable(ctx.Err())
@@ -93,7 +93,7 @@ var refusals = []struct {
 	{picture.ErrVector, "svg", "An SVG can hold scripts, so it isn't taken. Export it as a PNG, 512 pixels wide."},
 	{picture.ErrSize, "out_of_range", "An image may have 4096 pixels on a side and 4 million in all. Scale it down to 512 by 128."},
 	{picture.ErrTooRich, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
-	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image anew as a PNG."},
+	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image again as a PNG."},
 }
 
 func refusal(err error) error {
@@ -108,8 +108,8 @@ func refusal(err error) error {
 	return err // of encoding: a defect
 }
 
-// Logo returns the bytes of the logo with the hash, a PNG, whosever it is: pages
-// show it to people who aren't signed in, and whoever knows the hash has seen it.
+// Logo returns the bytes of the logo with the hash, a PNG, of any tenant. It is public:
+// pages show it to people who aren't signed in.
 // Errors: not_found.
 func (t *Tenants) Logo(ctx context.Context, hash string) ([]byte, error) {
 	image, err := t.db.Read().LogoImage(ctx, hash)

@@ -10,13 +10,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Sweep destroys the data of tenants whose hold is over, as was promised at their
-// closing.
-// Of each there remains one event in the trail of the installation, without
-// personal data. It can be broken off at any point and goes on the next time,
-// here or on another node.
+// Sweep destroys the data of tenants whose hold is over. Of each there remains one event
+// in the trail of the installation, without personal data. It can be interrupted at any
+// point and goes on the next time, here or on another node.
 func (t *Tenants) Sweep(ctx context.Context) error {
-	promise := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, longHold)) }
+	promise := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, legacyHold)) }
 	if err := t.door.Upkeep(ctx, promise); err != nil {
 		return err
 	}
@@ -29,12 +27,11 @@ func (t *Tenants) Sweep(ctx context.Context) error {
 	return err
 }
 
-// longHold is for tenants that the version before has closed: it kept no deadline.
-// It is what --tenant-hold is without a setting, and a longer setting counts.
-const longHold = 14 * 24 * time.Hour
+// legacyHold is for tenants that an older version has closed without storing a deadline:
+// the default of --tenant-hold; a longer setting counts.
+const legacyHold = 14 * 24 * time.Hour
 
-// destroyLogged says before and after what becomes of a tenant, since there is no
-// way back.
+// destroyLogged logs before and after, since destruction is final.
 func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error {
 	if over.ClosedAt.Unix() != 0 { // else it has begun
 		t.log.Warn("tenant data is being destroyed", "tenant", over.ID, "closedAt", *over.ClosedAt, "destroyAt", t.DestroyedAt(over))
@@ -46,9 +43,8 @@ func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error
 	return err
 }
 
-// destroy goes step by step, each a transaction of its own, so that others can
-// write in between. The first one makes sure that nobody restores what is half
-// gone.
+// destroy goes step by step, each a transaction of its own, so that others can write in
+// between. The first one keeps the tenant from being restored.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
@@ -76,7 +72,7 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	return tx.DeleteOtherSessions(ctx, id, "")
 }
 
-// errNotOver says that somebody has restored the tenant or destroyed it.
+// errNotOver: somebody has restored the tenant or destroyed it.
 var errNotOver = errors.New("tenant: not to be destroyed")
 
 // batch is how many people are destroyed in one transaction.
@@ -96,7 +92,7 @@ func destroyPeople(ctx context.Context, tx *store.Tx, id string) (more bool, err
 }
 
 // destroyPerson ends the membership, and the account when it was the last one.
-// The lock on the account keeps it from becoming a member elsewhere meanwhile.
+// The lock on the account keeps it from becoming a member elsewhere at the same time.
 func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error {
 	account, err := tx.Account(ctx, user.ID)
 	if err != nil {

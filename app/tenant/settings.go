@@ -30,9 +30,48 @@ type Edit struct {
 	InvitationDays         *int64
 	AllowedEmailDomains    *[]string // empty: all
 	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
+	// KeepInForce leaves numbers alone that are in force already: a form sends all of
+	// them, and what the installation says is not to become the tenant's own by that.
+	KeepInForce bool
 	// Versions, when there are any, are those that the edit was made on; see
 	// doorward.Tenant.Version.
 	Versions []string
+}
+
+// Number is a setting of a tenant that is a number.
+type Number struct {
+	Name    string  // in the API and in forms
+	Section string  // of the settings, for pages: sessions or invitations
+	InForce int64   // the tenant's own, or else the installation's
+	Most    int64   // what the installation allows; the least is 1
+	Edit    **int64 // the field of the Edit
+
+	unit, event string
+	own         string      // the tenant's own, for events
+	set         func(int64) // makes it the tenant's own
+}
+
+// Numbers describes the settings of the tenant that are numbers, and where e changes
+// them. A new one is an entry here, and a field of Edit.
+func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
+	s, limits := &of.Settings, t.Limits(*of)
+	return []Number{
+		{
+			Name: "sessionIdleMinutes", Section: "sessions", Edit: &e.SessionIdleMinutes, unit: "minutes",
+			InForce: Minutes(limits.Idle), Most: Minutes(t.sessions.Idle),
+			event: "sessionIdle", own: s.SessionIdle.String(), set: func(n int64) { s.SessionIdle = time.Duration(n) * time.Minute },
+		},
+		{
+			Name: "sessionAbsoluteMinutes", Section: "sessions", Edit: &e.SessionAbsoluteMinutes, unit: "minutes",
+			InForce: Minutes(limits.Absolute), Most: Minutes(t.sessions.Absolute),
+			event: "sessionAbsolute", own: s.SessionAbsolute.String(), set: func(n int64) { s.SessionAbsolute = time.Duration(n) * time.Minute },
+		},
+		{
+			Name: "invitationDays", Section: "invitations", Edit: &e.InvitationDays, unit: "days",
+			InForce: int64(s.MaxInvitationDays()), Most: doorward.InvitationDaysMax,
+			event: "invitationDays", own: fmt.Sprint(s.MaxInvitationDays()), set: func(n int64) { s.InvitationDays = int(n) },
+		},
+	}
 }
 
 // Changed is a tenant after a change, and how that was made to hold.
@@ -61,11 +100,15 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		if err := unchanged(was, e.Versions); err != nil {
 			return err
 		}
-		after = e.apply(was)
-		if err := t.inOrder(e, after); err != nil {
+		asked := e
+		if e.KeepInForce {
+			asked = t.withoutInForce(e, was)
+		}
+		after = t.apply(asked, was)
+		if err := t.inOrder(asked, after); err != nil {
 			return err
 		}
-		if !noteChanges(tx, was, after) {
+		if !t.recordChanges(tx, was, after) {
 			tx.SkipEvent()
 			return nil
 		}
@@ -111,17 +154,14 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
 		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
 	}
-	between := func(name string, n *int64, most int64, unit string) {
-		if n != nil && (*n < 1 || *n > most) {
+	for _, n := range t.Numbers(e, &doorward.Tenant{}) {
+		if typed := *n.Edit; typed != nil && (*typed < 1 || *typed > n.Most) {
 			faults = append(faults, doorward.FieldError{
-				Pointer: "/settings/" + name, Code: "out_of_range",
-				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", most, unit),
+				Pointer: "/settings/" + n.Name, Code: "out_of_range",
+				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", n.Most, n.unit),
 			})
 		}
 	}
-	between("sessionIdleMinutes", e.SessionIdleMinutes, Minutes(t.sessions.Idle), "minutes")
-	between("sessionAbsoluteMinutes", e.SessionAbsoluteMinutes, Minutes(t.sessions.Absolute), "minutes")
-	between("invitationDays", e.InvitationDays, doorward.InvitationDaysMax, "days")
 	if e.AllowedEmailDomains != nil {
 		domains, more := checkDomains(*e.AllowedEmailDomains)
 		e.AllowedEmailDomains = &domains
@@ -155,31 +195,37 @@ func checkDomains(typed []string) (domains []string, faults []doorward.FieldErro
 	return slices.Compact(domains), faults
 }
 
-func (e Edit) apply(t doorward.Tenant) doorward.Tenant {
-	s := &t.Settings
+// apply returns the tenant with what the edit changes.
+func (t *Tenants) apply(e Edit, of doorward.Tenant) doorward.Tenant {
+	for _, n := range t.Numbers(&e, &of) {
+		if *n.Edit != nil {
+			n.set(**n.Edit)
+		}
+	}
 	if e.Name != nil {
-		t.Name = *e.Name
-	}
-	if e.SessionIdleMinutes != nil {
-		s.SessionIdle = time.Duration(*e.SessionIdleMinutes) * time.Minute
-	}
-	if e.SessionAbsoluteMinutes != nil {
-		s.SessionAbsolute = time.Duration(*e.SessionAbsoluteMinutes) * time.Minute
-	}
-	if e.InvitationDays != nil {
-		s.InvitationDays = int(*e.InvitationDays)
+		of.Name = *e.Name
 	}
 	if e.AllowedEmailDomains != nil {
-		s.AllowedDomains = *e.AllowedEmailDomains
+		of.Settings.AllowedDomains = *e.AllowedEmailDomains
 	}
 	if e.Accent != nil {
-		t.Brand.Accent = *e.Accent
+		of.Brand.Accent = *e.Accent
 	}
-	return t
+	return of
 }
 
-// noteChanges reports whether there are any.
-func noteChanges(tx *access.Tx, was, is doorward.Tenant) bool {
+// withoutInForce returns the edit without numbers that are in force already.
+func (t *Tenants) withoutInForce(e Edit, of doorward.Tenant) Edit {
+	for _, n := range t.Numbers(&e, &of) {
+		if *n.Edit != nil && **n.Edit == n.InForce {
+			*n.Edit = nil
+		}
+	}
+	return e
+}
+
+// recordChanges reports whether there are any.
+func (t *Tenants) recordChanges(tx *access.Tx, was, is doorward.Tenant) bool {
 	some := false
 	note := func(field, from, to string) {
 		if from != to {
@@ -188,9 +234,10 @@ func noteChanges(tx *access.Tx, was, is doorward.Tenant) bool {
 		}
 	}
 	note("name", was.Name, is.Name)
-	note("sessionIdle", was.Settings.SessionIdle.String(), is.Settings.SessionIdle.String())
-	note("sessionAbsolute", was.Settings.SessionAbsolute.String(), is.Settings.SessionAbsolute.String())
-	note("invitationDays", fmt.Sprint(was.Settings.MaxInvitationDays()), fmt.Sprint(is.Settings.MaxInvitationDays()))
+	before := t.Numbers(&Edit{}, &was)
+	for i, after := range t.Numbers(&Edit{}, &is) {
+		note(after.event, before[i].own, after.own)
+	}
 	note("allowedEmailDomains", strings.Join(was.Settings.AllowedDomains, " "), strings.Join(is.Settings.AllowedDomains, " "))
 	note("accent", was.Brand.Accent, is.Brand.Accent)
 	return some

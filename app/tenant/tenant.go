@@ -23,7 +23,7 @@ type Tenants struct {
 	sessions store.Life
 	hold     time.Duration
 	log      *slog.Logger
-	easel    chan struct{} // holds the one image that is being drawn
+	drawing  chan struct{} // one image is decoded at a time
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that

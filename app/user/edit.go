@@ -19,12 +19,11 @@ type Edit struct {
 	Versions []string
 }
 
-// Edit changes the member and returns it as it is then, with what that has
-// ended: all of the edit happens, or none. What is as it should be already is no
-// act. Errors: validation_failed, not_found, forbidden, last_owner,
+// Edit changes the member and returns it as it is then, with what that has ended: all
+// of the edit happens, or none. A value that is already set is no act. Errors: validation_failed, not_found, forbidden, last_owner,
 // precondition_failed.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
-	target, err := u.within(ctx, by, target)
+	target, err := u.reload(ctx, by, target)
 	if err != nil {
 		return target, doorward.Ended{}, err
 	}
@@ -47,13 +46,12 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	return r.after, r.ended, nil
 }
 
-// within returns the member as it is, so that the first judgement is made on
-// what it holds.
-func (u *Users) within(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
+// reload returns the member as it is now, for the first decision.
+func (u *Users) reload(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
 	if by.Kind == doorward.ByUser && target.TenantID != by.TenantID {
 		return target, doorward.Fail(doorward.CodeNotFound, "")
 	}
-	return member(ctx, u.db.Read(), target)
+	return current(ctx, u.db.Read(), target)
 }
 
 func (e Edit) faults() []doorward.FieldError {
@@ -70,7 +68,7 @@ func (e Edit) faults() []doorward.FieldError {
 	return all
 }
 
-// editing is an Edit while it is being made.
+// editing is an Edit in progress.
 type editing struct {
 	Edit
 	users *Users
@@ -79,8 +77,8 @@ type editing struct {
 	ended doorward.Ended
 }
 
-// steps begin and end with one that changes nothing, so that an edit of nothing
-// is judged as well.
+// steps begin and end with one that changes nothing, so that an empty edit is decided
+// on, too.
 func (r *editing) steps() []step {
 	steps := []step{{doorward.UserManage, "", r.begin}}
 	if r.Role != nil {
@@ -134,7 +132,7 @@ func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
 	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, now); err != nil {
 		return err
 	}
-	return keepOwner(r.ctx, tx, now.TenantID, now.Role)
+	return requireOwner(r.ctx, tx, now.TenantID, now.Role)
 }
 
 func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
@@ -147,7 +145,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if err != nil || *r.Status == doorward.UserActive {
 		return err
 	}
-	if err := keepOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
+	if err := requireOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
 		return err
 	}
 	if r.ended, err = r.users.endAll(r.ctx, tx, object(now)); err != nil {
@@ -156,7 +154,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	return notifyMember(r.ctx, tx, store.MailSuspended, now)
 }
 
-// notifyMember queues a notice to the member. Who acts on himself knows what he did.
+// notifyMember queues a notice to the member, unless the member is the caller.
 func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
 	if tx.By.Kind == doorward.ByUser && tx.By.ID == member.ID {
 		return nil

@@ -17,7 +17,7 @@ func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward
 
 // Get returns a member of the caller's tenant. Errors: not_found.
 func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorward.User, error) {
-	return member(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
+	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
 }
 
 // Filter chooses members; empty fields choose nothing.

@@ -18,7 +18,7 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 		if err := tx.LockTenant(ctx, by.TenantID); err != nil {
 			return err
 		}
-		now, err := member(ctx, tx.Reader, self)
+		now, err := current(ctx, tx.Reader, self)
 		if err != nil {
 			return err
 		}

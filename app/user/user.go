@@ -1,6 +1,5 @@
-// Package user changes what people may do in a tenant: role, status,
-// membership. Each change takes with it, in the same transaction, everything
-// that rested on what it ends.
+// Package user changes what people may do in a tenant: role, status, membership.
+// Each change also ends, in the same transaction, everything that depended on it.
 package user
 
 import (
@@ -19,7 +18,7 @@ type Users struct {
 	sessions store.Life
 }
 
-// New returns the feature. By the life of sessions it counts those that it ends.
+// New returns the feature. The life of sessions decides which ended ones are counted.
 func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
 	return &Users{door, db, sessions}
 }
@@ -33,7 +32,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
-		now, err := member(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
+		now, err := current(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
 		if err != nil {
 			return err
 		}
@@ -65,8 +64,8 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 	return onSuccess(ended, held, err)
 }
 
-// remove holds the account before the membership, in the order of a login, so that
-// of an invitation that is being accepted it is known whether it came first.
+// remove locks the account before the membership, as a login does, so that accepting
+// an invitation comes either before it or after it.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
 	if _, err := tx.HoldAccount(ctx, on.ID); err != nil {
 		return doorward.Ended{}, err
@@ -76,7 +75,7 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
-		err = keepOwner(ctx, tx, on.TenantID, on.Held)
+		err = requireOwner(ctx, tx, on.TenantID, on.Held)
 	}
 	if err != nil {
 		return doorward.Ended{}, err
@@ -85,12 +84,12 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	if err != nil {
 		return ended, err
 	}
-	return ended, strip(ctx, tx, on.ID)
+	return ended, stripIfLeft(ctx, tx, on.ID)
 }
 
-// strip takes from an account that is in no tenant any more what nobody needs: it
-// opens nothing until the person is invited again, and gets a new password then.
-func strip(ctx context.Context, tx *access.Tx, id string) error {
+// stripIfLeft deletes the password and the known browsers of an account that is in no
+// tenant any more. The person gets a new password with the next invitation.
+func stripIfLeft(ctx context.Context, tx *access.Tx, id string) error {
 	left, err := tx.CountMemberships(ctx, id)
 	if err != nil || left > 0 {
 		return err
@@ -131,11 +130,11 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 	return onSuccess(ended, held, err)
 }
 
-// keepOwner is last_owner unless an active OWNER remains after a change to a
+// requireOwner is last_owner unless an active OWNER remains after a change to a
 // member of the role that was. It counts under the lock on the tenant, after the
 // change. Only a change to an OWNER can take the last one away; for others it
 // doesn't count, which takes time in a large tenant.
-func keepOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward.Role) error {
+func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward.Role) error {
 	if was != doorward.RoleOwner {
 		return nil
 	}
@@ -146,7 +145,7 @@ func keepOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward
 	return err
 }
 
-// endAll ends what rested on the membership.
+// endAll ends what depended on the membership.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
@@ -162,8 +161,8 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
-// onSuccess adds how it was made to hold, and keeps the counts of a transaction
-// that came to nothing from being reported.
+// onSuccess adds how the act was made to hold, and drops the counts of a transaction
+// that was rolled back.
 func onSuccess(ended doorward.Ended, held doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
@@ -176,29 +175,29 @@ func object(u doorward.User) doorward.Object {
 	return doorward.Object{Type: "user", ID: u.ID, TenantID: u.TenantID, Held: u.Role}
 }
 
-// step is one act of a change to a member. It is handed the member as the steps
-// before have left it.
+// step is one act of a change to a member. It gets the member as the steps before have
+// left it.
 type step struct {
 	action doorward.Action
 	grants doorward.Role
 	write  func(tx *access.Tx, now doorward.User) error
 }
 
-// change runs the steps as one. All are judged under the lock on the tenant, by
-// the role that the member holds before the first.
+// change runs the steps in one transaction. All are decided under the lock on the
+// tenant, by the role that the member holds before the first.
 func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error) {
 	var operations []access.Operation
 	for _, s := range steps {
 		on := object(target)
 		on.Granted = s.grants
 		look := func(tx *store.Tx) (doorward.Object, error) {
-			now, err := member(ctx, tx.Reader, target)
+			now, err := current(ctx, tx.Reader, target)
 			on := on
 			on.Held = now.Role
 			return on, err
 		}
 		write := func(tx *access.Tx) error {
-			now, err := member(ctx, tx.Reader, target)
+			now, err := current(ctx, tx.Reader, target)
 			if err != nil {
 				return err
 			}
@@ -209,7 +208,8 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 	return u.door.DoAll(ctx, by, operations...)
 }
 
-func member(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
+// current returns the member as it is now. Errors: not_found.
+func current(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
 	now, err := read.User(ctx, target.TenantID, target.ID)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "")

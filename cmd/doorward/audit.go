@@ -24,16 +24,16 @@ func auditCommand() *cobra.Command {
 
 func auditVerifyCommand() *cobra.Command {
 	var tenant, since string
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no event was edited, deleted or moved",
 		Long: `Verify walks the chain of every tenant and of the installation and compares every
 hash. It prints a line for each sound chain: whose it is, the number of its last
 event and its hash. What is wrong goes to stderr, and the exit code is 1.
 
-Whoever can write to the database can compute a whole chain anew, or cut off its
-end. Keep what verify prints where they can't write, and hand it back with
---since: what was true then has to be so still.`,
+Somebody who can write to the database can recompute a whole chain, or cut off its
+end. Keep what verify prints where they can't write, and pass it with --since: it
+must still be true.`,
 		Example: "  doorward audit verify\n  doorward audit verify --since yesterday.txt > today.txt", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		v := verification{ctx: cmd.Context(), trail: n.App.Audit, out: cmd.OutOrStdout(), faults: cmd.ErrOrStderr()}
@@ -45,7 +45,7 @@ end. Keep what verify prints where they can't write, and hand it back with
 	return cmd
 }
 
-// installation is how the chain of no tenant is called.
+// installation is the name of the chain that belongs to no tenant.
 const installation = "installation"
 
 func chainName(tenantID string) string {
@@ -125,7 +125,7 @@ var meanings = map[audit.FaultKind]string{
 	audit.Deleted:   "is missing, and perhaps more after it",
 	audit.Inserted:  "was added to the database by somebody else",
 	audit.CutOff:    "is where the trail ends, and not where it ended: the last events are missing, or its end was edited",
-	audit.Rewritten: "is not what it was when the line in the file was printed: the chain was computed anew, cut off or removed",
+	audit.Rewritten: "is not what it was when the line in the file was printed: the chain was recomputed, cut off or removed",
 }
 
 func (v *verification) report(id string, f audit.Fault) {
@@ -137,7 +137,7 @@ func (v *verification) report(id string, f audit.Fault) {
 	fmt.Fprintf(v.faults, "%s: %s: %s %s.\n", chainName(id), f.Kind, event, meanings[f.Kind])
 }
 
-// readMarks reads what verify has printed; no file has none.
+// readMarks reads what verify has printed; without a file there are none.
 func readMarks(file string) (marks []audit.Mark, err error) {
 	if file == "" {
 		return nil, nil
@@ -151,7 +151,7 @@ func readMarks(file string) (marks []audit.Mark, err error) {
 	for lines.Scan() {
 		m, err := parseMark(lines.Text())
 		if err != nil {
-			return nil, badUse("--since: %s: %q is no line that \"doorward audit verify\" has printed.", file, lines.Text())
+			return nil, badUse("--since: %s: %q is not a line that \"doorward audit verify\" has printed.", file, lines.Text())
 		}
 		marks = append(marks, m)
 	}

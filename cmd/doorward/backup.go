@@ -49,15 +49,15 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 			if record {
 				return recordBackup(cmd.Context(), cfg, "")
 			}
-			if err := backupTakes(args[0], force); err != nil {
+			if err := checkBackupTarget(args[0], force); err != nil {
 				return err
 			}
 			return takeBackup(cmd, cfg, args[0])
 		},
 	}
-	cmd.Args = fileUnless(&record)
+	cmd.Args = fileArgUnless(&record)
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen")
+	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&record, "record", false, "take none, only record that other programs have taken one now")
 	cmd.AddCommand(backupVerifyCommand())
@@ -73,7 +73,7 @@ references, and walks the chains of the audit trail. What is wrong goes to stder
 and the exit code is 1.
 
 The checksum finds what a disk or a transfer did to the file. It doesn't show who
-wrote it: whoever can write to a backup can compute it anew.`,
+wrote it: somebody who can write to a backup can recompute it.`,
 		Example: "  doorward backup verify /var/backups/doorward.db\n  doorward backup verify - < /var/backups/doorward.db",
 		Args:    oneArg("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ wrote it: whoever can write to a backup can compute it anew.`,
 			if err != nil {
 				return err
 			}
-			return tellVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), nameOf(args[0]), v)
+			return printVerified(cmd.OutOrStdout(), cmd.ErrOrStderr(), displayName(args[0]), v)
 		},
 	}
 }
@@ -91,12 +91,12 @@ func verifyBackup(ctx context.Context, file string) (node.VerifiedBackup, error)
 	case file != piped:
 		return node.VerifyBackup(ctx, file)
 	case isatty.IsTerminal(os.Stdin.Fd()):
-		return node.VerifiedBackup{}, badUse("a backup can't be typed. Send it in, as in \"gunzip -c FILE | doorward backup verify -\", or name a FILE.")
+		return node.VerifiedBackup{}, errTyped("backup verify")
 	}
 	return node.VerifyBackupFrom(ctx, os.Stdin)
 }
 
-func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
+func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
 	if v.Tampered > 0 {
 		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
 	}
@@ -113,8 +113,12 @@ func tellVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error
 	return nil
 }
 
-// warnUnsealed: of a backup without a checksum it is not known whether it is what was
-// written.
+// errTyped is for a command that reads a backup from a terminal.
+func errTyped(command string) error {
+	return badUse("a backup can't be typed. Pipe it in, as in \"gunzip -c FILE | doorward %s -\", or name a FILE.", command)
+}
+
+// warnUnsealed warns of a backup whose checksum is wrong or missing.
 func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
 	switch {
 	case info.Wrong:
@@ -124,19 +128,19 @@ func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
 	}
 }
 
-// nameOf is what a person calls the file of an argument.
-func nameOf(file string) string {
+// displayName returns the name of the file of an argument, for messages.
+func displayName(file string) string {
 	if file == piped {
 		return os.Stdin.Name()
 	}
 	return file
 }
 
-// fileUnless wants one FILE, or none with the flag.
-func fileUnless(flag *bool) cobra.PositionalArgs {
+// fileArgUnless accepts one FILE, or none with the flag.
+func fileArgUnless(flag *bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *flag && len(args) > 0 {
-			return badUse("%q is one word too many; there is no FILE then.", args[0])
+			return badUse("%q is one word too many; with this flag there is no FILE.", args[0])
 		}
 		if *flag {
 			return nil
@@ -146,7 +150,7 @@ func fileUnless(flag *bool) cobra.PositionalArgs {
 }
 
 // takeBackup writes the backup and records it. A backup that can't be recorded is
-// good all the same, so that is a warning.
+// still good, so that is a warning.
 func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
 	db, err := store.OpenExisting(cmd.Context(), cfg.Database, cfg.Clock)
 	if err != nil {
@@ -154,7 +158,7 @@ func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
 	}
 	err = backup(cmd, db, file)
 	if err := errors.Join(err, db.Close()); err != nil {
-		return ownTools(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
+		return explainPostgreSQL(err, "pg_dump or pg_basebackup, and then \"doorward backup --record\"")
 	}
 	destination := ""
 	if file != piped {
@@ -181,11 +185,11 @@ func recordBackup(ctx context.Context, cfg node.Config, destination string) (err
 // piped stands for standard input or output in place of FILE.
 const piped = "-"
 
-// backupTakes returns nil when a backup may go there.
-func backupTakes(file string, force bool) error {
+// checkBackupTarget returns nil when a backup may be written there.
+func checkBackupTarget(file string, force bool) error {
 	if file == piped {
 		if isatty.IsTerminal(os.Stdout.Fd()) {
-			return badUse("a backup is no text for a terminal. Send it on, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
+			return badUse("a backup can't be shown on a terminal. Pipe it, as in \"doorward backup - | gzip > FILE\", or name a FILE.")
 		}
 		return nil
 	}
@@ -206,17 +210,17 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 	return nil
 }
 
-// backupToPipe says nothing when it is done: what is in the pipe is the backup
-// alone, and a job at night that succeeds is silent.
+// backupToPipe prints nothing when it is done: the pipe holds the backup alone, and a
+// nightly job that succeeds is silent.
 func backupToPipe(cmd *cobra.Command, db *store.DB) error {
-	signal.Ignore(syscall.SIGPIPE) // a pipe that breaks is an error to tell, and no end without a word
+	signal.Ignore(syscall.SIGPIPE) // so that a broken pipe is reported instead of ending the process
 	out := &counter{to: os.Stdout}
 	err := db.BackupTo(cmd.Context(), out)
 	if info, e := os.Stdout.Stat(); err == nil && e == nil && info.Mode().IsRegular() {
 		err = os.Stdout.Sync()
 	}
 	if err = errors.Join(err, os.Stdout.Close()); err != nil && out.written > 0 {
-		return notDone("the backup was cut off after %d bytes and is of no use: %w", out.written, err)
+		return notDone("the backup was cut off after %d bytes and can't be used: %w", out.written, err)
 	}
 	return err
 }
@@ -233,10 +237,10 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ownTools names the programs to take instead.
-func ownTools(err error, programs string) error {
+// explainPostgreSQL names the programs to use instead.
+func explainPostgreSQL(err error, programs string) error {
 	if errors.Is(err, store.ErrOwnTools) {
-		return badUse("PostgreSQL is not copied by this command. Take %s; docs/operations.md says how.", programs)
+		return badUse("This command can't copy PostgreSQL. Use %s; docs/operations.md says how.", programs)
 	}
 	return err
 }
@@ -255,7 +259,7 @@ tampered with, is refused.
 
 Sessions that were ended since the backup would live again, and links in mails
 that were used or revoked since would open something. So all sessions and links
-end: people sign in anew, and invitations are sent again from the list of them. No
+end: people must sign in again, and invitations are sent again from the list of them. No
 browser counts as known any more, since some may have been given up since.
 What else was done since the backup is undone and has to be done again; restore
 lists it, suspensions and new passwords first of all. Operator keys that were
@@ -281,13 +285,13 @@ can't be known then, so all that are good are listed.`,
 			if err != nil {
 				return notRestored(err)
 			}
-			tellRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
+			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
 			return nil
 		},
 	}
-	cmd.Args = fileUnless(&finish)
+	cmd.Args = fileArgUnless(&finish)
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen")
+	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
 	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore what is there of a backup whose checksum is wrong or whose audit trail was tampered with")
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that other programs have set back")
@@ -301,7 +305,7 @@ func restore(ctx context.Context, cfg node.Config, file string, o node.RestoreOp
 	case file != piped:
 		return node.Restore(ctx, cfg, file, o)
 	case isatty.IsTerminal(os.Stdin.Fd()):
-		return node.Restored{}, badUse("a backup can't be typed. Send it in, as in \"gunzip -c FILE | doorward restore -\", or name a FILE.")
+		return node.Restored{}, errTyped("restore")
 	}
 	return node.RestoreFrom(ctx, cfg, os.Stdin, o)
 }
@@ -315,22 +319,22 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 		return notRestored(err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
-	tellKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
+	printKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
 	return nil
 }
 
-// tellKeys lists keys by id and name, under a line that says what is with them.
-func tellKeys(out io.Writer, what string, keys []store.OperatorKey) {
+// printKeys lists keys by id and name, under a heading.
+func printKeys(out io.Writer, heading string, keys []store.OperatorKey) {
 	if len(keys) == 0 {
 		return
 	}
-	fmt.Fprintln(out, what)
+	fmt.Fprintln(out, heading)
 	for _, k := range keys {
 		fmt.Fprintf(out, "  %s  %s\n", k.ID, k.Name)
 	}
 }
 
-// notRestored says what to do about it.
+// notRestored says what to do about a failed restore.
 func notRestored(err error) error {
 	switch {
 	case errors.Is(err, store.ErrInUse):
@@ -342,11 +346,11 @@ func notRestored(err error) error {
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
 	}
-	return ownTools(err, "pg_restore, and then \"doorward restore --finish\"")
+	return explainPostgreSQL(err, "pg_restore, and then \"doorward restore --finish\"")
 }
 
-func tellRestored(out, warn io.Writer, file string, r node.Restored) {
-	file = nameOf(file)
+func printRestored(out, warn io.Writer, file string, r node.Restored) {
+	file = displayName(file)
 	warnUnsealed(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
@@ -355,32 +359,33 @@ func tellRestored(out, warn io.Writer, file string, r node.Restored) {
 	if len(r.Undone) > 0 {
 		fmt.Fprintf(out, "Done since the backup, and now undone:\n")
 	}
-	for _, action := range graveFirst(r.Undone) {
+	for _, action := range lockoutsFirst(r.Undone) {
 		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
 	}
-	tellKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
-	tellKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
+	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
+	printKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
 		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
 	}
 }
 
-// grave are the acts that kept somebody out: undone, they let them in again.
-var grave = []doorward.Action{
+// lockouts are the actions that kept somebody out. Undone, they let them in again, so
+// they are listed first.
+var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
 	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,
 }
 
-func graveFirst(done map[doorward.Action]int) []doorward.Action {
+func lockoutsFirst(done map[doorward.Action]int) []doorward.Action {
 	var all []doorward.Action
 	for action := range done {
 		all = append(all, action)
 	}
 	rank := func(a doorward.Action) int {
-		if i := slices.Index(grave, a); i >= 0 {
+		if i := slices.Index(lockouts, a); i >= 0 {
 			return i
 		}
-		return len(grave)
+		return len(lockouts)
 	}
 	slices.SortFunc(all, func(a, b doorward.Action) int {
 		if d := rank(a) - rank(b); d != 0 {

@@ -23,11 +23,14 @@ const writers = 8
 // before the backup began is there, and nothing is there by half.
 func TestBackupWhilePeopleWrite(t *testing.T) {
 	t.Parallel()
-	rounds := 4
-	if testing.Short() {
+	rounds := 2
+	switch {
+	case *full:
+		rounds = 4
+	case testing.Short():
 		rounds = 1
 	}
-	v := settle(t, build(t), "sqlite:doorward.db")
+	v := settle(t, program, "sqlite:doorward.db")
 	v.start()
 	alive, stop := context.WithCancel(context.Background())
 	var people sync.WaitGroup
@@ -83,7 +86,6 @@ func (v *victim) restored(file string, acked *ledger) {
 	if n := v.count(`SELECT count(*) FROM sessions`); n != 0 {
 		v.Errorf("%s: %d sessions live again", file, n)
 	}
-	v.runs("audit", "verify")
 	v.start()
 	if v.owner = v.login("owner@acme.example"); v.owner == "" {
 		v.Fatal("the OWNER can't log in")
@@ -95,20 +97,26 @@ func (v *victim) restored(file string, acked *ledger) {
 // TestRestoreKilled: whenever a restore is killed, the database is what was before
 // or what is then, and the next one succeeds.
 func TestRestoreKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestRestoreOfAnOlderBackup restores, too")
+	}
 	t.Parallel()
-	v := settle(t, build(t), "sqlite:doorward.db")
+	v := settle(t, program, "sqlite:doorward.db")
 	v.runs("backup", "copy.db")
-	for round := range 12 {
+	kills := 6
+	if *full {
+		kills = 24
+	}
+	for round := range kills {
 		cmd := v.beside("restore", "--force", "copy.db")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(time.Duration(10*(round+1)) * time.Millisecond)
+		<-time.After(120 * time.Millisecond * time.Duration(round+1) / time.Duration(kills))
 		cmd.Process.Kill()
 		cmd.Wait() // its error says that it was killed, unless it was done
 		v.whole()
 		v.runs("doctor")
-		v.runs("audit", "verify")
 	}
 	v.runs("restore", "--force", "copy.db")
 	v.start()
@@ -122,7 +130,7 @@ func TestRestoreKilled(t *testing.T) {
 // stays what it was.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
 	t.Parallel()
-	v := &victim{T: t, program: build(t), dsn: "sqlite:new.db", dir: t.TempDir()}
+	v := &victim{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
 	old, err := openSQL("sqlite:old.db", v.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doorward/doorward/internal/secretfile"
+	"github.com/doorward/doorward/node"
 )
 
 // secrets may also stand in files of their own: the variable with _FILE, or the
 // name with -file in the YAML file, names one.
-var secrets = []string{"database", "smtp", "trace-header"}
+var secrets = namesOf(func(d node.Setting) bool { return d.Secret })
 
 // fileNames are the names that the YAML file may use.
 func fileNames() []string {
@@ -29,33 +30,33 @@ func fileNames() []string {
 }
 
 // origins says where each setting that was not typed as a flag came from, so
-// that a complaint about it names the place to mend.
+// that an error about it names the place to correct.
 type origins map[string]string
 
-// of is how the person at the terminal knows the setting.
-func (o origins) of(name string) string {
+// name is what the person at the terminal calls the setting: the flag, the variable, or
+// the line of the file.
+func (o origins) name(name string) string {
 	if from, ok := o[name]; ok {
 		return from
 	}
 	return "--" + name
 }
 
-// entry is a value with where it was found.
+// entry is a value and where it was found.
 type entry struct {
 	value, from string
 	isPath      bool // value names the file that holds it
 }
 
-// read returns the value itself. The file of a setting that doesn't count, since
-// one before it wins or the command has no use for it, is never opened: whoever
-// runs the command may have no right to it.
+// read returns the value itself. The file of a setting that is overridden, or that the
+// command doesn't use, is never opened: the user may have no right to read it.
 func (e entry) read() (string, error) {
 	if !e.isPath {
 		return e.value, nil
 	}
 	text, err := secretfile.Read(e.value)
 	if err != nil {
-		return "", badConfig("%s: %s", e.from, unreadable(e.value, err))
+		return "", badConfig("%s: %s", e.from, describeUnreadable(e.value, err))
 	}
 	value := strings.TrimSpace(string(text))
 	if value == "" {
@@ -64,9 +65,9 @@ func (e entry) read() (string, error) {
 	return value, nil
 }
 
-// resolve gives every flag of the command that was not typed its value from
-// the environment, or else the file. A name that no command knows is refused,
-// since a misspelt setting is one that silently doesn't hold.
+// resolve gives every flag of the command that was not typed its value from the
+// environment, or else the file. An unknown name is refused: a misspelt setting would
+// silently not apply.
 func resolve(cmd *cobra.Command) (origins, error) {
 	if err := checkEnvironment(os.Environ()); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (o origins) set(flags *pflag.FlagSet, f *pflag.Flag, file map[string]entry)
 		return err
 	}
 	if err := flags.Set(f.Name, value); err != nil {
-		return badConfig("%s %q: %s", found.from, value, wanted(f))
+		return badConfig("%s %q: %s", found.from, value, expectedFormat(f))
 	}
 	return nil
 }
@@ -118,8 +119,8 @@ func variable(name string) string {
 	return "DOORWARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// fromEnvironment returns what the variable says, or for a secret the one with
-// _FILE.
+// fromEnvironment returns the value of the variable, or for a secret that of the one
+// with _FILE.
 func fromEnvironment(name string) (entry, bool, error) {
 	value, set := os.LookupEnv(variable(name))
 	path, inFile := os.LookupEnv(variable(name) + "_FILE")
@@ -132,8 +133,8 @@ func fromEnvironment(name string) (entry, bool, error) {
 	return entry{value: path, from: variable(name) + "_FILE", isPath: true}, true, nil
 }
 
-// unreadable says why a file can't be read.
-func unreadable(path string, err error) string {
+// describeUnreadable returns why a file can't be read, and what to do.
+func describeUnreadable(path string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no file " + path + "."
 	}
@@ -147,7 +148,7 @@ func unreadable(path string, err error) string {
 	return fmt.Sprintf("the file %s can't be read: %v.", path, err)
 }
 
-// checkEnvironment refuses variables of ours that mean nothing.
+// checkEnvironment refuses variables beginning with DOORWARD_ that are no settings.
 func checkEnvironment(environ []string) error {
 	var known []string
 	for _, name := range settingNames() {
@@ -159,7 +160,7 @@ func checkEnvironment(environ []string) error {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, "DOORWARD_") && !strings.HasPrefix(name, "DOORWARD_TEST_") && !slices.Contains(known, name) {
-			return badConfig("the environment sets %s, which is no setting.%s", name, suggestSetting(name, known))
+			return badConfig("the environment sets %s, which is not a setting.%s", name, suggestSetting(name, known))
 		}
 	}
 	return nil
@@ -180,11 +181,11 @@ func readFile(path string) (map[string]entry, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, badConfig("--config: %s", unreadable(path, err))
+		return nil, badConfig("--config: %s", describeUnreadable(path, err))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, badConfig("%s is no YAML: %s.", path, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, badConfig("%s is not valid YAML: %s.", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if doc.Kind == 0 { // nothing but comments
 		return nil, nil
@@ -195,9 +196,9 @@ func readFile(path string) (map[string]entry, error) {
 	return readSettings(path, doc.Content[0].Content)
 }
 
-// exposedSecret says that the YAML file has a password in it and can be read by
-// others, and what to do; empty when it isn't so. The file is of settings first, so
-// this is a warning where a file of nothing but a secret is refused.
+// exposedSecret warns of a YAML file that holds a password and can be read by others;
+// empty: there is none. It is a warning, where a file of nothing but a secret is
+// refused, because the file holds other settings too.
 func exposedSecret(path string) string {
 	settings, err := readFile(path)
 	if err != nil {
@@ -209,7 +210,7 @@ func exposedSecret(path string) string {
 			continue
 		}
 		if err := secretfile.Check(path); err != nil {
-			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, unreadable(path, err), name)
+			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, describeUnreadable(path, err), name)
 		}
 	}
 	return ""
@@ -228,7 +229,7 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 	for pair := range slices.Chunk(nodes, 2) {
 		written, place := pair[0].Value, fmt.Sprintf("%s line %d", path, pair[0].Line)
 		if !slices.Contains(fileNames(), written) {
-			return nil, badConfig("%s: %q is no setting.%s", place, written, suggestSetting(written, fileNames()))
+			return nil, badConfig("%s: %q is not a setting.%s", place, written, suggestSetting(written, fileNames()))
 		}
 		name, isPath := strings.CutSuffix(written, "-file")
 		if earlier, twice := settings[name]; twice {

@@ -35,18 +35,18 @@ func devCommand() *cobra.Command {
 		Short: "Try it: a server on this machine with a tenant and four people",
 		Long: `Dev serves on loopback with SQLite in ./` + devFolder + `/, makes the tenant "Acme"
 with one person per role, and shows mail at /dev/mail instead of sending it.
-Delete the folder to begin anew.`,
+Delete the folder to start over.`,
 		Example: "  doorward dev\n  doorward dev --listen localhost:9090",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDev(cmd, s) },
 	}
 	s.register(cmd.Flags())
-	show(cmd, false, chosen...)
+	setShown(cmd, false, chosenByDev...)
 	return cmd
 }
 
-// chosen are the settings that dev chooses itself.
-var chosen = []string{
+// chosenByDev are the settings that dev chooses itself.
+var chosenByDev = []string{
 	"database", "smtp", "mail-from", "migrate", "admin-listen", "trusted-proxies",
 	"tls-cert", "tls-key", "acme-dir", "acme-url", "acme-email",
 }
@@ -57,7 +57,7 @@ func runDev(cmd *cobra.Command, s *settings) error {
 		return err
 	}
 	mailbox := &dev.Mailbox{}
-	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, start(mailbox).Routes(), 0
+	cfg.Transport, cfg.Extra, cfg.Announce = mailbox, startPage(mailbox).Routes(), 0
 	if err := seed(cmd.Context(), cfg, mailbox); err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func (s *settings) devConfig(cmd *cobra.Command) (cfg node.Config, err error) {
 	if s.from, err = resolve(cmd); err != nil {
 		return cfg, err
 	}
-	for _, name := range chosen {
+	for _, name := range chosenByDev {
 		if cmd.Flags().Changed(name) {
-			return cfg, s.wrong(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
+			return cfg, s.refuse(name, "dev chooses this itself. Leave it out, or use \"doorward serve\".")
 		}
 	}
-	if host, _, err := net.SplitHostPort(s.listen); err == nil && !front.IsLoopback(host) {
-		return cfg, s.quoted("listen", s.listen, "dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" there.")
+	if host, _, err := net.SplitHostPort(s.cfg.Listen); err == nil && !front.IsLoopback(host) {
+		return cfg, s.refuseValue("listen", s.cfg.Listen, "dev listens on loopback only, since everybody knows its passwords. Use \"doorward serve\" there.")
 	}
 	return s.nodeConfig()
 }
@@ -89,9 +89,9 @@ func welcome(out io.Writer, n *node.Node) {
 	fmt.Fprintf(out, "\n  Begin at  %[1]s\n  Mail      %[1]s/dev/mail\n  Docs      %[1]s/docs\n\n", n.URL())
 }
 
-// start is the page at /. Everybody who reaches it can be anybody, so devConfig
+// startPage is the page at /. Everybody who reaches it can be anybody, so devConfig
 // has refused to listen on anything but loopback.
-func start(mailbox *dev.Mailbox) *dev.Start {
+func startPage(mailbox *dev.Mailbox) *dev.Start {
 	page := &dev.Start{Mailbox: mailbox, Tenant: "Acme", Password: devPassword}
 	for _, role := range slices.Backward(doorward.Roles) {
 		page.People = append(page.People, dev.Person{Role: role, Email: demoAddress(role)})
@@ -103,8 +103,8 @@ func demoAddress(role doorward.Role) string {
 	return strings.ToLower(string(role)) + "@acme.example"
 }
 
-// seed makes the demo database beside its place and moves it there when it is
-// whole, so that an interrupted first start leaves nothing half made.
+// seed makes the demo database in a temporary folder and moves it into place when it
+// is complete, so that an interrupted first start leaves nothing half made.
 func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	final := filepath.Join(devFolder, "doorward.db")
 	if _, err := os.Stat(final); !errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	return os.Rename(draft, final)
 }
 
-// populate makes the OWNER the way that people do, by the link of the tenant, and
-// imports the others, so that nobody has signed in yet.
+// populate registers the OWNER with the link of the new tenant and imports the others,
+// so that nobody has signed in yet.
 func populate(ctx context.Context, n *node.Node) error {
 	by := doorward.OperatorAtTerminal()
 	created, err := n.App.Tenants.Create(ctx, by, "Acme", demoAddress(doorward.RoleOwner))

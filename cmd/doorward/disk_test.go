@@ -19,10 +19,6 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// diskFolder names, in the process that has a small disk, the folder on which it
-// is.
-const diskFolder = "DOORWARD_TEST_DISK"
-
 // onSmallDisk runs the test once more in a process that has a disk of its own, of
 // some mebibytes: a tmpfs that nobody else sees and that goes with the process. It
 // returns the folder in there, and is empty here. Without root it takes a kernel
@@ -145,7 +141,7 @@ func madeForOwnerOf(other, folder string) error {
 
 // outgrow takes atOnce invitations at once for more than fits.
 func outgrow(t *testing.T, dsn, folder string, atOnce int) {
-	v := settle(t, itself(t), dsn)
+	v := settle(t, program, dsn)
 	v.start()
 	v.crowd(func() bool { return v.acked.size(&v.acked.open) >= 10 })
 	guest := v.acked.open[0]
@@ -168,17 +164,6 @@ func outgrow(t *testing.T, dsn, folder string, atOnce int) {
 	v.deliversAll(v.acked.invited)
 	v.end()
 	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(v.acked.invited), len(v.acked.registered), len(v.acked.open))
-}
-
-// itself is this test's binary under the name by which it is the program: speed is
-// of no account here.
-func itself(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "doorward")
-	if err := os.Symlink(os.Args[0], name); err != nil {
-		t.Fatal(err)
-	}
-	return name
 }
 
 // crowd has four people at a time do what people do, until it is enough.

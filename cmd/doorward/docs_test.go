@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/doorward/doorward/internal/goldentest"
+	"github.com/doorward/doorward/node"
 )
 
 // The tables in docs about the command line, written anew by
@@ -17,14 +18,15 @@ import (
 //	go test -run Golden ./cmd/doorward -update
 
 // TestGoldenConfiguration: each setting, in the order and the groups of
-// settings.go.
+// node.Settings.
 func TestGoldenConfiguration(t *testing.T) {
-	s, all := &settings{}, ""
-	for name, register := range map[string]func(*pflag.FlagSet){
-		"everywhere": s.base, "mail": s.mail, "server": s.server, "policy": s.policy,
+	all := ""
+	for name, groups := range map[string][]node.Group{
+		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon}, "mail": {node.GroupMail},
+		"server": {node.GroupServer}, "policy": {node.GroupPolicy},
 	} {
-		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(register))
-		all += settingTable(register)
+		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(groups))
+		all += settingTable(groups)
 	}
 	for _, name := range seen() {
 		if !strings.Contains(all, "`--"+name+"`") && name != "migrate" {
@@ -45,10 +47,10 @@ func seen() (names []string) {
 	return names
 }
 
-func settingTable(register func(*pflag.FlagSet)) string {
+func settingTable(groups []node.Group) string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
-	register(f)
+	new(settings).register(f, groups...)
 	var out strings.Builder
 	out.WriteString("| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n")
 	f.VisitAll(func(f *pflag.Flag) {

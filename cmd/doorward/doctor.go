@@ -85,16 +85,16 @@ func checkBaseURL(cfg node.Config) finding {
 	return f
 }
 
-// checkProxies has something to say of one fault alone.
+// checkProxies reports one fault, and nothing when all is well.
 func checkProxies(s *settings, cfg node.Config) []finding {
-	anybody, ok := trustsAll(cfg.Proxies)
+	anybody, ok := trustsEverybody(cfg.Proxies)
 	if !ok {
 		return nil
 	}
 	return []finding{{
 		what: "proxies", code: exitFailed,
-		wrong:  fmt.Sprintf("%s is everybody: whoever asks may claim any address, past the limits and into the audit trail", anybody),
-		remedy: "Name in " + s.from.of("trusted-proxies") + " the addresses of the proxies alone.",
+		wrong:  fmt.Sprintf("%s is everybody: any client can claim any address, which evades the limits and falsifies the audit trail", anybody),
+		remedy: "Name in " + s.from.name("trusted-proxies") + " the addresses of the proxies alone.",
 	}}
 }
 
@@ -119,11 +119,11 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		return []finding{f}
 	case err != nil:
 		f.wrong = cause(err)
-		f.remedy = "Check " + s.from.of("database") + ", that its server runs, and that it lets this machine in."
+		f.remedy = "Check " + s.from.name("database") + ", that its server runs, and that it lets this machine in."
 		if strings.HasPrefix(cfg.Database, "sqlite:") {
-			f.remedy = "Check " + s.from.of("database") + ", that this user may read and write the file and its folder, and that there is room. If it is damaged, restore the last backup: docs/operations.md."
+			f.remedy = "Check " + s.from.name("database") + ", that this user may read and write the file and its folder, and that there is room. If it is damaged, restore the last backup: docs/operations.md."
 		}
-		return append([]finding{f}, lackOfSpace(ctx, db)...)
+		return append([]finding{f}, findLowSpace(ctx, db)...)
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
 	if all[1].wrong == "" {
@@ -136,8 +136,8 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	return all
 }
 
-// checkReplication tells what is so: only the operator knows whether there is to be a
-// second server. It has nothing to say of SQLite.
+// checkReplication reports the state without judging it: only the operator knows whether
+// there should be a second server. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "replication", fine: "synchronous: no failover undoes what was answered"}
 	yes, err := db.Synchronous(ctx)
@@ -154,18 +154,19 @@ func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	return f, true
 }
 
-// commitWithin is how long a standby may take: longer than any call waits.
-const commitWithin = 5 * time.Second
+// commitTimeout is how long a standby may take: longer than any request waits.
+const commitTimeout = 5 * time.Second
 
-// checkStandby waits as every commit does. A write that is taken back doesn't.
+// checkStandby waits for a commit: a write that is rolled back would not wait for the
+// standby.
 func checkStandby(ctx context.Context, db *store.DB, f *finding) {
-	waiting, cancel := context.WithTimeout(ctx, commitWithin)
+	waiting, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	err := db.TryCommit(waiting)
 	switch {
 	case err == nil:
 	case waiting.Err() != nil:
-		f.wrong, f.code = fmt.Sprintf("a commit has waited for a synchronous standby for %v: none is there, and every write is 503", commitWithin), exitUnavailable
+		f.wrong, f.code = fmt.Sprintf("a commit has waited for a synchronous standby for %v: none is there, and every write is 503", commitTimeout), exitUnavailable
 		f.remedy = "Start the standby, or have PostgreSQL wait for none: synchronous_standby_names, or what manages it; docs/high-availability.md."
 	default:
 		f.wrong, f.code = cause(err), exitUnavailable
@@ -182,8 +183,8 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	return f
 }
 
-// checkClock: what ends by time is judged by the database's clock, and a node whose own
-// is far from it judges nothing.
+// checkClock compares the clocks: expiry goes by the database's, and a node whose own is
+// far from it refuses to judge.
 func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
 	if db.CheckSchema(ctx) != nil {
@@ -208,23 +209,23 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	return f
 }
 
-// mailWithin is how long a mail server may take over everything.
-const mailWithin = 15 * time.Second
+// mailTimeout bounds the whole conversation with the mail server.
+const mailTimeout = 15 * time.Second
 
 func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	f := finding{what: "mail", fine: "the destination takes mail"}
-	if s.mailIsLogged() {
+	if s.logsMail() {
 		f.fine = "goes to the log only; set --smtp to send it"
 	}
-	ctx, cancel := context.WithTimeout(ctx, mailWithin)
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
 		if smtp.SenderRefused(err) {
-			f.remedy = "Set " + s.from.of("mail-from") + " to an address that the server sends for, or allow it there. Mails wait in the queue until they can leave."
+			f.remedy = "Set " + s.from.name("mail-from") + " to an address that the server sends for, or allow it there. Mails wait in the queue until they can leave."
 			return f
 		}
-		f.remedy = "Check " + s.from.of("smtp") + ". Mails wait in the queue until they can leave."
+		f.remedy = "Check " + s.from.name("smtp") + ". Mails wait in the queue until they can leave."
 	}
 	return f
 }

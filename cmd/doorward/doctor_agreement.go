@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// checkAgreement has nothing to say where no server runs and no tenant is closed, and
-// nothing of a schema that has to be brought up to date first.
+// checkAgreement reports nothing where no server runs and no tenant is closed, or while
+// the schema is not up to date.
 func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Config) []finding {
 	if db.CheckSchema(ctx) != nil {
 		return nil
@@ -29,8 +29,8 @@ func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Con
 }
 
 // checkShared compares the settings with those that running servers have published.
-// A difference is a failure where "doorward serve" would not start with it; of one that
-// costs little, and where doctor was not given the settings of a node, it is told.
+// A difference is a failure where "doorward serve" would not start with it. Others, and
+// all when doctor was not given the settings of a node, are only reported.
 func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config) (f finding, ok bool) {
 	f = finding{what: "settings"}
 	differences, err := db.Read().Differences(ctx, cfg.Shared())
@@ -39,23 +39,23 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 		return f, true
 	}
 	var strict, others []string
-	for _, same := range alike(differences) {
+	for _, same := range groupEqual(differences) {
 		if same[0].Setting.Strict && s.asNode {
-			strict = append(strict, whereDiffers(same))
+			strict = append(strict, describeDifference(same))
 		} else {
-			others = append(others, whereDiffers(same))
+			others = append(others, describeDifference(same))
 		}
 	}
 	f.fine = strings.Join(others, "; ")
 	if len(strict) > 0 {
 		f.wrong, f.code = strings.Join(append(strict, others...), "; "), exitFailed
-		f.remedy = "Set them alike on all nodes; to change them while nodes run, see --change-shared."
+		f.remedy = "Give all nodes the same values; to change them while nodes run, see --change-shared."
 	}
 	return f, len(differences) > 0
 }
 
-// alike puts together the nodes that have a setting alike.
-func alike(all []store.Difference) (groups [][]store.Difference) {
+// groupEqual groups the nodes that have the same value of a setting.
+func groupEqual(all []store.Difference) (groups [][]store.Difference) {
 	for _, d := range all {
 		i := slices.IndexFunc(groups, func(g []store.Difference) bool {
 			return g[0].Setting == d.Setting && g[0].Theirs == d.Theirs
@@ -69,7 +69,7 @@ func alike(all []store.Difference) (groups [][]store.Difference) {
 	return groups
 }
 
-func whereDiffers(alike []store.Difference) string {
+func describeDifference(alike []store.Difference) string {
 	d, on := alike[0], "the node "+alike[0].Node
 	if n := len(alike); n > 1 {
 		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)
@@ -77,11 +77,11 @@ func whereDiffers(alike []store.Difference) string {
 	return fmt.Sprintf("%s is %s here and %s on %s", d.Setting.Name, d.Setting.Value, d.Theirs, on)
 }
 
-// shownClosed is how many closed tenants are told one by one.
+// shownClosed is how many closed tenants are listed.
 const shownClosed = 10
 
-// checkDestruction says which data will be gone, and when, while it can still be
-// kept: freezing a tenant does that.
+// checkDestruction says which data will be destroyed, and when, while freezing the
+// tenant can still prevent it.
 func checkDestruction(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	f = finding{what: "destruction"}
 	closed, err := db.Read().TenantsClosed(ctx, shownClosed+1)

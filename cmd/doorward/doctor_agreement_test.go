@@ -12,13 +12,13 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 	hold := store.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
 	lease := store.Setting{Name: "revocation-lease", Value: "1s"}
 	var got []string
-	for _, same := range alike([]store.Difference{
+	for _, same := range groupEqual([]store.Difference{
 		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"},
 		{Setting: lease, Theirs: "2s", Node: "nod_1"},
 		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"},
 		{Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
 	}) {
-		got = append(got, whereDiffers(same))
+		got = append(got, describeDifference(same))
 	}
 	want := []string{
 		"tenant-hold is 0s here and 336h0m0s on 2 nodes, such as nod_1",

@@ -11,10 +11,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// checkContent looks at a database whose schema is as needed.
+// checkContent checks a database whose schema is up to date.
 func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 	for _, check := range []func(context.Context, *store.DB) (finding, bool){checkWriting, checkSpace, checkPages, checkTrails, checkQueue} {
-		ctx, cancel := context.WithTimeout(ctx, checkWithin)
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		if f, says := check(ctx, db); says {
 			all = append(all, f)
 		}
@@ -23,8 +23,8 @@ func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 	return all
 }
 
-// checkWithin bounds each of them.
-const checkWithin = 10 * time.Second
+// checkTimeout bounds each of these checks.
+const checkTimeout = 10 * time.Second
 
 func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	f := finding{what: "writing", fine: "a write was tried and taken back"}
@@ -39,15 +39,15 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	case db.Locked(err):
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
-		f.remedy = "See to it that the user of the server may write to the database and its folder, and that it is no standby or read-only file system."
+		f.remedy = "Make sure that the user of the server may write to the database and its folder, and that it is not a standby or on a read-only file system."
 	}
 	return f, true
 }
 
-// leastFree is what a busy hour may write before anybody looks.
+// The minimum is what a busy hour may write before an operator reacts.
 const (
-	leastFree  = 64 << 20
-	leastFiles = 100
+	minFreeBytes = 64 << 20
+	minFreeFiles = 100
 )
 
 func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
@@ -58,10 +58,10 @@ func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 		return f, false
 	case err != nil:
 		f.wrong = cause(err)
-	case s.Free < leastFree:
+	case s.Free < minFreeBytes:
 		f.wrong = fmt.Sprintf("only %d MiB are free in %s", s.Free>>20, s.Folder)
 		f.remedy = "Make room: without it writes are 503, and a backup beside the database takes as much as that."
-	case s.FilesKnown && s.Files < leastFiles:
+	case s.FilesKnown && s.Files < minFreeFiles:
 		f.wrong = fmt.Sprintf("only %d more files can be made in %s", s.Files, s.Folder)
 		f.remedy = "Delete files there that nobody needs: \"df -i\" shows how many inodes are used."
 	default:
@@ -70,8 +70,8 @@ func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// lackOfSpace is why a database may not even open.
-func lackOfSpace(ctx context.Context, db *store.DB) []finding {
+// findLowSpace reports a lack of space, which can keep a database from opening.
+func findLowSpace(ctx context.Context, db *store.DB) []finding {
 	if db == nil {
 		return nil
 	}
@@ -131,8 +131,8 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 	return f, true
 }
 
-// mailsWait is how long a mail may wait, as for the alert DoorwardMailStuck.
-const mailsWait = 15 * time.Minute
+// maxMailAge is how long a mail may wait, as for the alert DoorwardMailStuck.
+const maxMailAge = 15 * time.Minute
 
 func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	v, err := db.Read().Vitals(ctx)
@@ -141,7 +141,7 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	switch {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
-	case v.MailsQueued > 0 && age > mailsWait:
+	case v.MailsQueued > 0 && age > maxMailAge:
 		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
 		f.remedy = "Is a server running? Its log says why a mail could not leave: look for \"mail not sent yet\"."
 	}

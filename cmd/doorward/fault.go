@@ -39,7 +39,7 @@ func badUse(format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// notDone is for what is asked for rightly and can't be done now.
+// notDone is for a valid request that can't be carried out now.
 func notDone(format string, args ...any) error {
 	return &failure{exitFailed, fmt.Errorf(format, args...)}
 }
@@ -91,13 +91,13 @@ func describe(err error) string {
 
 // describeDiffering has a line for each setting, and what to do.
 func describeDiffering(e *store.DiffersError) string {
-	lines := []string{"other nodes run on this database with other settings:"}
+	lines := []string{"other nodes on this database have different settings:"}
 	for _, d := range e.Differences {
 		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
 	}
 	lines = append(lines, "A node that differs in these would end sessions that others hold valid, or destroy",
-		"what they have promised to keep. Set them alike; to change them while nodes run, start",
-		"one node after the other with the new value and --change-shared.")
+		"what they have promised to keep. Give all nodes the same values; to change them while",
+		"nodes run, start one node after the other with the new value and --change-shared.")
 	return strings.Join(lines, "\n  ")
 }
 
@@ -106,7 +106,7 @@ func describeTaken(err error) string {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Addr != nil {
 		where = op.Addr.String()
 	}
-	return where + " is taken by another program.\n  Stop that one, or choose another address with --listen."
+	return where + " is in use by another program.\n  Stop that program, or choose another address with --listen."
 }
 
 func describeUnavailable(e *doorward.Error) string {
@@ -116,7 +116,7 @@ func describeUnavailable(e *doorward.Error) string {
 	return "the database can't be used: " + plain(e.Err) + "\n  \"doorward doctor\" shows what else is wrong."
 }
 
-// describeFields speaks of flags where the API speaks of members of a body.
+// describeFields names flags where the API names members of a body.
 func describeFields(faults []doorward.FieldError) string {
 	var lines []string
 	for _, f := range faults {
@@ -137,8 +137,8 @@ func flagOf(pointer string) string {
 	return "--" + b.String()
 }
 
-// plain is an error's own text without the names of our packages, and without
-// the lines that a database client repeats for each way that it has tried.
+// plain returns the text of an error without package names, and without the lines that
+// a database client repeats for each address that it has tried.
 func plain(err error) string {
 	text := strings.TrimSuffix(err.Error(), ": "+store.ErrSchema.Error())
 	for _, name := range []string{"node: ", "store: ", "argon: ", "commonpw: "} {
@@ -148,7 +148,7 @@ func plain(err error) string {
 	return strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  ")
 }
 
-// wrongFlag words what the flag parser found for people who know no Go.
+// wrongFlag turns an error of the flag parser into a message for operators.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
@@ -160,7 +160,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		what = fmt.Sprintf("--%s needs a value.", bare.GetFlag().Name)
 	case errors.As(err, &value):
-		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), wanted(value.GetFlag()))
+		what = fmt.Sprintf("--%s %q: %s", value.GetFlag().Name, value.GetValue(), expectedFormat(value.GetFlag()))
 	}
 	return badUse("%s\n  \"%s --help\" lists what it takes.", what, cmd.CommandPath())
 }
@@ -182,8 +182,8 @@ func flagsOf(cmd *cobra.Command) []string {
 	return names
 }
 
-// wanted says how the value of a flag is written.
-func wanted(f *pflag.Flag) string {
+// expectedFormat says how to write the value of a flag.
+func expectedFormat(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "bool":
 		return "write true or false."
@@ -196,7 +196,7 @@ func wanted(f *pflag.Flag) string {
 	case "stringSlice":
 		return "write values separated by commas."
 	}
-	return "this is no value for it."
+	return "this is not a valid value."
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
@@ -222,9 +222,9 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// needs refuses the command without the flags. It does not use cobra's own
-// check, which words it for programmers.
-func needs(cmd *cobra.Command, names ...string) *cobra.Command {
+// requireFlags refuses the command without the flags. Cobra's own check has messages
+// for programmers.
+func requireFlags(cmd *cobra.Command, names ...string) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
 			if !cmd.Flags().Changed(name) {
@@ -236,22 +236,22 @@ func needs(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// first has the command look at what was typed before it opens, and so perhaps
-// makes, a database. It comes after needs.
-func first(cmd *cobra.Command, look func() error) *cobra.Command {
+// checkFirst runs a check before the command opens, and perhaps creates, a database.
+// It comes after requireFlags.
+func checkFirst(cmd *cobra.Command, check func() error) *cobra.Command {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := before(cmd, args); err != nil {
 			return err
 		}
-		return look()
+		return check()
 	}
 	return cmd
 }
 
-// suggest is a hint at the nearest name, if one is near.
+// suggest returns a hint at the most similar name, if one is similar enough.
 func suggest(name string, known []string) string {
-	best, distance := "", 3 // further away is another word
+	best, distance := "", 3 // anything further is a different word
 	for _, k := range known {
 		if d := editDistance(name, k); d < distance {
 			best, distance = k, d
@@ -283,7 +283,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// offer has the shell complete the values of a flag.
-func offer(cmd *cobra.Command, flag string, values ...string) {
+// completeWith makes the shell complete the values of a flag.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that aren't there
 }

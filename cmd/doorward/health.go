@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// healthWithin is longer than the 3 s within which a server answers anything.
-const healthWithin = 4 * time.Second
+// healthTimeout is longer than the 3 s within which a server answers anything.
+const healthTimeout = 4 * time.Second
 
 func healthcheckCommand() *cobra.Command {
 	s, ready := newSettings(), false
@@ -39,7 +39,7 @@ node's lease.`,
 }
 
 func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	address, err := healthURL(cfg, ready)
 	if err != nil {
@@ -49,8 +49,8 @@ func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
 	if err != nil {
 		return err
 	}
-	// The certificate is for the name that people know, and this asks on loopback:
-	// who answers there is known, and nothing secret is said.
+	// The certificate is for the public name, and this request goes to loopback and
+	// carries nothing secret.
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
 		DialContext:     dialLoopback,
@@ -66,8 +66,7 @@ func askHealth(ctx context.Context, cfg node.Config, ready bool) error {
 	return nil
 }
 
-// dialLoopback asks nobody where localhost is: an image with nothing but a
-// program has no /etc/hosts.
+// dialLoopback doesn't resolve localhost: a container image may have no /etc/hosts.
 func dialLoopback(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	host, port, err := net.SplitHostPort(address)
@@ -97,7 +96,7 @@ func healthURL(cfg node.Config, ready bool) (string, error) {
 		path = "/readyz"
 	}
 	if _, port, _ := net.SplitHostPort(listen); port == "0" {
-		return "", badConfig("the server takes a free port, which only its log tells. Give --listen or --admin-listen a number.")
+		return "", badConfig("the server takes a free port, which only its log shows. Give --listen or --admin-listen a port number.")
 	}
 	return scheme + "://" + node.Dialable(listen) + path, nil
 }

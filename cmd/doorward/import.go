@@ -19,10 +19,10 @@ import (
 func userImportCommand() *cobra.Command {
 	var tenant, format string
 	var dryRun bool
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "import FILE --tenant TENANT-ID", Short: "Bring the people of another system in, with their passwords",
 		Long: `Import makes everybody in FILE a member of a tenant: all of them or, when
-anything is wrong with one row, nobody. Every fault is told with its line.
+anything is wrong with one row, nobody. Every fault is reported with its line.
 
 FILE is CSV, whose first line names its columns, or JSON lines with an object a
 line; "-" is standard input. It has email, role (OWNER, ADMIN, USER, VIEWER) and
@@ -47,15 +47,15 @@ several files.`,
 		if err != nil {
 			return listFaults(cmd.ErrOrStderr(), args[0], err)
 		}
-		tellImported(cmd.OutOrStdout(), args[0], done, dryRun)
+		printImported(cmd.OutOrStdout(), args[0], done, dryRun)
 		return nil
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant that they come to")
 	cmd.Flags().StringVar(&format, "format", "", "csv or jsonl (default by the end of the file's name)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "do all of it and take it back")
-	offer(cmd, "format", "csv", "jsonl")
+	completeWith(cmd, "format", "csv", "jsonl")
 	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"csv", "jsonl", "ndjson"}, cobra.ShellCompDirectiveFilterFileExt)
-	return needs(cmd, "tenant")
+	return requireFlags(cmd, "tenant")
 }
 
 // readList reads the file before anything is asked of the database.
@@ -114,15 +114,15 @@ func listFaults(w io.Writer, file string, err error) error {
 	return fmt.Errorf("nobody was imported: %w", err)
 }
 
-// maxNotes is how many people are named who keep the password they have.
+// maxNotes is how many people who keep their password are named.
 const maxNotes = 100
 
-func tellImported(w io.Writer, file string, done user.Imported, dryRun bool) {
+func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 	for _, p := range done.Kept[:min(len(done.Kept), maxNotes)] {
-		fmt.Fprintf(w, "%s:%d: %s has an account, whose password stays; the hash is passed over.\n", file, p.Line, p.Email)
+		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
 	}
 	if more := len(done.Kept) - maxNotes; more > 0 {
-		fmt.Fprintf(w, "%s: and %d more who have one\n", file, more)
+		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)
 	}
 	verb := "Imported"
 	if dryRun {
@@ -135,11 +135,11 @@ func tellImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 func tenantExportCommand() *cobra.Command {
 	var output string
 	var people, hashes bool
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "export TENANT-ID", Short: "Write all that is known of a tenant as JSON",
 		Long: `Export writes a tenant as one JSON document: its settings, people, invitations and
 audit trail, all of one instant. It holds no tokens and no sessions; see
-docs/import.md for its form. The server goes on meanwhile.
+docs/import.md for its form. The server keeps running.
 
 With --people-only it writes the people alone, as JSON lines that "doorward user
 import" takes. With --with-password-hashes the hashes of passwords are in it, so
@@ -155,7 +155,7 @@ trail.`,
 		if people {
 			write = n.App.Tenants.ExportPeople
 		}
-		return into(output, cmd.OutOrStdout(), func(w io.Writer) error {
+		return writeTo(output, cmd.OutOrStdout(), func(w io.Writer) error {
 			return write(cmd.Context(), doorward.OperatorAtTerminal(), args[0], hashes, w)
 		})
 	})
@@ -165,9 +165,9 @@ trail.`,
 	return cmd
 }
 
-// into has write fill a file, which is there whole or not at all, and only its
-// owner can read it; without a name, standard output.
-func into(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
+// writeTo calls write with a file that gets its name only when it is complete, and that
+// only its owner can read; without a name, with standard output.
+func writeTo(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
 	if name == "" {
 		return write(stdout)
 	}

@@ -11,8 +11,8 @@ import (
 // A list that nobody could read to its end says nothing.
 func TestListsAreCutShort(t *testing.T) {
 	var out, errs strings.Builder
-	tellImported(&out, "p.csv", user.Imported{Kept: make([]roster.Person, maxNotes+7)}, false)
-	if n := strings.Count(out.String(), "\n"); n != maxNotes+2 || !strings.Contains(out.String(), "\np.csv: and 7 more who have one\n") {
+	printImported(&out, "p.csv", user.Imported{Kept: make([]roster.Person, maxNotes+7)}, false)
+	if n := strings.Count(out.String(), "\n"); n != maxNotes+2 || !strings.Contains(out.String(), "\np.csv: and 7 more who already have an account\n") {
 		t.Errorf("%d lines, the last ones %q", n, out.String()[out.Len()-150:])
 	}
 	var faults roster.Faults

@@ -19,7 +19,7 @@ func keyCommand() *cobra.Command {
 
 func keyCreateOperatorCommand() *cobra.Command {
 	var name string
-	cmd := act(newSettings(), &cobra.Command{
+	cmd := onDatabase(newSettings(), &cobra.Command{
 		Use: "create-operator", Short: "Make an operator key and print it, once",
 		Long: `Create-operator makes a key that acts as the operator of the installation, sent
 as "Authorization: Bearer dwo_…". The key is the last line of the output and is
@@ -34,7 +34,7 @@ shown only now; the database keeps a hash.`,
 		return nil
 	})
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
-	return first(needs(cmd, "name"), func() error { return key.CheckName(name) })
+	return checkFirst(requireFlags(cmd, "name"), func() error { return key.CheckName(name) })
 }
 
 // operatorKeyView is a key in the output for programs.
@@ -50,7 +50,7 @@ func keyListOperatorsCommand() *cobra.Command {
 		row:    func(k store.OperatorKey) []string { return []string{k.ID, k.Name, day(k.CreatedAt)} },
 		object: func(k store.OperatorKey) any { return operatorKeyView{k.ID, k.Name, k.CreatedAt} },
 	}
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "list-operators", Short: "List the operator keys that work",
 		Example: "  doorward key list-operators", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -65,7 +65,7 @@ func keyListOperatorsCommand() *cobra.Command {
 }
 
 func keyRevokeOperatorCommand() *cobra.Command {
-	return act(quiet(), &cobra.Command{
+	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "revoke-operator NAME", Short: "Take an operator key back, on every node",
 		Long: `Revoke-operator ends the key of that name or id. The next request with it is
 answered 401, on every node. It can't be undone; the trail of the installation

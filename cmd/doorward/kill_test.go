@@ -28,9 +28,12 @@ import (
 
 func TestKilledOnSQLite(t *testing.T) {
 	t.Parallel()
-	servers, rounds := 3, 15 // at once, since much of a life is waiting
-	if testing.Short() {
-		servers, rounds = 1, 5
+	servers, rounds := 2, 5 // at once, since much of a round is waiting
+	switch {
+	case *full:
+		servers, rounds = 3, 15
+	case testing.Short():
+		servers, rounds = 1, 3
 	}
 	for n := range servers {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { outlive(t, "sqlite:doorward.db", rounds) })
@@ -39,10 +42,10 @@ func TestKilledOnSQLite(t *testing.T) {
 
 func TestKilledOnPostgres(t *testing.T) { outlive(t, pgtest.DSN(t), 5) }
 
-// outlive kills the server in so many rounds, in each fifth after a logout.
+// outlive kills the server in so many rounds, in the third of each five after a logout.
 func outlive(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
-	v := settle(t, build(t), dsn)
+	v := settle(t, program, dsn)
 	var all ledger
 	for round := range rounds {
 		v.start()
@@ -50,7 +53,7 @@ func outlive(t *testing.T, dsn string, rounds int) {
 		before := v.acked
 		v.acked = &ledger{}
 		v.keeps(before)
-		v.load(round%5 == 4) // then it is killed
+		v.load(round%5 == 2) // then it is killed
 		all.add(v.acked)
 	}
 	v.start()
@@ -105,29 +108,6 @@ type victim struct {
 }
 
 const password = "four quiet green llamas"
-
-// build makes the program as people run it, once for all tests. This test's own
-// binary is slower under the race detector, and what is looked for here is no race.
-func build(t *testing.T) string {
-	t.Helper()
-	program, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
-
-var built = sync.OnceValues(func() (string, error) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "doorward-test"); err != nil {
-		return "", err
-	}
-	program := filepath.Join(scratch, "doorward")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return program, nil
-})
 
 // settle makes the tenant Acme and its OWNER, and leaves the server killed.
 func settle(t *testing.T, program, dsn string) *victim {

@@ -23,11 +23,14 @@ func TestKilledWithAFullInboxOnSQLite(t *testing.T) { outliveInbox(t, "sqlite:do
 func TestKilledWithAFullInboxOnPostgres(t *testing.T) { outliveInbox(t, pgtest.DSN(t), 4) }
 
 func outliveInbox(t *testing.T, dsn string, rounds int) {
-	t.Parallel()
 	if testing.Short() {
+		t.Skip("TestKilledOnSQLite kills the server, too")
+	}
+	t.Parallel()
+	if !*full {
 		rounds = 2
 	}
-	s := &strangers{victim: settle(t, build(t), dsn)}
+	s := &strangers{victim: settle(t, program, dsn)}
 	for range rounds {
 		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
 		s.load()

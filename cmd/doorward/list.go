@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listing is how rows are printed: as a table for people or, for programs, an object
-// of JSON a line, whose names are those of the API.
+// listing prints rows as a table or, with --json, as one JSON object per line with the
+// names of the API.
 type listing[T any] struct {
 	asJSON bool
 	head   []string

@@ -2,9 +2,9 @@
 // platforms. Run "doorward dev" to try it, "doorward --help" for the rest.
 //
 // This folder is the command line: a file for each command or group of
-// commands, settings.go and config.go for where settings come from and what
-// they may be, fault.go for how failures are told. The commands are thin: each
-// makes a node.Config of its settings and calls one feature of app.
+// commands, config.go for where settings come from, settings.go for what is made of
+// them (node.Settings describes them), fault.go for how failures are reported. The
+// commands are thin: each makes a node.Config and calls one feature of app.
 package main
 
 import (
@@ -32,21 +32,20 @@ func run() int {
 	return exitCode(err)
 }
 
-// untilSignal is a context that ends when the process is told to stop. Whoever
-// can't wait for the end of it signals again: from before the context ends, a
-// signal ends the process at once. The end of the terminal (SIGHUP) is one, unless
-// the process was started to outlive it, as nohup does.
+// untilSignal returns a context that ends with the first signal to stop. A second
+// signal ends the process at once. SIGHUP counts, unless the process was started to
+// outlive its terminal, as with nohup.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
-	told := make(chan os.Signal, 1)
+	received := make(chan os.Signal, 1)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	signal.Notify(told, signals...)
+	signal.Notify(received, signals...)
 	go func() {
-		<-told
-		signal.Stop(told)
+		<-received
+		signal.Stop(received)
 		cancel()
 	}()
 	return ctx
@@ -81,8 +80,7 @@ unreachable or its schema not as needed.`,
 	return root
 }
 
-// finish gives the commands that cobra makes itself what ours have: examples,
-// and no offer of files where none is meant.
+// finish gives the commands that cobra adds examples, and no completion of file names.
 func finish(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.InitDefaultHelpCmd()
@@ -100,13 +98,13 @@ func finish(root *cobra.Command) {
 		}
 	}
 	if help, _, err := root.Find([]string{"help"}); err == nil {
-		help.Args = topic
+		help.Args = checkHelpTopic
 	}
 }
 
-// topic is for the arguments of help: a command, whose words cobra takes for
-// another one's when there is none.
-func topic(help *cobra.Command, args []string) error {
+// checkHelpTopic checks that the arguments of help name a command. Cobra would take
+// unknown words for arguments of the nearest one.
+func checkHelpTopic(help *cobra.Command, args []string) error {
 	found, rest, err := help.Root().Find(args)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 func migrateCommand() *cobra.Command {
-	return act(newSettings(), &cobra.Command{
+	return onDatabase(newSettings(), &cobra.Command{
 		Use: "migrate", Short: "Bring the database's schema up to date",
 		Long: `Migrate applies what the schema lacks, under a lock: beside another node that
 does the same it waits. It only goes forward.`,
@@ -62,7 +62,7 @@ func openAPICommand() *cobra.Command {
 			return nil
 		},
 	}
-	s.place(cmd.Flags())
+	s.register(cmd.Flags(), node.GroupFile, node.GroupAddress)
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func moveCommand() *cobra.Command {
 PostgreSQL or back, and compares each table in number and content, and the chains
 of the audit trail. All of it is there afterwards, or nothing. Sessions stay good.
 
-Stop the servers first: what they write meanwhile would be lost. Then start them
+Stop the servers first: what they write during the copy would be lost. Then start them
 with the new --database. The old one stays as it is; don't serve from it again.
 
 Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
@@ -36,32 +36,32 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 			if store.SamePlace(from, to) {
 				return badUse("--from and --to are the same database.")
 			}
-			s.database = to
+			s.cfg.Database = to
 			cfg, err := s.read(cmd)
 			if err != nil {
 				return err
 			}
 			cfg.Database = to
-			moved, tampered, err := node.Move(cmd.Context(), cfg, from, force, tellProgress(cmd.ErrOrStderr()))
+			moved, tampered, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
 			if err != nil {
 				return notMoved(err)
 			}
-			return tellMoved(cmd.OutOrStdout(), moved, tampered)
+			return printMoved(cmd.OutOrStdout(), moved, tampered)
 		},
 	}
 	s.base(cmd.Flags())
-	show(cmd, false, "base-url", "listen", "database")
+	setShown(cmd, false, "base-url", "listen", "database")
 	cmd.Flags().StringVar(&from, "from", "", "`URL` of the database that is copied")
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the empty database that it is copied to")
-	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes meanwhile is lost")
-	return needs(cmd, "from", "to")
+	cmd.Flags().BoolVar(&force, "force", false, "copy although a server runs on it; what it writes during the copy is lost")
+	return requireFlags(cmd, "from", "to")
 }
 
-func tellProgress(to io.Writer) func(string, int64) {
+func printProgress(to io.Writer) func(string, int64) {
 	return func(table string, rows int64) { fmt.Fprintf(to, "%s: %d rows\n", table, rows) }
 }
 
-// notMoved says what to do about it.
+// notMoved says what to do about a failed move.
 func notMoved(err error) error {
 	switch {
 	case errors.Is(err, node.ErrAlive):
@@ -72,7 +72,7 @@ func notMoved(err error) error {
 	return err
 }
 
-func tellMoved(out io.Writer, moved []store.Moved, tampered int) error {
+func printMoved(out io.Writer, moved []store.Moved, tampered int) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TABLE\tROWS\tCONTENT")
 	for _, m := range moved {

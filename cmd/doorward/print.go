@@ -21,9 +21,9 @@ func configPrintCommand() *cobra.Command {
 	s, effective := newSettings(), false
 	cmd := &cobra.Command{
 		Use: "print", Short: "Print the settings and where each comes from",
-		Long: `Print shows the settings that somebody made, as YAML for --config, and the place
-of each behind it; with --effective also those that nobody made, so that it is
-all that a server would go by. Passwords are masked. It checks nothing: see
+		Long: `Print shows the settings that were made, as YAML for --config, and behind each where
+it comes from; with --effective also the defaults, so that it is everything that a
+server would use. Passwords are masked. It checks nothing: see
 "doorward config check".`,
 		Example: "  doorward config print --effective --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -58,7 +58,7 @@ func (s *settings) origin(f *pflag.Flag) string {
 	if !f.Changed {
 		return "default"
 	}
-	return s.from.of(f.Name)
+	return s.from.name(f.Name)
 }
 
 // asYAML is the value on one line, as a file might give it.
@@ -104,14 +104,13 @@ const masked = "********"
 var (
 	// inAuthority is a password before the last @ of a URL's authority.
 	inAuthority = regexp.MustCompile(`^([A-Za-z]+://[^:@/?#]*):[^/?#]*@`)
-	// inQuery is the value of a parameter whose name speaks of a password, or is
-	// written so that it can't be told.
+	// inQuery is the value of a parameter whose name mentions a password, or is
+	// percent-encoded so that it can't be recognized.
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 
-// mask hides the passwords in a setting, and all of a secret one that can't be
-// read, since nobody can say where in it the password stands. No other
-// setting is for passwords, but somebody may have put one into a URL all the same.
+// mask hides the passwords in a setting, and the whole value of a secret one that can't
+// be parsed. Other settings aren't meant for passwords, but a URL may hold one anyway.
 func mask(name, value string) string {
 	switch name {
 	case "database":

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,25 +42,59 @@ import (
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
 // $DATABASE a new database.
 func TestMain(m *testing.M) {
-	testscript.Main(tidy{m}, map[string]func(){"doorward": main})
+	testscript.Main(suite{m}, map[string]func(){"doorward": main})
 }
 
-// tidy runs the tests and removes what they share.
-type tidy struct{ m *testing.M }
+// full is for what takes minutes: make chaos.
+var full = flag.Bool("full", false, "long runs at full length")
 
-func (t tidy) Run() int {
-	code := t.m.Run()
-	if err := os.RemoveAll(scratch); err != nil {
+// program is the doorward that the tests run, first on $PATH. Under the race
+// detector a command takes four times as long, so there it is built without.
+// instrumented is the folder of this test's binary under the name doorward.
+var program, instrumented string
+
+// diskFolder names, in the process that has a small disk, the folder on which it
+// is (see disk_test.go). That process runs itself: its speed doesn't matter.
+const diskFolder = "DOORWARD_TEST_DISK"
+
+type suite struct{ m *testing.M }
+
+// Run finds or builds the program, runs the tests and removes what it has made.
+func (s suite) Run() int {
+	folder, err := prepare()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := s.m.Run()
+	if err := os.RemoveAll(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
 }
 
-// scratch is the folder of what the tests share, once there is any.
-var scratch string
+// prepare returns the folder to remove, if there is any.
+func prepare() (folder string, err error) {
+	if program, err = exec.LookPath("doorward"); err != nil {
+		return "", err
+	}
+	instrumented = filepath.Dir(program)
+	if !raceDetected || os.Getenv(diskFolder) != "" {
+		return "", nil
+	}
+	if folder, err = os.MkdirTemp("", "doorward-test"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(folder, "doorward")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return folder, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return folder, os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
 
-// onBoth are the sessions that are played on PostgreSQL, too.
+// onBoth are the sessions that run on PostgreSQL, too. There they run the program
+// under the race detector, if this binary is under it.
 var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar", "testdata/agreement.txtar"}
 
 func TestSessions(t *testing.T) {
@@ -68,7 +103,7 @@ func TestSessions(t *testing.T) {
 
 func TestSessionsOnPostgres(t *testing.T) {
 	for _, file := range onBoth {
-		play(t, testscript.Params{Files: []string{file}}, pgtest.DSN(t))
+		play(t, testscript.Params{Files: []string{file}}, pgtest.DSN(t), "PATH", instrumented+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 }
 

@@ -35,7 +35,7 @@ answers what is under way and ends.`,
 	return cmd
 }
 
-// warning is about settings that are valid and hardly meant.
+// warning is about settings that are valid and probably a mistake.
 type warning struct {
 	text        string
 	name, value string // of a setting, for the log; may be empty
@@ -53,22 +53,22 @@ func warn(s *settings, cfg node.Config) {
 
 func warnings(s *settings, cfg node.Config) (all []warning) {
 	if insecurePublicURL(cfg.BaseURL) {
-		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.baseURL})
+		all = append(all, warning{"base-url is plain http on a public name: browsers will not send the session cookie back; use https", "baseURL", s.raw.BaseURL})
 	}
 	if host, _, _ := net.SplitHostPort(cfg.Listen); cfg.BaseURL == nil && !front.IsLoopback(host) {
 		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
 	}
-	if anybody, ok := trustsAll(cfg.Proxies); ok {
-		all = append(all, warning{"trusted-proxies are everybody, so whoever asks may claim any address: limits and the audit trail go by it; name the proxies alone", "trustedProxies", anybody.String()})
+	if anybody, ok := trustsEverybody(cfg.Proxies); ok {
+		all = append(all, warning{"trusted-proxies are everybody, so any client can claim any address, which limits and the audit trail go by; name only the proxies", "trustedProxies", anybody.String()})
 	}
-	if s.traceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
-		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.traceOTLP})
+	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
+		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})
 	}
-	if exposed := exposedSecret(s.configFile); exposed != "" {
+	if exposed := exposedSecret(s.raw.File); exposed != "" {
 		all = append(all, warning{text: exposed})
 	}
-	if s.mailIsLogged() {
-		all = append(all, warning{text: "mails go to this log, with the links that let people in; set --smtp to send them"})
+	if s.logsMail() {
+		all = append(all, warning{text: "mails go to this log, with links that give access; set --smtp to send them"})
 	}
 	return all
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// act is a command that works on the database, beside a running server or not.
-// Where a server is found is taken and not shown: it means something to few
-// commands, but one set of flags fits them all.
-func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
+// onDatabase makes a command that works on the database, beside a running server or
+// not. The flags for the server's address are accepted and not shown: few of these
+// commands use them.
+func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
-	show(cmd, false, addressed...)
+	setShown(cmd, false, addresses()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := s.read(cmd)
 		if err != nil {
@@ -34,16 +34,16 @@ func act(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.No
 	return cmd
 }
 
-func show(cmd *cobra.Command, shown bool, flags ...string) {
+func setShown(cmd *cobra.Command, shown bool, flags ...string) {
 	for _, name := range flags {
 		cmd.Flags().Lookup(name).Hidden = !shown
 	}
 }
 
-// quiet is for commands that expect the schema to be as needed.
-func quiet() *settings {
+// withoutMigration is for commands that refuse a schema that is not up to date.
+func withoutMigration() *settings {
 	s := newSettings()
-	s.migrate = false
+	s.cfg.Migrate = false
 	return s
 }
 
@@ -55,7 +55,7 @@ func tenantCommand() *cobra.Command {
 func tenantCreateCommand() *cobra.Command {
 	s := newSettings()
 	var name, owner string
-	cmd := act(s, &cobra.Command{
+	cmd := onDatabase(s, &cobra.Command{
 		Use:   "create",
 		Short: "Make a tenant and invite its first OWNER",
 		Long: `Create brings the schema up to date, makes the tenant, mails its first OWNER an
@@ -74,26 +74,25 @@ running server goes on trying. Other mail that is queued is left to running serv
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
 		return err
 	})
-	s.mail(cmd.Flags())
-	show(cmd, true, "base-url", "listen")
+	s.register(cmd.Flags(), node.GroupMail)
+	setShown(cmd, true, "base-url", "listen")
 	cmd.Flags().StringVar(&name, "name", "", "name of the tenant")
 	cmd.Flags().StringVar(&owner, "owner-email", "", "address of the first OWNER")
-	return first(needs(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
+	return checkFirst(requireFlags(cmd, "name", "owner-email"), func() error { return tenant.Check(name, owner) })
 }
 
-// A running server may have taken the mail first and be sending it right now.
+// A running server may have claimed the mail first and be sending it right now.
 const (
-	handOver  = 10 * time.Second // what the mail server gets
-	looks     = 20
-	lookEvery = 100 * time.Millisecond
+	deliveryTimeout   = 10 * time.Second // for the mail server
+	deliveryPolls     = 20
+	deliveryPollEvery = 100 * time.Millisecond
 )
 
-// deliver sends the invitation's mail and says how it has fared. What else is queued
-// it leaves to running servers: somebody waits at the terminal.
-// The tenant is made whatever comes of it.
+// deliver sends the invitation's mail and returns its outcome as a sentence. Other
+// queued mail is left to running servers. The tenant exists whatever the outcome.
 func deliver(ctx context.Context, n *node.Node, invitationID string) (string, error) {
-	delivered := n.App.Mail.DeliverOf(ctx, invitationID, handOver)
-	for range looks {
+	delivered := n.App.Mail.DeliverOf(ctx, invitationID, deliveryTimeout)
+	for range deliveryPolls {
 		inv, err := n.DB.Read().Invitation(ctx, invitationID)
 		switch {
 		case err != nil:
@@ -105,7 +104,7 @@ func deliver(ctx context.Context, n *node.Node, invitationID string) (string, er
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookEvery):
+		case <-time.After(deliveryPollEvery):
 		}
 	}
 	return "The mail has not left yet; a running server goes on trying.", delivered
@@ -127,7 +126,7 @@ func tenantListCommand() *cobra.Command {
 		row:    func(t doorward.Tenant) []string { return []string{t.ID, t.Name, string(t.Status), day(t.CreatedAt)} },
 		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt, t.DestroyAt} },
 	}
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		all, err := n.App.Tenants.All(cmd.Context())
@@ -141,7 +140,7 @@ func tenantListCommand() *cobra.Command {
 }
 
 func tenantFreezeCommand() *cobra.Command {
-	return act(quiet(), &cobra.Command{
+	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "freeze TENANT-ID", Short: "Keep everybody out of a tenant and end its sessions",
 		Example: "  doorward tenant freeze tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
@@ -155,7 +154,7 @@ func tenantFreezeCommand() *cobra.Command {
 }
 
 func tenantThawCommand() *cobra.Command {
-	return act(quiet(), &cobra.Command{
+	return onDatabase(withoutMigration(), &cobra.Command{
 		Use: "thaw TENANT-ID", Short: "Let people into a frozen tenant again",
 		Example: "  doorward tenant thaw tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
@@ -167,7 +166,7 @@ func tenantThawCommand() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "Thawed. It is still closed: its OWNER can restore it until %s.\n", n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
 			return nil
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People sign in anew.")
+		fmt.Fprintln(cmd.OutOrStdout(), "Thawed. People must sign in again.")
 		return err
 	})
 }

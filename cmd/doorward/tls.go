@@ -14,32 +14,32 @@ import (
 
 // openTLS reads no file yet, see readToServe.
 func (s *settings) openTLS(cfg *node.Config) error {
-	ours := s.tlsCert != "" || s.tlsKey != "" || s.acmeDir != ""
+	wanted := s.raw.TLSCert != "" || s.raw.TLSKey != "" || s.raw.ACMEDir != ""
 	switch {
-	case !ours:
+	case !wanted:
 		return nil
-	case s.acmeDir != "" && (s.tlsCert != "" || s.tlsKey != ""):
-		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.of("acme-dir"), s.from.of("tls-cert"))
+	case s.raw.ACMEDir != "" && (s.raw.TLSCert != "" || s.raw.TLSKey != ""):
+		return badConfig("%s and %s both name a TLS certificate. Keep one of them.", s.from.name("acme-dir"), s.from.name("tls-cert"))
 	case cfg.BaseURL != nil && cfg.BaseURL.Scheme != "https":
-		return s.quoted("base-url", s.baseURL, "with a TLS certificate it begins with https://.")
-	case s.acmeDir != "":
+		return s.refuseValue("base-url", s.raw.BaseURL, "with a TLS certificate it begins with https://.")
+	case s.raw.ACMEDir != "":
 		return s.openACME(cfg)
-	case s.tlsCert == "" || s.tlsKey == "":
+	case s.raw.TLSCert == "" || s.raw.TLSKey == "":
 		return badConfig("a TLS certificate takes both --tls-cert and --tls-key.")
 	}
-	cfg.TLS = tlscert.NewFiles(s.tlsCert, s.tlsKey, cfg.Log)
+	cfg.TLS = tlscert.NewFiles(s.raw.TLSCert, s.raw.TLSKey, cfg.Log)
 	return nil
 }
 
 func (s *settings) openACME(cfg *node.Config) error {
 	if cfg.BaseURL == nil || !orderable(cfg.BaseURL.Hostname()) {
-		return s.wrong("base-url", "with --acme-dir it says the name that the certificate is for, as in https://auth.example.com.")
+		return s.refuse("base-url", "with --acme-dir it says the name that the certificate is for, as in https://auth.example.com.")
 	}
-	directory, err := url.Parse(s.acmeURL)
+	directory, err := url.Parse(s.raw.ACMEURL)
 	if err != nil || directory.Scheme != "https" || directory.Host == "" {
-		return s.quoted("acme-url", s.acmeURL, "write the https:// address of the authority's directory.")
+		return s.refuseValue("acme-url", s.raw.ACMEURL, "write the https:// address of the authority's directory.")
 	}
-	cfg.TLS = tlscert.NewACME(cfg.BaseURL.Hostname(), s.acmeDir, s.acmeURL, s.acmeEmail, cfg.Log)
+	cfg.TLS = tlscert.NewACME(cfg.BaseURL.Hostname(), s.raw.ACMEDir, s.raw.ACMEURL, s.raw.ACMEEmail, cfg.Log)
 	return nil
 }
 
@@ -50,25 +50,26 @@ func orderable(host string) bool {
 	return err != nil && strings.Contains(strings.Trim(host, "."), ".")
 }
 
-// loadTLS words for the operator what is wrong with the files. Those that renew the
-// key of a running server are not asked for its mode: no certificate would be worse.
+// loadTLS loads the certificate and says what is wrong with its files. The mode of the
+// key is checked at the start only: when it is renewed under a running server, having no
+// certificate would be worse.
 func (s *settings) loadTLS(source tlscert.Source) error {
 	err := source.Load()
-	if err == nil && s.tlsKey != "" {
-		if err := secretfile.Check(s.tlsKey); err != nil {
-			return s.wrong("tls-key", "%s", unreadable(s.tlsKey, err))
+	if err == nil && s.raw.TLSKey != "" {
+		if err := secretfile.Check(s.raw.TLSKey); err != nil {
+			return s.refuse("tls-key", "%s", describeUnreadable(s.raw.TLSKey, err))
 		}
 	}
 	var file *fs.PathError
 	switch {
 	case err == nil:
 		return nil
-	case s.acmeDir != "":
-		return s.quoted("acme-dir", s.acmeDir, "the folder can't be written to: %s.", plain(err))
-	case errors.As(err, &file) && file.Path == s.tlsKey:
-		return s.wrong("tls-key", "%s", unreadable(file.Path, err))
+	case s.raw.ACMEDir != "":
+		return s.refuseValue("acme-dir", s.raw.ACMEDir, "the folder can't be written to: %s.", plain(err))
+	case errors.As(err, &file) && file.Path == s.raw.TLSKey:
+		return s.refuse("tls-key", "%s", describeUnreadable(file.Path, err))
 	case errors.As(err, &file):
-		return s.wrong("tls-cert", "%s", unreadable(file.Path, err))
+		return s.refuse("tls-cert", "%s", describeUnreadable(file.Path, err))
 	}
-	return badConfig("%s, %s: this is no pair of PEM certificate and key: %s.", s.from.of("tls-cert"), s.from.of("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
+	return badConfig("%s, %s: these are not a PEM certificate and its key: %s.", s.from.name("tls-cert"), s.from.name("tls-key"), strings.TrimPrefix(plain(err), "tls: "))
 }

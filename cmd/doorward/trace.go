@@ -11,28 +11,25 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// readTrace repeats neither the header nor a password in the URL.
+// readTrace quotes neither the header nor the URL, which may hold secrets.
 func (s *settings) readTrace(cfg *node.Config) error {
-	if !(s.traceSample >= 0 && s.traceSample <= 1) { // NaN too
-		return s.wrong("trace-sample", "it is 0, for none, to 1, for all.")
-	}
-	header, ok := parseHeader(s.traceHeader)
+	header, ok := parseHeader(s.raw.TraceHeader)
 	switch {
-	case s.traceHeader != "" && !ok:
-		return s.wrong("trace-header", "write NAME: VALUE, as in Authorization: Bearer and the token.")
-	case s.traceOTLP == "" && s.traceHeader != "":
-		return badConfig("%s is set, and %s is not, so there is nobody to send it to. Set both.", s.from.of("trace-header"), s.from.of("trace-otlp"))
-	case s.traceOTLP == "":
+	case s.raw.TraceHeader != "" && !ok:
+		return s.refuse("trace-header", "write NAME: VALUE, as in Authorization: Bearer and the token.")
+	case s.raw.TraceOTLP == "" && s.raw.TraceHeader != "":
+		return badConfig("%s is set, and %s is not, so it would be sent nowhere. Set both.", s.from.name("trace-header"), s.from.name("trace-otlp"))
+	case s.raw.TraceOTLP == "":
 		return nil
 	}
-	u, err := url.Parse(s.traceOTLP)
+	u, err := url.Parse(s.raw.TraceOTLP)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return s.wrong("trace-otlp", "write the address of a collector, for example http://localhost:4318.")
+		return s.refuse("trace-otlp", "write the address of a collector, for example http://localhost:4318.")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return s.wrong("trace-otlp", "it may have a host and a path, nothing else; what authenticates is for --trace-header.")
+		return s.refuse("trace-otlp", "it may have a host and a path, nothing else; what authenticates is for --trace-header.")
 	}
-	cfg.Trace = trace.Options{Collector: u, Header: header, Sample: s.traceSample}
+	cfg.Trace.Collector, cfg.Trace.Header = u, header
 	return nil
 }
 

@@ -42,7 +42,7 @@ func userListCommand() *cobra.Command {
 		object: viewUser,
 	}
 	var tenant string
-	cmd := act(quiet(), &cobra.Command{
+	cmd := onDatabase(withoutMigration(), &cobra.Command{
 		Use: "list", Short: "List people and their roles",
 		Example: "  doorward user list\n  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -61,7 +61,7 @@ func userListCommand() *cobra.Command {
 func onMembership(cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, u doorward.User) error) *cobra.Command {
 	var tenant string
 	cmd.Args = oneArg("EMAIL or user id")
-	cmd = act(quiet(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
+	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		found, err := n.App.Users.Find(cmd.Context(), args[0], tenant)
 		if err != nil {
 			return err
@@ -124,6 +124,6 @@ func userSetRoleCommand() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().StringVar(&role, "role", "", "OWNER, ADMIN, USER or VIEWER")
-	offer(cmd, "role", "OWNER", "ADMIN", "USER", "VIEWER")
-	return needs(cmd, "role")
+	completeWith(cmd, "role", "OWNER", "ADMIN", "USER", "VIEWER")
+	return requireFlags(cmd, "role")
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The image of PostgreSQL runs this once, in a new primary: Doorward's database,
-# and a standby that has each commit before it is answered.
+# The image of PostgreSQL runs this once, in a new primary: Doorward's database, and
+# a synchronous standby.
 set -eu
 
 psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
@@ -9,7 +9,7 @@ psql --quiet --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
 	CREATE DATABASE doorward OWNER doorward;
 	CREATE ROLE replication LOGIN REPLICATION PASSWORD :'replication';
 	SELECT pg_create_physical_replication_slot('standby');
-	-- While the standby is away nothing is committed, and all is 503. To go on without:
+	-- Without the standby nothing is committed, and everything is 503. To go on without it:
 	-- ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();
 	ALTER SYSTEM SET synchronous_standby_names = 'standby';
 EOF

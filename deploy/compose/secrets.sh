@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the passwords of the compose file, once, in the folder secrets beside
-# this script. The mail server's address is yours to write into secrets/smtp;
-# until then mails go to the log.
+# Creates the passwords of the compose file, once, in the folder secrets beside this
+# script. Write the mail server's URL into secrets/smtp; until then mails go to the
+# log.
 set -eu
 umask 077
 cd "$(dirname "$0")"
@@ -18,11 +18,12 @@ password >secrets/doorward
 password >secrets/replication
 printf 'postgres://doorward:%s@primary,standby/doorward?target_session_attrs=read-write' "$(cat secrets/doorward)" >secrets/database
 printf 'log:' >secrets/smtp
-# Without Swarm a secret is the file itself, with the owner and mode that it has here.
-# PostgreSQL's are read by its own user (999); the folder keeps them closed.
+# Without Swarm a secret is the file itself, with the owner and mode that it has
+# here. PostgreSQL's are read by its own user (999); the folder's mode protects
+# them.
 chmod 0444 secrets/postgres secrets/doorward secrets/replication
-# Doorward refuses a secret that others may read, so it runs as the owner of its own:
-# of root's making they are given to the user of its image, else it runs as you.
+# Doorward refuses a secret that others may read, so it runs as the owner of its
+# secrets: if root runs this script they get the image's user, else it runs as you.
 # Without root on the host (rootless Docker, Podman) you are root in there: write
 # DOORWARD_USER=0:0 into .env.
 chmod 0600 secrets/database secrets/smtp

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# PostgreSQL under Patroni and etcd on one machine that plays three, with the files
-# of this folder as they are: each machine is an address of loopback.
+# PostgreSQL under Patroni and etcd on one machine that simulates three, with the files
+# of this folder unchanged: each machine is an address of loopback.
 #
 #   export HA_HOME=/tmp/ha        where everything is kept; removed by down
 #   deploy/ha/cluster.sh up       starts it, and HAProxy for three nodes of Doorward
 #   deploy/ha/cluster.sh list     what Patroni says
-#   deploy/ha/cluster.sh url 1 x  makes the database x, prints the way to it from node 1
+#   deploy/ha/cluster.sh url 1 x  creates the database x, prints its URL for node 1
 #   deploy/ha/cluster.sh down     ends it
 #
 #   … leader | standby | healthy         a machine's number; healthy: exit code 0
@@ -27,7 +27,7 @@ postgres_bin() { sed -n 's/^ *bin_dir: *//p' "$here/patroni.yml"; }
 
 address() { echo "$net.1$1"; }
 
-# PostgreSQL refuses to be root.
+# PostgreSQL refuses to run as root.
 user=$(id -un)
 [ "$user" != root ] || user=postgres
 as_user() {
@@ -49,7 +49,7 @@ background() {
 
 alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$(cat "$1")/status" 2>/dev/null; }
 
-# etcd_env, member_env: the files for the first machine, made those of another one.
+# etcd_env, member_env: the files of the first machine, adapted to another one.
 etcd_env() {
 	local at peers
 	at=$(address "$1")

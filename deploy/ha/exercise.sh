@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What docs/high-availability.md tells, done: PostgreSQL under Patroni and etcd,
-# three nodes of Doorward, people at work, and one disaster after the other. It
-# prints the table that is in the guide. Some 18 minutes: make ha
+# Runs what docs/high-availability.md describes: PostgreSQL under Patroni and etcd,
+# three nodes of Doorward, a load of requests, and one failure after the other. It
+# prints the table of the guide. Some 18 minutes: make ha
 #
 #   deploy/ha/exercise.sh                 all of it
-#   deploy/ha/exercise.sh primary         the disasters whose name contains that
-#   HA_VIA=hosts deploy/ha/exercise.sh    nodes that are told the three servers
-#                                         instead of HAProxy, to compare
+#   deploy/ha/exercise.sh primary         the failures whose name contains that
+#   HA_VIA=hosts deploy/ha/exercise.sh    nodes that name the three servers instead
+#                                         of HAProxy, to compare
 #
 # It needs what cluster.sh names, and Go. Everything runs on addresses of loopback
-# in a folder of its own, which is gone at the end; the logs are kept when it fails.
+# in a folder of its own, which is removed at the end; after a failure the logs are kept.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

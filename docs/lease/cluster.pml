@@ -1,29 +1,28 @@
 /*
- * The revocation lease where a node is told several servers of PostgreSQL, to be
- * checked by spin: make model. ../lease.md tells what is modelled and why; the
- * code is store/cluster.go and store/watch.go. lease.pml has what concerns one
- * server: rows that come and go, changes that cross, nodes that die.
+ * The revocation lease with several PostgreSQL servers in the DSN, to be checked
+ * by spin: make model. ../lease.md says what is modelled and why; the code is
+ * store/cluster.go and store/watch.go. lease.pml models one server: rows that
+ * come and go, changes that overlap, nodes that die.
  *
  * There is an old primary, which is replaced at any moment or never, and a new
- * one. What was committed until then is on both. The old one doesn't notice: it
- * says that it takes writes, and is read, and commits nothing any more. There is
- * one session that is ended and another that is opened, by some other node on
- * whichever server is the primary. The node here polls, reads from either server,
- * and is asked for checks, all at once; it has connections to both servers, and
- * meets the new one when chance has it. At every step it can pause for as long as
- * it likes, and a poll can fail at every step, before it had its effect or after.
+ * one. Commits until then are on both. The old one doesn't notice: it claims to
+ * take writes and can be read, but commits nothing any more. There is one session
+ * that is ended and another that is opened, by another node on whichever server
+ * is the primary. The node here polls, reads from either server, and answers
+ * checks, all at once; it has connections to both servers, and sees the new one
+ * at a random moment. At every step it can pause for any time, and a poll can
+ * fail at every step, before or after it took effect.
  *
- * Whatever happens, no check that begins after the answer that the session is
- * over accepts it, and none that begins after the answer of the opening refuses
- * the other one: the assertions in Read and Check. To be refused is to be told
- * 401; that nothing can be told, 503, is always allowed, and is a step not taken
- * here. Each switch NO_… takes one piece away, and spin has to find a check that
- * accepts or refuses.
+ * No check that begins after the answer that the session has ended accepts it,
+ * and none that begins after the answer of the opening refuses the other one:
+ * the assertions in Read and Check. To refuse is 401; a 503 is always allowed,
+ * and is a step not taken here. Each switch NO_... removes one rule, and spin has
+ * to find a check that accepts or refuses.
  *
- * When a request is over before the standby has confirmed its commit, the driver
- * asks PostgreSQL to wait no longer. From then on the old primary shows a commit
- * that may be nowhere else: Limbo. Whoever finds the session ended there, and says
- * so, has to commit something first.
+ * If a request ends before the standby has confirmed its commit, the driver
+ * cancels the wait. From then on the old primary shows a commit that may exist
+ * nowhere else: Limbo. A call that finds the session ended there has to commit
+ * something before it answers.
  *
  * Time is counted in ticks, as in lease.pml. The clocks of the two servers run
  * together here.
@@ -37,21 +36,21 @@
 #define NEW 1
 
 /* The servers: what each says, and of the old one how long ago it committed. */
-byte end[2];		/* 0 until it ended; changes of one number in two histories are told apart */
+byte end[2];		/* 0 until it ended; equal numbers of two histories are distinguished */
 bit opened[2];
 bit applied;		/* the node's row says that it has applied the end */
 bit promoted;
 byte leases;		/* timer: a lease from the last commit of the old primary */
 
 /* The node. */
-bit met;		/* the floor: the new primary was met */
-bit memory;		/* the session is in memory, and good */
-bit forgot;		/* something was forgotten since the reading under way began */
-byte fresh;		/* timer: memory is trusted, and anything may be read */
+bit met;		/* the floor: the new primary was seen */
+bit memory;		/* the session is in memory, and valid */
+bit forgot;		/* memory was discarded since the current read began */
+byte fresh;		/* timer: memory is valid, and reads are allowed */
 byte sent;		/* timer: the lease that begins when the poll under way is sent */
-byte beaten;		/* timer: the lease that began with the last beat */
+byte beaten;		/* timer: the lease that began with the last heartbeat */
 
-/* Whoever answers. */
+/* The call that answers. */
 byte waits;		/* timer: the lease that begins with the commit, or the finding */
 bit over;		/* it was answered that the session is over, */
 bit known;		/* and that the other one is open */
@@ -94,7 +93,7 @@ active proctype Poll() {
 
 idle:	atomic { server = OLD; read = 0; sent = L };
 	if
-	:: beaten > 0		/* no beat is due */
+	:: beaten > 0		/* no heartbeat is due */
 	:: connect(server);
 	   if
 #ifdef NO_BEAT_FROM_SENDING
@@ -104,23 +103,23 @@ idle:	atomic { server = OLD; read = 0; sent = L };
 	   :: d_step { COMMIT(server); beaten = sent }
 #endif
 	   :: d_step { COMMIT(server) };
-	      goto idle		/* and the node doesn't hear of it */
+	      goto idle		/* and the node gets no answer */
 	   :: goto idle
 	   fi
 	fi;
-	connect(server);	/* not always to the one that has the beat */
+	connect(server);	/* not always to the one that has the heartbeat */
 	read = end[server];
 	MAYFAIL;
 	d_step {
 		if
-		:: read != position -> memory = 0; forgot = 1	/* news, or another history: begin anew */
+		:: read != position -> memory = 0; forgot = 1	/* a change, or another history: discard memory */
 		:: else
 		fi;
 		position = read
 	};
 #ifndef NO_CORRECTION
 	if
-	:: claimed && !position ->	/* the row may promise what isn't applied here */
+	:: claimed && !position ->	/* the row may claim what isn't applied here */
 	   connect(server);
 	   if
 	   :: d_step { COMMITS(server) -> applied = 0; claimed = 0 }
@@ -138,7 +137,7 @@ idle:	atomic { server = OLD; read = 0; sent = L };
 	:: skip
 	:: claimed = claimed || position != 0;
 	   connect(server);
-	   d_step { if :: COMMITS(server) -> applied = (position != 0) :: else fi }	/* heard of or not */
+	   d_step { if :: COMMITS(server) -> applied = (position != 0) :: else fi }	/* with or without an answer */
 	fi;
 	goto idle
 }
@@ -214,7 +213,7 @@ active proctype Other() {
 	   known = 1; goto done
 	:: d_step { !promoted -> end[OLD] = 1; end[NEW] = 1; leases = L; waits = L }
 	:: d_step { NEW_MAY && !end[NEW] -> end[NEW] = 2; waits = L }
-	:: goto find		/* whoever ended it was told nothing, and tries again */
+	:: goto find		/* the call that ended it got no answer, and tries again */
 	fi;
 	if
 	:: SETTLED

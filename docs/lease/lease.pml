@@ -1,25 +1,24 @@
 /*
- * The revocation lease, to be checked by spin: make model. ../lease.md tells
- * what is modelled and why; the code is store/watch.go and app/session.
+ * The revocation lease, to be checked by spin: make model. ../lease.md says what
+ * is modelled and why; the code is store/watch.go and app/session.
  *
- * There is one session, one change that ends it, and another change that has
- * nothing to do with it. A node polls, loads the session from the database and
- * is asked for checks, all at once. At every step it can pause for as long as
- * it likes; every step that asks the database can fail, before it had its
- * effect or after; and the node can be killed, leave, be taken for dead and
- * come back. Whoever answers that the session is over is the one who ended it,
- * on the node or elsewhere, or somebody who found it ended.
+ * There is one session, one change that ends it, and one unrelated change. A node
+ * polls, loads the session from the database and answers checks, all at once. At
+ * every step it can pause for any time; every step that asks the database can
+ * fail, before or after it took effect; and the node can be killed, leave, lose
+ * its row and come back. The answer that the session has ended comes from the
+ * call that ended it, on this node or elsewhere, or from one that found it ended.
  *
- * Whatever happens, no check that begins after that answer accepts the session:
- * the assertion in Check. Each switch NO_… takes one piece of the protocol
- * away, and spin has to find a check that accepts.
+ * No check that begins after that answer accepts the session: the assertion in
+ * Check. Each switch NO_... removes one rule of the protocol, and spin has to
+ * find a check that accepts.
  *
- * One node is enough. Nodes meet in the rows of the database only, and whoever
- * answers waits for all of them: what several nodes do, seen from the one where
- * the check accepts, is something that the one here can do as well.
+ * One node is enough. Nodes interact only through rows of the database, and the
+ * answer waits for all of them: what several nodes do, seen from the one where
+ * the check accepts, the one here can do as well.
  *
  * Time is counted in ticks. Every clock is a timer that loses one at each tick,
- * so there are finitely many states; between two ticks anything may happen, or
+ * so the number of states is finite; between two ticks anything may happen, or
  * nothing.
  */
 
@@ -29,7 +28,7 @@
 #ifdef NO_LONG_SILENCE
 #define DEAD L
 #else
-#define DEAD (2*L)	/* ticks without a beat before a burial: the code waits for three leases */
+#define DEAD (2*L)	/* ticks without a heartbeat before the row is removed: three leases in the code */
 #endif
 
 /* The database. */
@@ -38,18 +37,18 @@ bit locked;		/* its lock, held from the drawing of a number to the commit */
 byte end, other;	/* the numbers of the two changes, 0 until they are committed */
 bit row;		/* the node has a row, in which it says */
 byte applied;		/* the number up to which it has applied all changes, */
-byte silence;		/* and ticks since its last beat */
+byte silence;		/* and ticks since its last heartbeat */
 
 #define NEWEST (end > other -> end : other)
 
 /* The node. */
-bit memory;		/* the session is in memory, and good */
-bit forgot;		/* something was forgotten since the load under way began */
-byte fresh;		/* timer: memory is trusted */
+bit memory;		/* the session is in memory, and valid */
+bit forgot;		/* memory was discarded since the current load began */
+byte fresh;		/* timer: memory is valid */
 byte sent;		/* timer: the lease that begins when the poll under way is sent */
-byte due;		/* timer: to the next beat */
+byte due;		/* timer: to the next heartbeat */
 
-/* Whoever answers. */
+/* The call that answers. */
 byte waits;		/* timer: the lease that begins with the commit */
 bit answered;
 
@@ -195,7 +194,7 @@ active proctype End() {
 	if
 	:: forget()		/* it was ended on the node itself */
 	:: SETTLED(n)		/* it was ended elsewhere */
-	:: skip;		/* whoever ended it may be dead; somebody else answers */
+	:: skip;		/* the node that ended it may be dead; another one answers */
 #ifndef NO_SETTLING_AGAIN
 	   d_step { waits = L; n = NEWEST };
 	   SETTLED(n)
@@ -210,7 +209,7 @@ active proctype Other() {
 	d_step { other = n; locked = 0 }
 }
 
-/* Bury is another node that takes this one for dead. */
+/* Bury is another node that removes this one's row. */
 active proctype Bury() {
 	do
 	:: d_step { row && silence == DEAD -> row = 0; silence = 0; applied = 0 }

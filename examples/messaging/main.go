@@ -1,13 +1,13 @@
-// Messaging is a small service of the platform that Doorward protects: who may
-// send messages sends them, who may see reports sees them, each in his own
-// tenant. It keeps its counts in memory.
+// Messaging is a small service of the platform that Doorward protects: people send
+// messages and see reports in their tenant, if their role allows it. It keeps its
+// counts in memory.
 //
 //	messaging                       asks Doorward about each request
-//	messaging --behind-gateway      believes its gateway, which has asked
+//	messaging --behind-gateway      trusts its gateway, which has asked
 //
-// messaging.go is the service, and knows nothing of sessions. What stands in
-// front of its handlers is chosen in guard.go: read this first. README.md says how
-// to run it, with and without nginx.
+// messaging.go is the service, which doesn't handle sessions. guard.go chooses the
+// check in front of its handlers: read it first. README.md says how to run it, with
+// and without nginx.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command upstream is a service behind a gateway that says what reached it.
+// Command upstream is a service behind a gateway that prints the requests it
+// receives.
 //
-// It knows nothing of passwords, sessions or roles: it takes the caller's
-// identity from the six X-Auth-* headers, as any service behind a gateway may
-// that nobody can reach past it. Each answer is JSON:
+// It takes the caller's identity from the six X-Auth-* headers, as a service may
+// that can be reached only through its gateway. Each answer is JSON:
 //
 //	{
 //	  "method": "POST",
@@ -18,11 +18,10 @@
 //
 //	upstream [-listen 127.0.0.1:9000]
 //
-// A request for a WebSocket gets the same as one message, after which the service
-// hangs up.
+// A WebSocket gets the same as one message, and is then closed.
 //
-// It prints the address that it listens on, and then a line for each request. The
-// answer's status is 200, or what the query says ("?status=503").
+// It prints its address, and then a line for each request. The answer's status is
+// 200, or the one in the query ("?status=503").
 package main
 
 import (
@@ -77,7 +76,7 @@ type identity struct {
 func echo(w http.ResponseWriter, r *http.Request) {
 	size, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
-		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
+		http.Error(w, "the body arrived incomplete", http.StatusBadRequest)
 		return
 	}
 	got := request{r.Method, r.RequestURI, r.Host, identityOf(r.Header), r.Header, size, r.Trailer}

@@ -1,42 +1,37 @@
-// Package argon hashes passwords with Argon2id, verifies what was hashed here
-// or elsewhere, and keeps that work from eating the machine.
+// Package argon hashes passwords with Argon2id, verifies its own and imported
+// hashes, and limits the resources used for it.
 //
 // One [Pool] serves the process:
 //
 //	pool := argon.NewPool(argon.Default, argon.Options{})
 //	phc, err := pool.Hash(ctx, password)             // "$argon2id$v=19$m=19456,t=2,p=1$…$…"
 //	got, err := pool.Verify(ctx, phc, password)      // got.OK, got.Outdated
-//	_, err = pool.Verify(ctx, "", password)          // nobody by that name: same cost, never OK
+//	_, err = pool.Verify(ctx, "", password)          // no such account: same cost, never OK
 //
 // # The pool
 //
-// A hash is 20 ms of one core and 19 MiB, on purpose. Left unbounded, a burst
-// of logins takes every core and every check of a session waits behind it. So
-// there is one slot per core, and one fewer while Options.Yield says that
-// checks need a core; up to 64 callers queue, first come first served, each for
-// at most 2 s; whoever finds the queue full or waits too long gets [ErrBusy],
-// which is a 503 with Retry-After and never a wrong password. The work runs on the caller's goroutine: the pool owns none, so there is
-// nothing to close. A hash once begun cannot be interrupted; a context counts
-// only while waiting.
+// A hash deliberately takes 20 ms of one core and 19 MiB. Without a limit, a burst
+// of logins would use every core and delay every check of a session. So there is
+// one slot per core, and one fewer while Options.Yield says that checks need a
+// core. Up to 64 callers queue, first come first served, each for at most 2 s. If
+// the queue is full or the wait too long, the caller gets [ErrBusy], which is a 503
+// with Retry-After and never a wrong password. The work runs on the caller's
+// goroutine, so there is nothing to close. A running hash can't be interrupted; the
+// context counts only while waiting.
 //
 // # Memory
 //
-// x/crypto/argon2 allocates its memory anew for each hash and offers no way to
-// hand it a buffer. At work at once are at most workers × m KiB (19 MiB a
-// worker by default); with what the garbage collector has not yet taken back,
-// the process was seen to hold two to three times that. A stored hash that needs more memory or lanes than the
-// pool's own parameters takes that many slots, up to all of them: it then runs
-// alone, and the peak is its own m where that is larger. Lanes beyond the
-// pool's slots do still run in parallel, as x/crypto/argon2 starts a goroutine
-// for each.
+// x/crypto/argon2 allocates its memory for each hash. At most workers × m KiB (19
+// MiB a worker by default) are in use at once; with garbage, the process was
+// measured at two to three times that. A stored hash that needs more memory or
+// lanes than the pool's parameters takes that many slots, up to all of them.
 //
 // # Stored hashes
 //
-// A stored hash is input like any other: it may come from an import, and an
-// absurd cost in one row would stop all logins. So a hash is parsed strictly
-// and its cost is bounded before any work (see [Known]). What is not readable
-// or not affordable is an error, not a mismatch: the caller answers 503,
-// because telling a person that the password is wrong would be a lie.
+// A stored hash may come from an import, and an absurd cost in one row would stop
+// all logins. So a hash is parsed strictly and its cost is checked before any work
+// (see [Known]). An unreadable or too expensive hash is an error, not a mismatch:
+// the caller answers 503, because the password may be right.
 //
 // Foreign hashes (bcrypt, scrypt, PBKDF2) are verified by go-crypt and always
 // reported Outdated, so that the next login replaces them.

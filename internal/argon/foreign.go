@@ -12,9 +12,9 @@ import (
 	"github.com/go-crypt/crypt/algorithm/scrypt"
 )
 
-// go-crypt decodes without bounds and leniently: a cost of 31 or a gigabyte of
-// memory is started as asked, and a bcrypt cost below 4 silently becomes 10.
-// Everything is therefore checked here before it gets to see a hash.
+// go-crypt decodes without limits and leniently: it accepts a cost of 31 or a
+// gigabyte of memory, and changes a bcrypt cost below 4 to 10. So hashes are
+// checked here first.
 
 // Bounds of foreign costs: two to three seconds of one core each.
 const (
@@ -30,8 +30,8 @@ func foreignCost(kib uint32) Params { return Params{MemoryKiB: kib, Parallelism:
 // alphabet.
 var bcryptForm = regexp.MustCompile(`^([0-9]{2})\$[./A-Za-z0-9]{53}$`)
 
-// parseBcrypt reads cost$salt-and-hash. As in every implementation in C, bytes
-// of the password beyond the 72nd play no part.
+// parseBcrypt reads cost$salt-and-hash. As in every implementation in C, bytes of
+// the password beyond the 72nd are ignored.
 func parseBcrypt(phc, rest string) (digest, error) {
 	form := bcryptForm.FindStringSubmatch(rest)
 	if form == nil {
@@ -103,7 +103,7 @@ func parsePBKDF2(phc, rest string) (digest, error) {
 }
 
 // parseDjango reads rounds$salt$key as Django writes it, with a bare salt and
-// padded standard base64, by writing it anew the way go-crypt reads it.
+// padded standard base64, by rewriting it as go-crypt reads it.
 func parseDjango(_, rest string) (digest, error) {
 	parts := strings.Split(rest, "$")
 	if len(parts) != 3 {

@@ -17,8 +17,8 @@ const (
 	tagSize  = 32
 )
 
-// Sizes accepted in stored hashes. The tag's minimum is far below what anyone
-// makes and far above what can be guessed.
+// Sizes accepted in stored hashes. The tag's minimum is far below common sizes and
+// far above what can be guessed.
 const (
 	minSalt, maxSalt = 8, 64
 	minTag, maxTag   = 16, 64
@@ -27,8 +27,8 @@ const (
 
 // digest is a stored hash that was parsed and found affordable.
 type digest struct {
-	// cost is what one try takes. Time is 0 in a foreign hash, which thus
-	// equals the parameters of no pool.
+	// cost is the cost of one verification. Time is 0 for a foreign hash, which so
+	// differs from the parameters of every pool.
 	cost Params
 
 	salt, tag []byte  // of Argon2id
@@ -56,7 +56,7 @@ type matcher interface {
 //   - $pbkdf2-sha256$ and $pbkdf2-sha512$ (passlib's alphabet), and Django's
 //     pbkdf2_sha256$: up to 4,000,000 rounds
 //
-// Each bound is a few seconds of one core.
+// Each limit is a few seconds of one core.
 func Known(phc string) error {
 	_, err := parse(phc)
 	return err

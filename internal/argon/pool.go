@@ -14,11 +14,11 @@ type Options struct {
 	Workers int           // hashes at once; default one per core
 	Queue   int           // callers that may wait; default 64
 	Wait    time.Duration // how long each may wait; default 2 s
-	// Yield, when it is not nil, reports whether other work needs a core now:
-	// while it does, one worker fewer begins a hash, but always one.
+	// Yield, if not nil, reports whether other work needs a core now: then one
+	// worker fewer begins a hash, but at least one.
 	Yield func() bool
-	// Phase, when it is not nil, is told when a caller begins to wait and when its
-	// hash begins, and the function returned when that is over. For measuring.
+	// Phase, if not nil, is called when a caller begins to wait and when its hash
+	// begins; the returned function is called at the end. For traces.
 	Phase func(ctx context.Context, name string) (over func())
 }
 
@@ -93,9 +93,9 @@ type Result struct {
 	Outdated bool // the hash is foreign or of other parameters: once OK, hash again and store
 }
 
-// Verify compares password with a stored hash. It does the work of exactly
-// one hash: with an empty phc it does that of the pool's own parameters and
-// never answers OK, so that an unknown name costs what a known one does.
+// Verify compares password with a stored hash. It does the work of exactly one
+// hash: with an empty phc it does that of the pool's own parameters and never
+// answers OK, so that an unknown address costs as much as a known one.
 //
 // Errors are ErrBusy, the context's, and those of [Known]: a hash that cannot
 // be read is a fault of the installation and says nothing about the password.
@@ -158,9 +158,9 @@ func (p *Pool) run(ctx context.Context, cost Params, work func()) error {
 	return nil
 }
 
-// need is the number of slots that work of this cost takes: one for each lane
-// and one for each of the pool's m, so that neither cores nor memory exceed
-// what the pool was built for. What exceeds the whole pool takes all of it.
+// need is the number of slots that work of this cost takes: one for each lane and
+// one for each of the pool's m, so that neither cores nor memory exceed what the
+// pool was built for. Work that exceeds the pool takes all of it.
 func (p *Pool) need(cost Params) int {
 	memory := (cost.MemoryKiB + p.params.MemoryKiB - 1) / p.params.MemoryKiB
 	return min(p.workers, max(1, int(cost.Parallelism), int(memory)))

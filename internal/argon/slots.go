@@ -32,9 +32,9 @@ type ticket struct {
 	ready chan struct{} // closed, under the lock, when the slots are the caller's
 }
 
-// take returns nil once need slots are the caller's, who then owes a give.
-// Otherwise it answers ErrBusy or the context's error. need must not exceed
-// the number of slots there are.
+// take returns nil once the caller has need slots, and must then call give.
+// Otherwise it answers ErrBusy or the context's error. need must not exceed the
+// number of slots there are.
 func (s *slots) take(ctx context.Context, need int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (s *slots) join(need int) (*list.Element, error) {
 	return s.waiting.PushBack(&ticket{need: need, ready: make(chan struct{})}), nil
 }
 
-// leave gives up a place in the queue for the reason given. Slots granted at
-// the same instant go back; and whoever stood behind may fit now.
+// leave gives up a place in the queue for the reason given. Slots granted at the
+// same instant go back; and callers further back may fit now.
 func (s *slots) leave(place *list.Element, reason error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,10 +112,9 @@ func (s *slots) grant() {
 	}
 }
 
-// fits reports whether work may begin that needs so many slots. When nothing
-// runs it always may, so that yielding starves nobody; a queue is looked at
-// again when work ends, so it isn't forgotten when the yielding ends. The lock
-// must be held.
+// fits reports whether work with so many slots may begin. If nothing runs it always
+// may, so that yielding starves nobody; the queue is checked again when work ends.
+// The lock must be held.
 func (s *slots) fits(need int) bool {
 	if s.free == s.all {
 		return true

@@ -1,5 +1,5 @@
-// Package colour reckons with colours: how far two of them differ to the eye,
-// and how to move one until it can be read on others (WCAG 2.2, 1.4.3).
+// Package colour computes the contrast of colours, and adjusts a colour until it is
+// readable on others (WCAG 2.2, 1.4.3).
 //
 //	accent, ok := colour.Parse("#ffd400")
 //	fitted, wash := colour.Light.Fit(accent) // readable on white, and on wash
@@ -30,7 +30,7 @@ func Parse(text string) (c Colour, ok bool) {
 	return c, true
 }
 
-// Must is Parse for colours of ours; it panics for what is none.
+// Must is Parse for constants; it panics for an invalid colour.
 func Must(text string) Colour {
 	c, ok := Parse(text)
 	if !ok {
@@ -76,8 +76,8 @@ func Contrast(a, b Colour) float64 {
 // the rounding to bytes.
 const readable = 4.55
 
-// Scheme is one of the two palettes of pages, as far as an accent meets it:
-// what it is seen on, and the ink towards which it is moved.
+// Scheme is one of the two palettes of pages: the backgrounds of an accent, and the
+// text colour towards which it is moved.
 type Scheme struct{ Paper, Wash, Ink Colour }
 
 var (

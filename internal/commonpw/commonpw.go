@@ -3,23 +3,19 @@
 //	commonpw.Bundled().Contains(password)    // the list inside the binary
 //	list, err := commonpw.Load(file)         // an operator's own
 //
-// Letter case plays no part. Passwords and entries are compared in Unicode
-// normal form C; [Load] brings the entries into it, and the caller the
-// password, as it must do that before hashing anyway.
+// Letter case is ignored. Passwords and entries are compared in Unicode normal form
+// C; [Load] normalises the entries, and the caller the password.
 //
 // # The bundled list
 //
-// It is the password dictionary of the npm package
-// @zxcvbn-ts/language-common (MIT, see passwords.LICENSE.txt), which gen
-// fetches and distils when one runs go generate: the 17,950 entries of 8 or
-// more code points, 8 being the least that NIST SP 800-63B-4, section 3.1.1.2,
-// lets anyone accept. Only 308 of them have the 12 code points that a password
-// needs by default: with that default the length does the work and the list
-// stops little. An operator who wants more brings a list of long ones.
+// It is the password dictionary of the npm package @zxcvbn-ts/language-common (MIT,
+// see passwords.LICENSE.txt), which go generate fetches and filters: the 17,950
+// entries of 8 or more code points, the minimum of NIST SP 800-63B-4, section
+// 3.1.1.2. Only 308 of them have the 12 code points that a password needs by
+// default, so the list stops little there. Operators can use a list of longer ones.
 //
-// It is embedded as it is read: 168 kB of sorted lines, searched in place. So
-// it costs no start-up time and no heap, and a change of it is a readable
-// diff; compressed it would take 65 kB of the binary, and then both.
+// It is embedded uncompressed: 168 kB of sorted lines, searched in place, without
+// start-up time or heap, and with readable diffs.
 package commonpw
 
 import (
@@ -41,9 +37,8 @@ var bundledLines string
 
 var bundled = List{lines: bundledLines}
 
-// MaxSize is the size in bytes up to which Load takes a list. A list of that
-// size stays in memory whole, and takes about five times as much while it is
-// being loaded.
+// MaxSize is the size in bytes up to which Load takes a list. Such a list stays in
+// memory, and takes about five times as much while it is loaded.
 const MaxSize = 64 << 20
 
 // List is a set of passwords. It never changes and is safe for concurrent use.
@@ -54,13 +49,13 @@ type List struct {
 // Bundled returns the list inside the binary.
 func Bundled() *List { return &bundled }
 
-// Load reads an operator's list: UTF-8, one password a line, ended by LF or
-// CRLF. Blank lines and a byte order mark at the start are passed over; all
-// else counts, spaces and "#" included, since passwords may begin with them.
+// Load reads an operator's list: UTF-8, one password a line, ended by LF or CRLF.
+// Blank lines and a byte order mark at the start are skipped; everything else
+// counts, including spaces and "#", since passwords may begin with them.
 //
 // Errors, besides those of r: more than MaxSize bytes; invalid UTF-8, with the
-// number of the line; and no password at all, which is a mistake rather than a
-// wish. No error quotes the file.
+// number of the line; and an empty list, which is a mistake. No error quotes the
+// file.
 func Load(r io.Reader) (*List, error) {
 	var file strings.Builder
 	if _, err := io.Copy(&file, io.LimitReader(r, MaxSize+1)); err != nil {
@@ -108,8 +103,8 @@ func newList(entries []string) *List {
 // fold is how entries and passwords are compared.
 func fold(password string) string { return strings.ToLower(password) }
 
-// Contains reports whether password, in normal form C, is on the list, letter
-// case aside.
+// Contains reports whether password, in normal form C, is on the list, ignoring
+// letter case.
 func (l *List) Contains(password string) bool {
 	want := fold(password)
 	rest := l.lines // whole lines, the one wanted among them if there is one
@@ -128,5 +123,5 @@ func (l *List) Contains(password string) bool {
 	return false
 }
 
-// Len returns the number of passwords on the list. It counts them anew.
+// Len returns the number of passwords on the list. It counts them on each call.
 func (l *List) Len() int { return strings.Count(l.lines, "\n") }

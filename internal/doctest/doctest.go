@@ -10,16 +10,15 @@
 // # What is run
 //
 // A fenced block of the language sh is run by bash, which stops at the first
-// command that fails. A block of the language text, when it is the next, is what
-// it prints, standard error included, where "…" stands for anything within a
-// line, and alone on its line for any number of lines. Without such a block
-// anything may be printed.
+// command that fails. If the next block has the language text, it is the expected
+// output, including standard error. In it "…" stands for anything within a line,
+// and alone on its line for any number of lines. Without such a block any output is
+// accepted.
 //
-// A block whose fence says "sh background" is for another terminal: it runs until
-// the test ends, and the next block waits until it has printed its text. Blocks of
-// other languages are for reading only.
+// A block with the fence "sh background" runs until the test ends, and the next
+// block waits until it has printed its text. Blocks of other languages are ignored.
 //
-// Each block has a shell of its own: files stay, variables don't.
+// Each block has its own shell: files stay, variables don't.
 package doctest
 
 import (
@@ -59,9 +58,9 @@ func Read(tb testing.TB, file string) []Block {
 	return blocks
 }
 
-// All returns all blocks with commands, those that are not run included; there
-// may be none. It fails the test when a fence isn't closed, or names a language
-// of commands in another way than this package knows.
+// All returns all blocks with commands, including those that are not run; there may
+// be none. It fails the test if a fence isn't closed or has an unknown language of
+// commands.
 func All(tb testing.TB, file string) []Block {
 	tb.Helper()
 	page, err := os.ReadFile(file)
@@ -109,8 +108,8 @@ func parse(file, page string) ([]Block, error) {
 	return blocks, nil
 }
 
-// begin reads what stands behind a fence; commands is whether it is a block of
-// them.
+// begin reads the text after a fence; commands is whether it is a block of
+// commands.
 func begin(info string) (b Block, commands bool, err error) {
 	language, more, _ := strings.Cut(info, " ")
 	switch language {
@@ -131,8 +130,7 @@ func begin(info string) (b Block, commands bool, err error) {
 	return b, true, err
 }
 
-// fenced returns the lines up to the closing fence, and how many there are with
-// it.
+// fenced returns the lines up to the closing fence, and their number including it.
 func fenced(lines []string) (body string, n int, ok bool) {
 	for i, line := range lines {
 		if strings.TrimSpace(line) == fence {
@@ -152,8 +150,8 @@ type Reader struct {
 	Rewrite func(string) string
 }
 
-// patience is how long a command, or the beginning of one in the background, may
-// take, on a machine that is busy with other tests.
+// patience is how long a command, or the start of a background one, may take on a
+// busy machine.
 const patience = time.Minute
 
 // Follow runs all blocks of a Markdown file.
@@ -164,9 +162,8 @@ func (r Reader) Follow(tb testing.TB, file string) {
 	}
 }
 
-// Do runs a block and fails the test when a command in it fails or prints
-// anything else than the page says. What still runs in the background ends with
-// the test, also when the test is killed.
+// Do runs a block and fails the test if a command fails or its output differs from
+// the page. Background commands end with the test, even if it is killed.
 func (r Reader) Do(tb testing.TB, b Block) {
 	tb.Helper()
 	if r.Rewrite != nil {
@@ -201,13 +198,12 @@ func (r Reader) foreground(b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// memory is the file in a reader's folder that has the variables of the blocks
-// before.
+// memory is the file in a reader's folder with the variables of earlier blocks.
 const memory = ".doctest"
 
-// keeping runs a script with the variables of the ones before, and keeps what it
-// leaves behind when it succeeds. eval, and not a command behind another: what a
-// here-document or a comment ends with must not swallow what follows.
+// keeping runs a script with the variables of earlier ones, and saves its variables
+// if it succeeds. It uses eval, so that a here-document or a comment at the end
+// can't swallow what follows.
 const keeping = `[ ! -e "$1" ] || . "$1"
 eval "$0"
 {
@@ -216,8 +212,7 @@ eval "$0"
 	printf 'cd %q\n' "$PWD"
 } >"$1"`
 
-// shell returns a bash that stops at the first fault and leads a process group
-// of its own.
+// shell returns a bash that stops at the first error, in its own process group.
 func (r Reader) shell(script string, args ...string) *exec.Cmd {
 	sh := exec.Command("bash", append([]string{"-euo", "pipefail", "-c", script}, args...)...)
 	sh.Dir, sh.Env = r.Dir, append(os.Environ(), r.Env...)
@@ -225,8 +220,8 @@ func (r Reader) shell(script string, args ...string) *exec.Cmd {
 	return sh
 }
 
-// keeper runs a script and ends it, with all that it has started, when nobody
-// holds the other end of its standard input any more.
+// keeper runs a script and ends it, with all that it has started, when its standard
+// input is closed.
 const keeper = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
 read -r _ || :
 trap "" TERM
@@ -267,15 +262,14 @@ func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// output collects what is printed, and tells once whether it became what is
-// wanted.
+// output collects what is printed, and reports once whether it matches.
 type output struct {
 	want  *regexp.Regexp
 	ready chan bool
 
-	mu   sync.Mutex
-	text bytes.Buffer
-	told bool
+	mu       sync.Mutex
+	text     bytes.Buffer
+	reported bool
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -283,8 +277,8 @@ func (o *output) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	o.text.Write(p)
 	ready := o.want.Match(o.text.Bytes())
-	if !o.told && (ready || bytes.Contains(o.text.Bytes(), []byte(ended))) {
-		o.told = true
+	if !o.reported && (ready || bytes.Contains(o.text.Bytes(), []byte(ended))) {
+		o.reported = true
 		o.ready <- ready
 	}
 	return len(p), nil
@@ -296,7 +290,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// pattern returns what matches text as the package's manual says.
+// pattern returns the regular expression for text with "…" as in the package
+// comment.
 func pattern(before, text, after string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(before)

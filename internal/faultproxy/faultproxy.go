@@ -6,20 +6,15 @@
 //	p.Hold()
 //	p.Heal()
 //
-// There are as many ways to be cut off as there are faults here, because
-// programs that stand one of them fall over another:
+// There are several kinds of faults, because programs that survive one may fail
+// with another:
 //
-//   - [Proxy.Hold]: nothing passes, nothing is lost. A network that comes back
-//     soon: TCP sends again what had no answer, and every connection goes on.
-//   - [Proxy.Drop]: nothing passes, and connections that were open then stay
-//     open and silent for ever. A firewall or a NAT that has forgotten them, or
-//     a machine that lost its power: no error ever says so.
-//   - [Proxy.Break]: connections are reset and new ones are refused. A process
-//     that has died on a machine that lives.
-//   - [Proxy.Delay]: everything passes, late, and what goes over one connection
-//     may overtake what goes over another.
+//   - [Proxy.Hold]: nothing passes, nothing is lost, as with a short network outage: TCP retransmits, and every connection continues.
+//   - [Proxy.Drop]: nothing passes, and open connections stay open and silent forever, as with a NAT that has dropped them or a machine without power: there is never an error.
+//   - [Proxy.Break]: connections are reset and new ones are refused, as by a process that has died on a running machine.
+//   - [Proxy.Delay]: everything passes late, and connections may overtake each other.
 //
-// A connection that is made while nothing passes is accepted and hears nothing.
+// A connection made while nothing passes is accepted but gets no data.
 package faultproxy
 
 import (
@@ -30,8 +25,8 @@ import (
 	"time"
 )
 
-// Proxy passes connections on to one address. Its methods may be called from
-// several goroutines.
+// Proxy forwards connections to one address. Its methods may be called from several
+// goroutines.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -52,8 +47,8 @@ type link struct {
 	lost           bool     // whatever comes is dropped
 }
 
-// New listens on a free port of loopback. Nobody calls the target, host:port,
-// before somebody calls the proxy.
+// New listens on a free port of loopback. It connects to the target, host:port,
+// only for a client.
 func New(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,13 +63,13 @@ func New(target string) (*Proxy, error) {
 // Addr is where to connect to in place of the target, host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Hold keeps everything back until Heal lets it go on.
+// Hold blocks all data until Heal.
 func (p *Proxy) Hold() {
 	p.set(func() { p.shut = true })
 }
 
-// Drop loses everything on the connections that there are, now and after Heal,
-// without closing them. New ones hear nothing until Heal.
+// Drop loses everything on the existing connections, now and after Heal, without
+// closing them. New ones get no data until Heal.
 func (p *Proxy) Drop() {
 	p.set(func() {
 		p.shut = true
@@ -92,8 +87,8 @@ func (p *Proxy) Break() {
 	})
 }
 
-// Delay lets each piece of what passes, in either direction, wait for a random
-// time until Heal: mostly a short one, one time in ten more than half of most.
+// Delay delays each piece of data, in either direction, for a random time until
+// Heal: usually short, one time in ten more than half of most.
 func (p *Proxy) Delay(most time.Duration) {
 	p.set(func() { p.delay = most })
 }
@@ -103,8 +98,8 @@ func (p *Proxy) Heal() {
 	p.set(func() { p.shut, p.broken, p.delay = false, false, 0 })
 }
 
-// Close resets all connections and returns when nothing of the proxy runs any
-// more.
+// Close resets all connections and returns when all goroutines of the proxy have
+// ended.
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.set(func() {
@@ -121,7 +116,7 @@ func (p *Proxy) set(change func()) {
 	p.change.Broadcast()
 }
 
-// reset ends all links. Those who read from them see the error.
+// reset ends all links; their readers get the error.
 func (p *Proxy) reset() {
 	for l := range p.links {
 		l.close()
@@ -147,7 +142,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve calls the target only once something passes, as a SYN would arrive.
+// serve connects to the target only when data can pass, as a SYN would arrive.
 func (p *Proxy) serve(l *link) {
 	p.set(func() { p.links[l] = true })
 	defer p.set(func() {
@@ -171,9 +166,8 @@ func (p *Proxy) serve(l *link) {
 	pumps.Wait()
 }
 
-// pump carries one direction. The end of a connection is news as well, which
-// passes no sooner than data does: a server does not hear of a client that
-// went away behind a cut.
+// pump carries one direction. The end of a connection is delayed like data: a
+// server doesn't see that a client has gone during a cut.
 func (p *Proxy) pump(l *link, to, from net.Conn) {
 	defer l.close()
 	piece := make([]byte, 32<<10)
@@ -192,7 +186,7 @@ func (p *Proxy) pump(l *link, to, from net.Conn) {
 	}
 }
 
-// pass returns when something may pass; ok is false when the link is to end.
+// pass waits until data may pass; ok is false if the link has to end.
 func (p *Proxy) pass(l *link) (lost, ok bool) {
 	p.mu.Lock()
 	most := p.delay

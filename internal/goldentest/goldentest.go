@@ -1,11 +1,11 @@
-// Package goldentest compares what code says with what a file of the repository
-// says, and writes the file anew when a test is run with -update.
+// Package goldentest compares generated text with a file of the repository, and
+// rewrites the file when a test runs with -update.
 //
 //	goldentest.File(t, "testdata/who-may-what.txt", text)
 //	goldentest.Section(t, "docs/errors.md", "codes", table)
 //
-// A section is what stands between two lines of a Markdown page, so that prose
-// written by hand and a table made from the code share the page:
+// A section is the part between two marker lines of a Markdown page, so that a
+// generated table can be part of a hand-written page:
 //
 //	<!-- made by a test: codes -->
 //	…
@@ -23,32 +23,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// File fails the test when the file, a path from the folder of the test, says
-// anything else than text.
+// File fails the test if the file, a path from the folder of the test, differs from
+// text.
 func File(tb testing.TB, file, text string) {
 	tb.Helper()
 	want, err := os.ReadFile(file)
 	if err != nil && !*update {
-		tb.Fatalf("%v: in the folder of this test, go test -run %s . -update writes it", err, tb.Name())
+		tb.Fatalf("%v: run go test -run %s . -update in the folder of this test to create it", err, tb.Name())
 	}
 	compare(tb, file, string(want), text)
 }
 
-// Section does that for what stands between the two lines of a Markdown page
-// that name the section.
+// Section does that for a section of a Markdown page.
 func Section(tb testing.TB, file, name, text string) {
 	tb.Helper()
 	page, err := os.ReadFile(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	whole, err := replace(string(page), name, text)
+	updated, err := replace(string(page), name, text)
 	if err != nil {
 		tb.Fatalf("%s: %v", file, err)
 	}
-	compare(tb, file, string(page), whole)
+	compare(tb, file, string(page), updated)
 }
 
 // replace returns the page with another text in the section.
@@ -57,7 +56,7 @@ func replace(page, name, text string) (string, error) {
 	before, rest, begins := strings.Cut(page, begin)
 	_, after, ends := strings.Cut(rest, end)
 	if !begins || !ends || strings.Contains(after, begin) {
-		return "", errors.New("there is not one section " + begin + "…\n" + end)
+		return "", errors.New("the page needs exactly one section " + begin + "…\n" + end)
 	}
 	return before + begin + "\n" + strings.Trim(text, "\n") + "\n\n" + end + after, nil
 }
@@ -68,7 +67,7 @@ func compare(tb testing.TB, file, want, got string) {
 		return
 	}
 	if !*update {
-		tb.Errorf("%s is another one now: if that is meant, go test -run %s . -update in the folder of this test, and read its diff\n%s", file, tb.Name(), cmp.Diff(want, got))
+		tb.Errorf("%s differs: if this is intended, run go test -run %s . -update in the folder of this test, and read its diff\n%s", file, tb.Name(), cmp.Diff(want, got))
 		return
 	}
 	if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

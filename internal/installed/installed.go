@@ -1,6 +1,6 @@
-// Package installed finds the programs that tests need. Where one is missing the
-// test is skipped, but fails in make test, which installs them and says so by
-// DOORWARD_TEST_GATEWAYS=require: no part is skipped there in silence.
+// Package installed finds the programs that tests need. If one is missing the test
+// is skipped. In make test, which installs them and sets
+// DOORWARD_TEST_GATEWAYS=require, it fails instead.
 package installed
 
 import (

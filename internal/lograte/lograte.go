@@ -1,7 +1,6 @@
-// Package lograte decides which lines a log gets of what happens again and again:
-// thousands of checks a second that a database which is gone can't answer, or
-// connections that can't be accepted. A line for each would fill the disk of the
-// log and hide what else it says.
+// Package lograte limits log lines about repeated events, such as thousands of
+// failed checks a second during a database outage. A line for each would fill the
+// disk and hide other lines.
 //
 //	if leftOut, ok := limiter.Line(err.Error(), time.Now()); ok {
 //		log.Error("request failed", "err", err, "leftOut", leftOut)
@@ -16,8 +15,8 @@ import (
 	"time"
 )
 
-// Limiter gives each cause one line in a time, and few causes at once. The zero
-// value gives one a second. It may be used by several goroutines.
+// Limiter allows each cause one line per interval, and a limited number of causes.
+// The zero value allows one a second. It may be used by several goroutines.
 type Limiter struct {
 	// Quiet is how long a cause that had a line has no other; 0 is a second.
 	Quiet time.Duration
@@ -30,8 +29,8 @@ type Limiter struct {
 // mostCauses bounds the memory, and with it the lines in that time.
 const mostCauses = 8
 
-// Line reports whether what happens at the time for a cause has a line, and how
-// much had none since the line before. Digits in the cause are passed over.
+// Line reports whether to log an event of a cause at a time, and how many were left
+// out since the previous line. Digits in the cause are ignored.
 func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 	cause = strings.Map(withoutDigits, cause)
 	quiet := l.Quiet
@@ -65,7 +64,7 @@ func Warnings(log *slog.Logger, msg string) func(error) {
 	}
 }
 
-// withoutDigits makes one cause of errors that differ in the port of a connection.
+// withoutDigits gives errors that differ only in a port the same cause.
 func withoutDigits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return -1

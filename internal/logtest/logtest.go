@@ -1,5 +1,5 @@
-// Package logtest keeps what programs write, so that a test can read it while
-// they go on.
+// Package logtest stores the output of programs, so that a test can read it while
+// they run.
 package logtest
 
 import (

@@ -1,7 +1,7 @@
 // Package mailaddr decides which strings are e-mail addresses and gives each
-// mailbox one spelling, the canonical address. That spelling identifies an
-// account, is stored, is answered and gets the mail, so that mail never goes
-// anywhere but to what was compared.
+// mailbox one spelling, the canonical address. That spelling identifies an account,
+// is stored, returned and used for mail, so that mail always goes to the address
+// that was compared.
 //
 //	canonical, err := mailaddr.Parse("Grace.Hopper@BÜCHER.example")
 //	// "grace.hopper@xn--bcher-kva.example", nil
@@ -9,7 +9,7 @@
 // # What is accepted
 //
 //   - a local part of dot-separated RFC 5322 atoms, ASCII only, at most 64
-//     bytes; "+tag" and dots are part of it and not folded away
+//     bytes; "+tag" and dots are kept
 //   - one @
 //   - a domain of at least two labels, in ASCII or as an internationalised name
 //     (IDNA 2008, RFC 5891), which becomes A-labels ("xn--…")
@@ -18,22 +18,21 @@
 // Ann from ann, but hardly any does, and one person would end up with two
 // accounts.
 //
-// # What is refused, though some standard allows it
+// # What is refused although a standard allows it
 //
 // Quoted local parts, comments, display names, address literals, trailing dots
 // and surrounding spaces: each is a second spelling of something. Non-ASCII
 // local parts (RFC 6531): they cannot be delivered everywhere.
 //
-// In a domain, every character that compatibility processing (UTS #46) would
-// change into another or drop, beyond letter case: full-width letters and dots,
-// ligatures, zero-width and other invisible characters. Text that looks like one
-// domain and is another has no place in an identity. For the same reason symbols
-// and emoji are refused, as IDNA 2008 does. The rules hold for what an "xn--"
-// label stands for, too.
+// In a domain, every character that compatibility processing (UTS #46) would change
+// into another or drop, beyond letter case: full-width letters and dots, ligatures,
+// zero-width and other invisible characters. Otherwise one domain could look like
+// another. For the same reason symbols and emoji are refused, as in IDNA 2008. The
+// rules also apply to decoded "xn--" labels.
 //
-// Two narrow consequences: an internationalised name has to arrive composed
-// (Unicode NFC, as RFC 5891 section 5.2 demands and keyboards type it), and
-// Cherokee, whose IDNA form has the capital letters, has to arrive as "xn--".
+// Two narrow consequences: an internationalised name must be composed (Unicode NFC,
+// RFC 5891 section 5.2), and Cherokee, whose IDNA form has capital letters, must be
+// sent as "xn--".
 package mailaddr
 
 import (
@@ -51,9 +50,9 @@ const (
 	maxAddress = 254 // RFC 5321 section 4.5.3.1.3, less the angle brackets of a path
 	maxLocal   = 64  // RFC 5321 section 4.5.3.1.1
 
-	// maxInput refuses long input before any work is done on it. No canonical
-	// address is lost by it: each byte of an A-label stands for at most one
-	// character, which is at most 4 bytes of UTF-8.
+	// maxInput refuses long input before any work is done on it. It refuses no
+	// canonical address: each byte of an A-label stands for at most one character,
+	// which is at most 4 bytes of UTF-8.
 	maxInput = maxAddress * utf8.UTFMax
 )
 
@@ -156,8 +155,8 @@ func toALabels(s string) (string, bool) {
 }
 
 // foldsIntoASCII reports whether lower-casing would turn r, which is not ASCII,
-// into ASCII: the Kelvin sign into k, the dotted capital I of Turkish into i.
-// That would lead from one domain to somebody else's.
+// into ASCII: the Kelvin sign into k, the dotted capital I of Turkish into i. That
+// would turn one domain into another.
 func foldsIntoASCII(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf
 }

@@ -6,32 +6,32 @@
 // the test ends. All databases of a test binary live in one cluster, made when
 // the first is asked for (about a second) and removed when the binary ends.
 //
-// [Start] makes a cluster for one test alone, to be stopped, started again and
-// frozen under the code being tested. [StartPair] makes a primary and a standby,
-// to be failed over from one to the other.
+// [Template] makes databases that are copies of one prepared before.
+//
+// [Start] makes a cluster for one test, which can stop, restart and freeze it.
+// [StartPair] makes a primary and a standby for failovers.
 //
 // # What it needs
 //
-// The programs initdb and pg_ctl, version 13 or later: those on $PATH, or else
-// the newest where Debian puts them. PostgreSQL refuses to run as root: a test run as root hands the cluster to the user postgres, or else
-// nobody. Without the programs, and under go test -short, tests that come here
-// are skipped and say why. With DOORWARD_TEST_POSTGRES=require in the
-// environment they fail instead, so that a run that is meant to be complete
-// cannot be silently less; make test sets it.
+// The programs initdb and pg_ctl, version 13 or later: those on $PATH, or else the
+// newest where Debian puts them. PostgreSQL refuses to run as root: a test run as
+// root uses the user postgres, or else nobody. Without the programs, and under go
+// test -short, such tests are skipped. With DOORWARD_TEST_POSTGRES=require, which
+// make test sets, they fail instead.
 //
-// # What is left behind
+// # Cleaning up
 //
-// Nothing, after a panic, a timeout or SIGKILL of the test binary too. A small
-// shell process, the keeper (keeper.sh), owns the cluster and waits on a pipe
-// from the test binary; when the pipe closes it stops the server and removes
-// the folder, within a second. Only SIGKILL of the keeper itself leaves a
+// Nothing is left behind, even after a panic, a timeout or SIGKILL of the test
+// binary. A small shell process, the keeper (keeper.sh), owns the cluster and waits
+// on a pipe from the test binary; when the pipe closes it stops the server and
+// removes the folder, within a second. Only SIGKILL of the keeper itself leaves a
 // folder /tmp/pgtest.* and a server. Pausing needs Linux's /proc.
 //
-// # What is unlike production
+// # Differences from production
 //
 // Unless [Durable] is given, fsync is off: a commit outlives the death of the
-// server's processes, but not that of the machine. Every connection is trusted;
-// only loopback and a socket in the cluster's folder are listened to.
+// server's processes, but not that of the machine. Every connection is trusted; it
+// listens only on loopback and a socket in the cluster's folder.
 package pgtest
 
 import (
@@ -106,7 +106,7 @@ func DSN(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	name, dsn := c.create(tb)
-	tb.Cleanup(func() { c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
+	tb.Cleanup(func() { c.drop(tb, name) })
 	return dsn
 }
 
@@ -160,9 +160,16 @@ func (c *Cluster) Resume(tb testing.TB) {
 
 func (c *Cluster) create(tb testing.TB) (name, dsn string) {
 	tb.Helper()
-	name = "t" + strconv.FormatInt(c.next.Add(1), 10)
+	name = c.name()
 	c.exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
 	return name, c.url(name)
+}
+
+func (c *Cluster) name() string { return "t" + strconv.FormatInt(c.next.Add(1), 10) }
+
+func (c *Cluster) drop(tb testing.TB, name string) {
+	tb.Helper()
+	c.exec(tb, "DROP DATABASE "+name+" WITH (FORCE)")
 }
 
 func (c *Cluster) url(database string) string {

@@ -44,6 +44,30 @@ func TestEachDatabaseIsNewAndEmpty(t *testing.T) {
 	}
 }
 
+func TestCopiesOfATemplate(t *testing.T) {
+	prepared := 0
+	template := Template{
+		Options: "LC_COLLATE 'C' LC_CTYPE 'C'",
+		Prepare: func(dsn string) error {
+			prepared++
+			conn, err := pgx.Connect(t.Context(), dsn)
+			if err != nil {
+				return err
+			}
+			_, err = conn.Exec(t.Context(), "CREATE TABLE mark (n int)")
+			return errors.Join(err, conn.Close(t.Context()))
+		},
+	}
+	one, two := connect(t, template.DSN(t)), connect(t, template.DSN(t))
+	do(t, one, "INSERT INTO mark VALUES (7)")
+	if n := ask[int](t, two, "SELECT count(*) FROM mark"); n != 0 || prepared != 1 {
+		t.Errorf("a second copy has %d rows of the first; prepared %d times", n, prepared)
+	}
+	if got := ask[string](t, two, "SELECT datcollate FROM pg_database WHERE datname = current_database()"); got != "C" {
+		t.Errorf("the collation is %s, want C", got)
+	}
+}
+
 func TestDatabaseIsDroppedUnderOpenConnections(t *testing.T) {
 	var name string
 	t.Run("user", func(t *testing.T) {

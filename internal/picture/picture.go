@@ -1,20 +1,17 @@
-// Package picture makes of an image that a stranger has sent one that can be
-// shown to others.
+// Package picture turns an uploaded image into one that is safe to serve.
 //
 //	p, err := picture.Make(data, picture.Bounds{Width: 512, Height: 128, Bytes: 64 << 10})
 //
-// Taken are PNG, JPEG and WebP, by what the bytes are and not by what they are
-// called. What comes out has been drawn anew: it has no metadata, nothing behind
-// the image, and nothing that only looks like one. SVG is a program as much as
-// an image, so it is refused.
+// It accepts PNG, JPEG and WebP, recognised by their content. The result is encoded
+// again: it has no metadata and no other data of the file. SVG can contain scripts,
+// so it is refused.
 //
 // # Cost
 //
-// A few bytes can stand for a large image. The size that an image claims is
-// looked at before anything is decoded, and so is the number of its scans, each
-// of which can cover the whole of a JPEG in twenty bytes. Within MaxPixels an
-// image takes some 50 MB and a few tenths of a second, so callers let one in at
-// a time.
+// A few bytes can describe a large image. So the size in the header is checked
+// before decoding, and so is the number of scans of a JPEG, each of which can cover
+// the image in twenty bytes. Within MaxPixels an image takes some 50 MB and a few
+// tenths of a second, so callers should process one at a time.
 package picture
 
 import (

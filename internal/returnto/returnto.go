@@ -1,24 +1,23 @@
-// Package returnto decides to which addresses elsewhere people may be led: those
-// at the origins, or below the paths, of a list.
+// Package returnto decides to which external addresses people may be redirected:
+// those at the origins, or below the paths, of a list.
 //
 //	inbox, err := returnto.Parse("https://app.example.com/inbox/")
 //	to, origin, ok := returnto.List{inbox}.Find("https://app.example.com/inbox/42?new#end")
 //
 // # What is compared
 //
-// Origins exactly: scheme, host and port, letter case and the scheme's own port
-// aside. Paths by segment: /inbox is above /inbox/42 and not above /inboxes.
+// Origins exactly: scheme, host and port, ignoring letter case and the scheme's
+// default port. Paths by segment: /inbox is above /inbox/42 and not above /inboxes.
 //
-// # One reading
+// # Only unambiguous addresses
 //
-// Browsers (WHATWG URL Standard), servers and net/url each read odd addresses in a
-// way of their own: https:evil.example, https:\\evil.example, a host behind @, or
-// in percent signs, or with a tab in it. An address is therefore refused unless it
-// is spelt so that there is one reading of it: printable ASCII, as browsers write it
-// themselves (location.href), scheme://host/ and nothing beside the host, no dot
-// segments in any disguise. Beyond that no parser is trusted: what is handed out
-// begins with the origin as the list has it, then a slash, so that it can be read as
-// no other origin, whatever follows.
+// Browsers (WHATWG URL Standard), servers and net/url read unusual addresses
+// differently: https:evil.example, https:\\evil.example, a host behind @, or in
+// percent signs, or with a tab in it. An address is therefore refused unless all
+// read it the same way: printable ASCII, as browsers write it (location.href),
+// scheme://host/ without user or empty host, no dot segments in any spelling. In
+// addition, a returned address begins with the origin from the list, then a slash,
+// so that it can't be read as another origin.
 package returnto
 
 import (

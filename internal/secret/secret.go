@@ -1,10 +1,9 @@
-// Package secret holds values that must reach nobody by accident: the 256-bit
-// tokens behind sessions, invitations and keys ([Token]), and passwords or
+// Package secret has types for values that must not be disclosed by accident: the
+// 256-bit tokens behind sessions, invitations and keys ([Token]), and passwords or
 // URLs with a password in them ([Text]).
 //
-// Whoever prints, logs or marshals one of these gets "[redacted]". The secret
-// leaves only through a method named Reveal, so that a search for that word
-// lists every place where it does.
+// Printing, logging or marshalling one gives "[redacted]". Only a method named
+// Reveal returns the secret, so that a search for that word lists every use.
 //
 //	token := secret.New()
 //	row.Hash = token.Hash()          // the database keeps this
@@ -13,13 +12,12 @@
 //	token, err := secret.Parse(cookie.Value)
 //	row, err := lookUp(token.Hash())
 //
-// # Why the secret lies behind pointers
+// # Why the secret is behind pointers
 //
-// Package fmt calls no method on an unexported field, nor on a value whose verb
-// it finds wrong (%p of a struct). There it prints a string or an array byte by
-// byte. It follows a pointer to an array, too, but neither a pointer to a string
-// nor a pointer to a pointer: of these it shows the address. Tests pin this down
-// for every verb, and no method could do the same.
+// Package fmt calls no method on an unexported field, nor on a value with a wrong
+// verb (%p of a struct). Then it prints strings and arrays, and follows a pointer
+// to an array, but shows only the address of a pointer to a string or to a pointer.
+// Tests check this for every verb; no method could prevent it.
 //
 // # What this does not do
 //
@@ -66,7 +64,7 @@ type Hash [sha256.Size]byte
 // with ==; compare or look up its Hash instead.
 //
 // The zero Token holds no secret. It prints like any other, but Reveal and Hash
-// panic, because a hash of nothing that finds a row would be a skeleton key.
+// panic, because the hash of an empty token must never match a row.
 type Token struct {
 	_    [0]func() // makes == a compile error: it would compare addresses
 	bits **[tokenBytes]byte
@@ -134,8 +132,7 @@ func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // Text is a secret that people chose: a password, or a URL with one in it. It
 // redacts itself like [Token]. The zero Text is the empty string.
 //
-// It can be a field of what JSON or YAML is decoded into, and so keep a password
-// covered from the first byte on.
+// It can be a field that JSON or YAML is decoded into.
 type Text struct {
 	_    [0]func() // makes == a compile error: it would compare addresses
 	text *string

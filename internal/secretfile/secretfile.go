@@ -1,17 +1,16 @@
-// Package secretfile reads files that hold a secret, and refuses those that people
-// may read who are not meant to.
+// Package secretfile reads files that hold a secret, and refuses those with too
+// wide permissions.
 //
 //	text, err := secretfile.Read("/run/secrets/database")
 //
-// The rule is the one that libpq has for private keys. Others than the owner and the
-// group have no right to the file at all. The group may read it where root owns it: so
-// do packages (root:doorward, 0640), systemd's credentials and Kubernetes' Secrets with
-// an fsGroup hand secrets to a service that can't change them. A file that anybody else
-// owns is for its owner alone.
+// The rule is the one that libpq has for private keys. Only the owner may have
+// access; if root owns the file, the group may read it, as with packages
+// (root:doorward, 0640), systemd's credentials and Kubernetes Secrets with an
+// fsGroup.
 //
-// It goes by the mode of the file that is opened, behind symbolic links, and not by
-// that of the folders above: what opens them is not seen from inside a container. An
-// access list counts as the group that it shows as.
+// It checks the mode of the opened file, behind symbolic links, and not those of
+// the folders above, which a container can't see. An access list counts as the
+// group bits it shows.
 package secretfile
 
 import (
@@ -64,7 +63,7 @@ func Check(path string) error {
 	return judge(f, path)
 }
 
-// judge looks at the open file, so that what is judged is what is read.
+// judge checks the open file, so that the checked file is the one that is read.
 func judge(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -85,10 +85,9 @@ func tidySubject(s string) string {
 }
 
 // encodedSubject writes a subject in words that fit on the line of the header's
-// name: go-mail would begin with an empty line otherwise, which some readers
-// take for a space. It encodes (RFC 2047) what is not ASCII, what has longer
-// words, and what poses as encoded already, which mail programs would decode
-// into text that was never checked.
+// name: go-mail would begin with an empty line otherwise, which some readers show
+// as a space. It encodes (RFC 2047) non-ASCII text, long words, and text that looks
+// encoded already, which mail programs would decode into unchecked text.
 func encodedSubject(s string) string {
 	if plainSubject(s) {
 		return s

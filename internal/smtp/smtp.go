@@ -1,5 +1,4 @@
-// Package smtp carries outgoing mail: to a mail server, into a directory, or
-// into the log.
+// Package smtp sends mail: to a mail server, into a directory, or into the log.
 //
 // # Destinations
 //
@@ -14,40 +13,36 @@
 // with a user, and to 25 (relay) for smtp without one. User and password are
 // given both or neither, with characters special to URLs percent-encoded.
 //
-// TLS certificates are always verified, against the system's roots; another CA
-// goes into the file or directory that SSL_CERT_FILE or SSL_CERT_DIR name. A
-// password crosses the network under TLS only: without it, the sending fails
-// unless the host is a loopback name. Mail without credentials goes out in the
-// clear, with a warning in the log, when the server offers no STARTTLS; whoever
-// can tamper with the network can make it look so. Two settings change that:
+// TLS certificates are always verified, against the system's roots; for another CA
+// use SSL_CERT_FILE or SSL_CERT_DIR. A password is sent only under TLS, except to
+// loopback. Mail without credentials is sent unencrypted, with a warning in the
+// log, if the server offers no STARTTLS, which an attacker on the network can
+// suppress. Two settings change that:
 //
 //	?tls=require  fail when the server offers no STARTTLS
 //	?tls=none     never use STARTTLS; for a relay whose certificate nobody
 //	              can verify; refused together with a password unless the
 //	              host is a loopback name
 //
-// DIR is taken literally, is created for its owner only, and gets files whose
-// names sort by time and never collide, also when several processes write. A
-// file is complete and on the disk before it bears its name; its lines end with
-// LF. What log: writes lets a person in who reads the log, hence development
-// only.
+// DIR is taken literally, is created for its owner only, and gets files whose names
+// sort by time and never collide, even with several processes. A file is complete
+// and on the disk before it gets its name; its lines end with LF. Mails in the log
+// give access to its readers, hence development only.
 //
-// # What arrives
+// # Format
 //
-// Every mail is UTF-8 text, with an HTML alternative when there is one, in 8bit
-// encoding: no line is folded, so that a code alone on its line and a long URL
-// are found by grep in the raw mail. Quoted-printable takes over only for a part
-// with a line over 998 bytes (the limit of RFC 5322), and for one with non-ASCII
-// characters when the server does not speak 8BITMIME (RFC 6152). Every mail says
-// "Auto-Submitted: auto-generated" (RFC 3834), so that no vacation notice
-// answers it.
+// Every mail is UTF-8 text, with an optional HTML alternative, in 8bit encoding
+// without folded lines. Quoted-printable is used only for a part with a line over
+// 998 bytes (the limit of RFC 5322), and for non-ASCII characters if the server
+// doesn't support 8BITMIME (RFC 6152). Every mail has "Auto-Submitted:
+// auto-generated" (RFC 3834), so that no vacation notice answers it.
 //
-// # Trying again
+// # Retries
 //
-// A failed sending is worth another try, unless [Permanent] says that this mail
-// will never pass. When the connection breaks between the end of the mail and
-// the server's receipt, the mail may have arrived although Send failed: a second
-// attempt under the same Message.ID lets the recipient's system see the double.
+// A failed Send may be retried, unless the error is [Permanent]. If the connection
+// breaks between the end of the mail and the server's reply, the mail may have
+// arrived although Send failed: a retry with the same Message.ID lets the
+// recipient's system detect the duplicate.
 //
 // Every mail makes its own connection, and a Transport may be used by many
 // goroutines at once.
@@ -77,18 +72,18 @@ type Transport interface {
 	// whether an error is worth another attempt.
 	Send(ctx context.Context, m Message) error
 
-	// Check tries the destination without sending: for a mail server it
-	// connects, secures the connection, signs in, names the sender, takes that back
-	// and leaves (SenderRefused tells of the last but one); for a directory
-	// it writes a file, there or where the directory would be made, and removes
-	// it again; the log always passes.
+	// Check tries the destination without sending: for a mail server it connects,
+	// secures the connection, signs in, sends MAIL FROM and RSET and quits
+	// (SenderRefused reports a refused sender); for a directory it writes a file,
+	// there or where the directory would be made, and removes it; for the log it
+	// does nothing.
 	Check(ctx context.Context) error
 }
 
-// Open makes the Transport for a destination as the package comment lists them.
-// From is the sender of all mails, as in "Doorward <no-reply@example.com>". A
-// mail server is not contacted yet, a directory is made with its first mail.
-// Warnings and the mails of log: go to log, or to slog.Default when it is nil.
+// Open makes the Transport for a destination of the package comment. From is the
+// sender of all mails, as in "Doorward <no-reply@example.com>". It doesn't contact
+// a mail server yet; a directory is made with its first mail. Warnings and the
+// mails of log: go to log, or to slog.Default when it is nil.
 //
 // Errors say what to write instead and never repeat any part of dest, since a
 // mistyped one may hold the password anywhere.
@@ -112,11 +107,11 @@ func Open(dest, from string, log *slog.Logger) (Transport, error) {
 	return nil, errors.New("mail destination: write smtp://user:password@host:port, smtps://user:password@host:port, file:DIR, or log: for development")
 }
 
-// Permanent reports whether err, from Transport.Send, condemns the mail: the
-// server refused its recipient or its content with a 5xx reply (RFC 5321
-// section 4.2.1), or it is malformed. Everything else may pass later, refused
-// credentials and a refused sender included: these are faults of configuration,
-// which an operator mends while the mail waits.
+// Permanent reports whether err, from Transport.Send, is final for the mail: the
+// server refused its recipient or its content with a 5xx reply (RFC 5321 section
+// 4.2.1), or it is malformed. Everything else may succeed later, including refused
+// credentials and a refused sender: an operator can correct these while the mail
+// waits.
 func Permanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)

@@ -6,10 +6,9 @@
 //		bad := err.(*strictjson.Error) // Pointer "/email", Reason "send a string here"
 //	}
 //
-// A body can mean one thing to the gateway in front of us and another to us as
-// soon as there is a choice: the first or the last of two equal names, a name in
-// another case, a string cut at a NUL. Attacks live in that gap, so there is no
-// choice here. Refused are
+// Ambiguous JSON can mean one thing to a gateway and another to the service: the
+// first or the last of two equal names, a name in another case, a string cut at a
+// NUL. Attacks use such differences, so these are refused:
 //
 //   - an empty body, one that is no object, anything after the object
 //   - a byte order mark, invalid UTF-8, unpaired surrogates
@@ -17,23 +16,23 @@
 //   - a name twice in one object, however it is escaped
 //   - a name that the Go struct does not have in exactly this spelling; so a name
 //     in another case is unknown as well
-//   - null, wherever it stands: leave the member out instead
+//   - null, anywhere: leave the member out instead
 //   - a value of another type than the field's; for integers also 7.0 and 1e1
 //   - more than 32 levels of objects and arrays
 //
-// Which members are needed, and which values make sense, is for the caller to
-// say: an absent member leaves the zero value, or nil in a pointer field.
+// The caller checks required members and values: an absent member leaves the zero
+// value, or nil in a pointer field.
 //
-// # Errors never tell what was sent
+// # Errors never repeat the input
 //
-// People paste passwords in the wrong place. An [Error] repeats no value, and of
-// the names only those of the target type: the name of an unknown member, or a
-// key of a map, is cut off the pointer, which then leads to what holds it.
+// People paste passwords in the wrong place. An [Error] contains no value, and only
+// names of the target type: the pointer of an unknown member, or of a key of a map,
+// is that of its parent.
 //
 // # Cost
 //
-// The body is read twice, once for its form and once into the type. Both are
-// linear in its length; the size is for the caller to limit before.
+// The body is read twice, once for its form and once into the type. Both are linear
+// in its length, which the caller must limit.
 //
 // # Limits
 //

@@ -1,11 +1,10 @@
 // Package telemetry counts what Doorward does, for Prometheus.
 //
-// What is counted on the hot path is a counter that was looked up beforehand:
-// an increment is one atomic addition. What others know already (sizes, ages)
-// is asked for only when it is scraped.
+// Counters of the hot path are looked up beforehand: an increment is one atomic
+// addition. Gauges such as sizes and ages are read only when scraped.
 //
-// Names follow https://prometheus.io/docs/practices/naming/: base units, _total
-// behind what only grows. A label never holds what a caller can choose.
+// Names follow https://prometheus.io/docs/practices/naming/: base units, _total for
+// counters. A label never has a value that a caller can choose.
 package telemetry
 
 import (
@@ -90,7 +89,7 @@ func (r *Route) Answered(status int, took time.Duration) {
 	r.took.Observe(took.Seconds())
 }
 
-// Build tells the version.
+// Build sets the version.
 func (m *Metrics) Build(version string) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "doorward_build_info", Help: "Always 1; the labels say what runs.",

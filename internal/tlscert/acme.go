@@ -55,7 +55,7 @@ func NewACME(host, dir, directory, email string, log *slog.Logger) *ACME {
 }
 
 // Load sees to it that the folder can be written to, since every restart would
-// order anew otherwise and soon be refused.
+// order again otherwise and soon be refused.
 func (a *ACME) Load() error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return err

@@ -1,14 +1,13 @@
-// Package tlscert keeps the TLS certificate of a server fresh while it runs,
-// from one of two sources: files that something else renews ([Files]), or an
-// ACME authority such as Let's Encrypt ([ACME]).
+// Package tlscert updates the TLS certificate of a running server, from one of two
+// sources: files that another program renews ([Files]), or an ACME authority such
+// as Let's Encrypt ([ACME]).
 //
 //	source := tlscert.NewFiles("tls.crt", "tls.key", log)
 //	if err := source.Load(); err != nil { … }
 //	go source.Run(ctx)
 //	server.TLSConfig = source.Config()
 //
-// A change of certificate concerns handshakes from then on. Connections that
-// are open stay as they are.
+// A new certificate is used for new handshakes. Open connections stay.
 package tlscert
 
 import (
@@ -29,7 +28,7 @@ type Source interface {
 	// Load makes the source ready to serve, or says what is wrong with its
 	// settings. It asks nobody outside.
 	Load() error
-	// Run renews until ctx ends; what goes wrong meanwhile is logged.
+	// Run renews until ctx ends; faults are logged.
 	Run(ctx context.Context)
 	// Config is for handshakes after Load.
 	Config() *tls.Config

@@ -18,10 +18,10 @@ import (
 const tracesPath = "/v1/traces"
 
 // poster posts batches to a collector: the transport of OTLP/HTTP below
-// OpenTelemetry's own exporter. Theirs, otlptracehttp, links gRPC and a gateway
-// for it into the program, obeys variables of the environment that nobody has
-// set for us, follows redirects with the header that is a secret, and quotes up
-// to 4 MiB of what the collector answers into errors.
+// OpenTelemetry's own exporter. OpenTelemetry's otlptracehttp links gRPC into the
+// program, reads environment variables meant for other programs, follows redirects
+// with the secret header, and quotes up to 4 MiB of the collector's answer in
+// errors.
 type poster struct {
 	http    *http.Client
 	url     string

@@ -1,29 +1,26 @@
 // Package trace shows where the time of a request goes, by OpenTelemetry.
 //
-// Of the requests some are followed. Pieces of their work are spans:
+// Some requests are traced. Parts of their work are spans:
 //
 //	ctx, span := trace.Start(ctx, "password.hash")
 //	defer span.End()
 //
-// A piece is followed if what it belongs to is; the context says so. Where it
-// isn't, Start makes nothing and returns a nil Span, whose methods do nothing:
-// who works need not know whether anybody looks on. All that is then paid is a
-// look into the context.
+// If the context is not traced, Start returns a nil Span, whose methods do nothing:
+// callers need not check. This costs only a lookup in the context.
 //
-// What begins a piece that belongs to none is a Tracer: Request and Check for what
-// comes from outside, Root for what the node does by itself. A nil Tracer follows
-// nothing, and is what a node has unless it is told where to send spans.
+// A Tracer begins root spans: Request and Check for requests, Root for the node's
+// own work. A nil Tracer traces nothing; a node without a collector has one.
 //
 //	trace.go   spans, within a request
-//	tracer.go  which requests are followed, and by whose word
-//	outlet.go  what waits for the collector: bounded, and in nobody's way
-//	post.go    the way there, OTLP over HTTP
+//	tracer.go  which requests are traced
+//	outlet.go  the bounded queue of spans for the collector
+//	post.go    OTLP over HTTP
 //
-// Span and trace are the words of https://www.w3.org/TR/trace-context/.
+// Span and trace are the terms of https://www.w3.org/TR/trace-context/.
 //
-// A span says what kind of work it was and how long it took, never with which
-// values: names and attributes are constants, kinds, counts and our own ids. So
-// nothing of a tenant, a person or a secret leaves by this way.
+// A span has the kind of work and its duration, never its values: names and
+// attributes are constants, kinds, counts and Doorward's own ids. So traces contain
+// nothing of a tenant or person, and no secret.
 package trace
 
 import (
@@ -74,7 +71,7 @@ func Note(ctx context.Context, event string) {
 	}
 }
 
-// Set adds an attribute. The value is a word of the code or an id of ours.
+// Set adds an attribute. The value is a constant or one of Doorward's ids.
 func (s *Span) Set(key, value string) {
 	if s != nil {
 		s.of.SetAttributes(attribute.String(key, value))

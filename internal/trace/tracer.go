@@ -24,13 +24,12 @@ type Tracer struct {
 	believed []netip.Prefix
 }
 
-// Request begins the span of a request to a route, known by its pattern, that
-// came at began (the zero time: now). Who is believed decides whether it is
-// followed, and of which trace it is a part; of all others some are, by lot, in
-// traces of their own.
+// Request begins the span of a request to a route, named by its pattern, that began
+// at began (the zero time: now). A trusted proxy decides whether it is traced, and
+// in which trace; the others are sampled, in traces of their own.
 //
-// The request returned has the span in its context. It is the same one when it
-// isn't followed.
+// The request returned has the span in its context. It is unchanged if it isn't
+// traced.
 func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
 	if t == nil {
 		return r, nil
@@ -95,14 +94,12 @@ func (t *Tracer) chosen() bool { return rand.Float64() < t.sample }
 // as net/http spells it.
 const traceParent = "Traceparent"
 
-// parent returns the span that the caller says the request belongs to, if the
-// caller is believed; else one that isn't valid. Were everybody believed, a
-// stranger could have each of his requests followed, which is work for us and
-// for the collector, could keep ours from being followed, and could write into a
-// trace of somebody else's.
+// parent returns the span that the caller declares as parent, if the caller is
+// trusted; else an invalid one. Otherwise a stranger could have all of their
+// requests traced, at a cost for server and collector, prevent traces, or write
+// into another trace.
 //
-// The state that other tracers hand on (tracestate) and baggage are text of
-// others and aren't read.
+// tracestate and baggage are text of others and are ignored.
 func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
 	lines := r.Header[traceParent]
 	if len(lines) != 1 || !t.believes(r.RemoteAddr) {

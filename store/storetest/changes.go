@@ -13,10 +13,10 @@ import (
 
 // told runs a transaction and returns what it tells the memory of all nodes,
 // without the numbers.
-func (w *world) told(fn func(tx *store.Tx)) []store.Change {
-	w.Helper()
-	all, err := w.Write(w.Context(), func(tx *store.Tx) error { fn(tx); return nil })
-	ok(w, err)
+func (f *fixture) told(fn func(tx *store.Tx)) []store.Change {
+	f.Helper()
+	all, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
+	noError(f, err)
 	for i := range all {
 		all[i].Seq = 0
 	}
@@ -25,46 +25,48 @@ func (w *world) told(fn func(tx *store.Tx)) []store.Change {
 
 // changes: every statement that ends or alters what a session may do says so
 // by itself, whether the feature that runs it thinks of it or not.
-func changes(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	s, old, idle := w.session(ann), w.session(ann), w.session(ann)
+func changes(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	s, old, idle := f.session(ann), f.session(ann), f.session(ann)
 	user, tenant := store.Change{Kind: store.ChangeUser, Subject: ann.ID}, store.Change{Kind: store.ChangeTenant, Subject: acme.ID}
 	tells := func(want []store.Change, fn func(tx *store.Tx)) {
-		w.Helper()
-		same(w, want)(w.told(fn), nil)
+		f.Helper()
+		equal(f, f.value(f.told(fn), nil), want)
 	}
 
 	tells(nil, func(tx *store.Tx) { tx.ForceDurable() })
 	tells([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
-	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { ok(w, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
-	tells(nil, func(tx *store.Tx) { same(w, map[string]int64{})(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)) })
-	tells([]store.Change{user}, func(tx *store.Tx) {
-		same(w, map[string]int64{acme.ID: 1})(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1))
+	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
+	tells(nil, func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)), map[string]int64{})
 	})
-	left := []doorward.Session{s, old}[slices.Index([]string{s.ID, old.ID}, w.live(s, old)[0])]
+	tells([]store.Change{user}, func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)), map[string]int64{acme.ID: 1})
+	})
+	left := []doorward.Session{s, old}[slices.Index([]string{s.ID, old.ID}, f.live(s, old)[0])]
 	tells([]store.Change{about(store.ChangeSession, left)}, func(tx *store.Tx) {
-		no(w)(tx.DeleteSession(ctx, "ses_none"))
-		yes(w)(tx.DeleteSession(ctx, left.ID))
-		no(w)(tx.DeleteSession(ctx, left.ID))
+		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
+		f.wantChange(tx.DeleteSession(ctx, left.ID))
+		f.wantNoChange(tx.DeleteSession(ctx, left.ID))
 	})
 
-	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser)) })
-	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { yes(w)(tx.FreezeTenant(ctx, acme.ID)) })
-	w.session(ann)
+	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser)) })
+	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, acme.ID)) })
+	f.session(ann)
 	tells([]store.Change{user}, func(tx *store.Tx) {
-		same(w, map[string]int64{acme.ID: 1})(tx.DeleteUserSessions(ctx, aDay, ann.ID, ""))
+		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, "")), map[string]int64{acme.ID: 1})
 	})
-	w.session(ann)
-	tells([]store.Change{user}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)) })
-	w.session(ann)
-	tells([]store.Change{tenant}, func(tx *store.Tx) { same(w, int64(1))(tx.DeleteTenantSessions(ctx, aDay, acme.ID)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.EditTenant(ctx, acme)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { ok(w, tx.DeleteOtherSessions(ctx, acme.ID, "")) })
-	tells([]store.Change{user}, func(tx *store.Tx) { yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
+	f.session(ann)
+	tells([]store.Change{user}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
+	f.session(ann)
+	tells([]store.Change{tenant}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
+	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteOtherSessions(ctx, acme.ID, "")) })
+	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 
 // about is a change of the session.
@@ -74,33 +76,33 @@ func about(kind store.ChangeKind, s doorward.Session) store.Change {
 
 // orderOfChanges: changes are numbered in the order of their commits, without a
 // gap, so that a reader who has seen one number has seen all before it.
-func orderOfChanges(w *world) {
-	ctx := w.Context()
+func orderOfChanges(f *fixture) {
+	ctx := f.Context()
 	ask := func(tx *store.Tx, subjects ...string) {
 		for _, s := range subjects {
 			tx.AskFlush([]byte(s))
 		}
 	}
 	numbers := func(all []store.Change, err error) (seqs []int64) {
-		ok(w, err)
+		noError(f, err)
 		for _, c := range all {
 			seqs = append(seqs, c.Seq)
 		}
 		return seqs
 	}
-	same(w, []int64{1})(numbers(w.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil)
-	same(w, []int64(nil))(numbers(w.Write(ctx, func(*store.Tx) error { return nil })), nil)
-	if _, err := w.Write(ctx, func(tx *store.Tx) error { ask(tx, "lost"); return errors.New("no") }); err == nil {
-		w.Error("a function's error got lost")
+	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil), []int64{1})
+	equal(f, f.value(numbers(f.Write(ctx, func(*store.Tx) error { return nil })), nil), []int64(nil))
+	if _, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "lost"); return errors.New("no") }); err == nil {
+		f.Error("a function's error got lost")
 	}
 	gone, cancel := context.WithCancel(ctx)
-	unavailable(w, w.try(gone, func(tx *store.Tx) error { ask(tx, "lost"); cancel(); return nil }))
-	same(w, []int64{2, 3})(numbers(w.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b", "a"); return nil })), nil)
+	unavailable(f, f.try(gone, func(tx *store.Tx) error { ask(tx, "lost"); cancel(); return nil }))
+	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b", "a"); return nil })), nil), []int64{2, 3})
 
 	var mu sync.Mutex
 	var seqs []int64
 	errs := together(16, func(i int) error {
-		all, err := w.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b"); return nil })
+		all, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a", "b"); return nil })
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && all[1].Seq != all[0].Seq+1 {
@@ -111,13 +113,13 @@ func orderOfChanges(w *world) {
 		}
 		return err
 	})
-	ok(w, errors.Join(errs...))
+	noError(f, errors.Join(errs...))
 	slices.Sort(seqs)
 	for i, seq := range seqs {
 		if seq != int64(i+4) {
-			w.Fatalf("the numbers are %v: want 4 to 35, each once", seqs)
+			f.Fatalf("the numbers are %v: want 4 to 35, each once", seqs)
 		}
 	}
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteOldChanges(ctx, noon.Add(time.Hour))) })
-	same(w, []int64{36})(numbers(w.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteOldChanges(ctx, noon.Add(time.Hour))) })
+	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil), []int64{36})
 }

@@ -9,62 +9,62 @@ import (
 
 // future: what begins beyond all tolerance begins now, and what is within it or in the
 // past stays as it is.
-func future(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	past := w.session(ann)
-	w.clock.move(store.ClockTolerance)
-	near := w.session(ann)
-	w.clock.move(26 * time.Hour)
-	ahead := w.session(ann)
-	offer := w.invitation(acme, "bob@acme.example")
-	reset := store.Reset{ID: w.id("rst_"), UserID: ann.ID, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(30 * time.Minute)}
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.InsertReset(ctx, reset))
-		ok(w, tx.InsertLinkToken(ctx, []byte("a link"), reset.ID))
+func future(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	past := f.session(ann)
+	f.clock.move(store.ClockTolerance)
+	near := f.session(ann)
+	f.clock.move(26 * time.Hour)
+	ahead := f.session(ann)
+	offer := f.invitation(acme, "bob@acme.example")
+	reset := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(30 * time.Minute)}
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertReset(ctx, reset))
+		noError(f, tx.InsertLinkToken(ctx, []byte("a link"), reset.ID))
 		_, err := tx.HitThrottle(ctx, "account:ann", time.Minute)
-		ok(w, err)
-		ok(w, tx.DelayThrottle(ctx, "account:ann", tx.Now.Add(time.Minute)))
-		ok(w, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
+		noError(f, err)
+		noError(f, tx.DelayThrottle(ctx, "account:ann", tx.Now.Add(time.Minute)))
+		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 	})
-	now := w.clock.move(-26*time.Hour - store.ClockTolerance)
+	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
 	for _, want := range []int{1, 0} { // the second time there is nothing left
-		w.write(func(tx *store.Tx) {
+		f.write(func(tx *store.Tx) {
 			n, err := tx.CutFuture(ctx)
-			same(w, want)(n, err)
+			equal(f, f.value(n, err), want)
 		})
 	}
 	for id, want := range map[string]time.Time{past.ID: past.CreatedAt, near.ID: near.CreatedAt, ahead.ID: now} {
-		cred, err := w.Read().Session(ctx, id)
-		same(w, want)(cred.Session.CreatedAt, err)
-		same(w, want)(cred.Session.LastSeenAt, err)
+		cred, err := f.Read().Session(ctx, id)
+		equal(f, f.value(cred.Session.CreatedAt, err), want)
+		equal(f, f.value(cred.Session.LastSeenAt, err), want)
 	}
-	inv, err := w.Read().Invitation(ctx, offer.ID)
-	same(w, now.Add(time.Duration(offer.Days)*24*time.Hour))(inv.ExpiresAt, err)
-	r, err := w.Read().ResetByToken(ctx, []byte("a link"))
-	same(w, now.Add(30*time.Minute))(r.ExpiresAt, err)
-	w.write(func(tx *store.Tx) {
+	inv, err := f.Read().Invitation(ctx, offer.ID)
+	equal(f, f.value(inv.ExpiresAt, err), now.Add(time.Duration(offer.Days)*24*time.Hour))
+	r, err := f.Read().ResetByToken(ctx, []byte("a link"))
+	equal(f, f.value(r.ExpiresAt, err), now.Add(30*time.Minute))
+	f.write(func(tx *store.Tx) {
 		is, err := tx.HitThrottle(ctx, "account:ann", time.Minute)
-		same(w, store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})(is, err)
+		equal(f, f.value(is, err), store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})
 	})
-	same(w, 1)(len(w.due()), nil)
+	equal(f, f.value(len(f.due()), nil), 1)
 }
 
 // settingsOfNodes: what a node publishes is compared by name, and what only one of
 // two knows says nothing.
-func settingsOfNodes(w *world) {
-	ctx := w.Context()
+func settingsOfNodes(f *fixture) {
+	ctx := f.Context()
 	own := []store.Setting{{Name: "hold", Value: "336h0m0s", Strict: true}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "new", Value: "1"}}
-	same(w, []store.Difference(nil))(w.Read().Differences(ctx, own))
-	other := w.Watch(store.MinLease)
+	equal(f, f.value(f.Read().Differences(ctx, own)), []store.Difference(nil))
+	other := f.Watch(store.MinLease)
 	other.Publish([]store.Setting{{Name: "hold", Value: "0s"}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "old", Value: "1"}}, false)
-	ok(w, other.Join(ctx))
-	got, err := w.Read().Differences(ctx, own)
-	ok(w, err)
+	noError(f, other.Join(ctx))
+	got, err := f.Read().Differences(ctx, own)
+	noError(f, err)
 	if len(got) != 1 || got[0].Setting != own[0] || got[0].Theirs != "0s" || got[0].Node == "" {
-		w.Errorf("the differences are %+v", got)
+		f.Errorf("the differences are %+v", got)
 	}
 	other.Leave(ctx)
-	same(w, []store.Difference(nil))(w.Read().Differences(ctx, own))
+	equal(f, f.value(f.Read().Differences(ctx, own)), []store.Difference(nil))
 }

@@ -9,273 +9,273 @@ import (
 
 const day = 24 * time.Hour
 
-func invitations(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	byOperator := w.invitation(acme, "bob@acme.example")
-	byAnn := w.draft(acme, "cat@acme.example")
+func invitations(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	byOperator := f.invitation(acme, "bob@acme.example")
+	byAnn := f.draft(acme, "cat@acme.example")
 	byAnn.InvitedBy, byAnn.Role, byAnn.Name, byAnn.Locale = ann.ID, doorward.RoleAdmin, "", ""
-	w.write(func(tx *store.Tx) {
-		yes(w)(tx.InsertInvitation(ctx, byAnn))
-		ok(w, tx.InsertLinkToken(ctx, []byte("first"), byAnn.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("second"), byAnn.ID))
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.InsertInvitation(ctx, byAnn))
+		noError(f, tx.InsertLinkToken(ctx, []byte("first"), byAnn.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("second"), byAnn.ID))
 	})
 
-	same(w, byOperator)(w.Read().Invitation(ctx, byOperator.ID))
-	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("first")))
-	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("second")))
-	same(w, byAnn)(w.Read().PendingInvitation(ctx, acme.ID, byAnn.Email))
-	none(w)(w.Read().Invitation(ctx, "inv_none"))
-	none(w)(w.Read().InvitationByToken(ctx, []byte("third")))
-	none(w)(w.Read().PendingInvitation(ctx, acme.ID, ann.Email))
-	none(w)(w.Read().PendingInvitation(ctx, byAnn.Email, acme.ID)) // the two exchanged
+	equal(f, f.value(f.Read().Invitation(ctx, byOperator.ID)), byOperator)
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("first"))), byAnn)
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("second"))), byAnn)
+	equal(f, f.value(f.Read().PendingInvitation(ctx, acme.ID, byAnn.Email)), byAnn)
+	f.wantNone(f.Read().Invitation(ctx, "inv_none"))
+	f.wantNone(f.Read().InvitationByToken(ctx, []byte("third")))
+	f.wantNone(f.Read().PendingInvitation(ctx, acme.ID, ann.Email))
+	f.wantNone(f.Read().PendingInvitation(ctx, byAnn.Email, acme.ID)) // the two exchanged
 
 	// Delivery is that of the newest mail about it.
 	var mail store.Mail
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
-	mail = w.due()[0]
-	w.write(func(tx *store.Tx) { ok(w, tx.MailSent(ctx, mail.ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
+	mail = f.due()[0]
+	f.write(func(tx *store.Tx) { noError(f, tx.MailSent(ctx, mail.ID)) })
 	byAnn.Delivery = doorward.DeliverySent
-	same(w, byAnn)(w.Read().Invitation(ctx, byAnn.ID))
-	w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
+	equal(f, f.value(f.Read().Invitation(ctx, byAnn.ID)), byAnn)
+	f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
 	byAnn.Delivery = doorward.DeliveryQueued
-	same(w, byAnn)(w.Read().Invitation(ctx, byAnn.ID))
-	w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, w.due()[0].ID, "no such mailbox")) })
+	equal(f, f.value(f.Read().Invitation(ctx, byAnn.ID)), byAnn)
+	f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, f.due()[0].ID, "no such mailbox")) })
 	byAnn.Delivery = doorward.DeliveryFailed
-	same(w, byAnn)(w.Read().InvitationByToken(ctx, []byte("second")))
-	same(w, byOperator)(w.Read().Invitation(ctx, byOperator.ID))
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("second"))), byAnn)
+	equal(f, f.value(f.Read().Invitation(ctx, byOperator.ID)), byOperator)
 }
 
-func onePendingInvitation(w *world) {
-	ctx := w.Context()
-	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
-	first := w.invitation(acme, "bob@acme.example")
-	w.invitation(zeta, "bob@acme.example")
-	w.invitation(acme, "cat@acme.example")
+func onePendingInvitation(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	first := f.invitation(acme, "bob@acme.example")
+	f.invitation(zeta, "bob@acme.example")
+	f.invitation(acme, "cat@acme.example")
 
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.InsertInvitation(ctx, w.draft(acme, first.Email)))
-		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email)) // not expired yet
-		no(w)(tx.InsertInvitation(ctx, w.draft(acme, first.Email)))
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.InsertInvitation(ctx, f.draft(acme, first.Email)))
+		noError(f, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email)) // not expired yet
+		f.wantNoChange(tx.InsertInvitation(ctx, f.draft(acme, first.Email)))
 	})
-	w.clock.move(day)
-	second := w.draft(acme, first.Email)
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.InsertInvitation(ctx, second))
-		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email))
-		yes(w)(tx.InsertInvitation(ctx, second))
-		no(w)(tx.AcceptInvitation(ctx, first.ID))
-		yes(w)(tx.AcceptInvitation(ctx, second.ID))
+	f.clock.move(day)
+	second := f.draft(acme, first.Email)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.InsertInvitation(ctx, second))
+		noError(f, tx.RetireExpiredInvitation(ctx, acme.ID, first.Email))
+		f.wantChange(tx.InsertInvitation(ctx, second))
+		f.wantNoChange(tx.AcceptInvitation(ctx, first.ID))
+		f.wantChange(tx.AcceptInvitation(ctx, second.ID))
 	})
 	first.State = doorward.InvitationExpired
-	same(w, first)(w.Read().Invitation(ctx, first.ID))
-	none(w)(w.Read().PendingInvitation(ctx, acme.ID, first.Email))
+	equal(f, f.value(f.Read().Invitation(ctx, first.ID)), first)
+	f.wantNone(f.Read().PendingInvitation(ctx, acme.ID, first.Email))
 	// Expired ones elsewhere are left to their own address and tenant.
-	if _, err := w.Read().PendingInvitation(ctx, zeta.ID, first.Email); err != nil {
-		w.Error(err)
+	if _, err := f.Read().PendingInvitation(ctx, zeta.ID, first.Email); err != nil {
+		f.Error(err)
 	}
-	if _, err := w.Read().PendingInvitation(ctx, acme.ID, "cat@acme.example"); err != nil {
-		w.Error(err)
+	if _, err := f.Read().PendingInvitation(ctx, acme.ID, "cat@acme.example"); err != nil {
+		f.Error(err)
 	}
 }
 
-func endOfInvitations(w *world) {
-	ctx := w.Context()
-	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
+func endOfInvitations(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
 	by := func(t doorward.Tenant, email string) doorward.Invitation {
-		i := w.draft(t, email)
+		i := f.draft(t, email)
 		i.InvitedBy = ann.ID
-		w.write(func(tx *store.Tx) { yes(w)(tx.InsertInvitation(ctx, i)) })
+		f.write(func(tx *store.Tx) { f.wantChange(tx.InsertInvitation(ctx, i)) })
 		return i
 	}
 	late := by(acme, "late@acme.example")
-	w.clock.move(day - time.Microsecond)
+	f.clock.move(day - time.Microsecond)
 	intime := by(acme, "intime@acme.example")
-	w.write(func(tx *store.Tx) { yes(w)(tx.AcceptInvitation(ctx, late.ID)) }) // in the last microsecond
-	late.State, late.AcceptedAt = doorward.InvitationAccepted, at(w.clock.read())
-	same(w, late)(w.Read().Invitation(ctx, late.ID))
+	f.write(func(tx *store.Tx) { f.wantChange(tx.AcceptInvitation(ctx, late.ID)) }) // in the last microsecond
+	late.State, late.AcceptedAt = doorward.InvitationAccepted, at(f.clock.read())
+	equal(f, f.value(f.Read().Invitation(ctx, late.ID)), late)
 
-	w.clock.move(day)
-	w.write(func(tx *store.Tx) { no(w)(tx.AcceptInvitation(ctx, intime.ID)) }) // on the stroke of its end
-	open, other, elsewhere := by(acme, "open@acme.example"), w.invitation(acme, "other@acme.example"), by(zeta, "open@acme.example")
-	w.write(func(tx *store.Tx) {
-		same(w, int64(1))(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID))
-		same(w, int64(0))(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID))
-		same(w, int64(0))(tx.RevokeInvitationsBy(ctx, acme.ID, ""))
-		no(w)(tx.AcceptInvitation(ctx, open.ID))
-		no(w)(tx.AcceptInvitation(ctx, late.ID))
-		no(w)(tx.AcceptInvitation(ctx, "inv_none"))
+	f.clock.move(day)
+	f.write(func(tx *store.Tx) { f.wantNoChange(tx.AcceptInvitation(ctx, intime.ID)) }) // on the stroke of its end
+	open, other, elsewhere := by(acme, "open@acme.example"), f.invitation(acme, "other@acme.example"), by(zeta, "open@acme.example")
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID)), int64(1))
+		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID)), int64(0))
+		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, "")), int64(0))
+		f.wantNoChange(tx.AcceptInvitation(ctx, open.ID))
+		f.wantNoChange(tx.AcceptInvitation(ctx, late.ID))
+		f.wantNoChange(tx.AcceptInvitation(ctx, "inv_none"))
 	})
-	open.State, open.RevokedAt = doorward.InvitationRevoked, at(w.clock.read())
+	open.State, open.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
 	for _, i := range []doorward.Invitation{late, intime, open, other, elsewhere} {
-		same(w, i)(w.Read().Invitation(ctx, i.ID))
+		equal(f, f.value(f.Read().Invitation(ctx, i.ID)), i)
 	}
 }
 
-func invitationsSentAgain(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	i, other := w.invitation(acme, "bob@acme.example"), w.invitation(acme, "cat@acme.example")
-	none(w)(w.Read().LastMail(ctx, i.ID))
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.InsertLinkToken(ctx, []byte("old"), i.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("other"), other.ID))
-		ok(w, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
+func invitationsSentAgain(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	i, other := f.invitation(acme, "bob@acme.example"), f.invitation(acme, "cat@acme.example")
+	f.wantNone(f.Read().LastMail(ctx, i.ID))
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertLinkToken(ctx, []byte("old"), i.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("other"), other.ID))
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
 	})
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
-		ok(w, tx.RetireTokens(ctx, i.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("new"), i.ID))
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, i.Email, i.ID))
+		noError(f, tx.RetireTokens(ctx, i.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("new"), i.ID))
 	})
-	same(w, w.clock.read())(w.Read().LastMail(ctx, i.ID))
-	yes(w)(w.Read().TokenRetired(ctx, []byte("old")))
-	no(w)(w.Read().TokenRetired(ctx, []byte("new")))
-	no(w)(w.Read().TokenRetired(ctx, []byte("other")))
-	no(w)(w.Read().TokenRetired(ctx, []byte("none")))
+	equal(f, f.value(f.Read().LastMail(ctx, i.ID)), f.clock.read())
+	f.wantChange(f.Read().TokenRetired(ctx, []byte("old")))
+	f.wantNoChange(f.Read().TokenRetired(ctx, []byte("new")))
+	f.wantNoChange(f.Read().TokenRetired(ctx, []byte("other")))
+	f.wantNoChange(f.Read().TokenRetired(ctx, []byte("none")))
 
 	until := noon.Add(3 * day)
-	w.clock.move(day - time.Minute - time.Microsecond)
-	w.write(func(tx *store.Tx) { yes(w)(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in the last microsecond
+	f.clock.move(day - time.Minute - time.Microsecond)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in the last microsecond
 	i.InvitedBy, i.ExpiresAt = ann.ID, until
-	same(w, i)(w.Read().InvitationByToken(ctx, []byte("old")))
-	same(w, i)(w.Read().InvitationByToken(ctx, []byte("new")))
-	w.clock.move(time.Microsecond)
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.RenewInvitation(ctx, other.ID, ann.ID, until))
-		no(w)(tx.RenewInvitation(ctx, "inv_none", ann.ID, until))
-		no(w)(tx.RevokeInvitation(ctx, other.ID))
-		no(w)(tx.RevokeInvitation(ctx, "inv_none"))
-		yes(w)(tx.RevokeInvitation(ctx, i.ID))
-		no(w)(tx.RevokeInvitation(ctx, i.ID))
-		no(w)(tx.RenewInvitation(ctx, i.ID, "", until))
-		no(w)(tx.AcceptInvitation(ctx, i.ID))
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("old"))), i)
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("new"))), i)
+	f.clock.move(time.Microsecond)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.RenewInvitation(ctx, other.ID, ann.ID, until))
+		f.wantNoChange(tx.RenewInvitation(ctx, "inv_none", ann.ID, until))
+		f.wantNoChange(tx.RevokeInvitation(ctx, other.ID))
+		f.wantNoChange(tx.RevokeInvitation(ctx, "inv_none"))
+		f.wantChange(tx.RevokeInvitation(ctx, i.ID))
+		f.wantNoChange(tx.RevokeInvitation(ctx, i.ID))
+		f.wantNoChange(tx.RenewInvitation(ctx, i.ID, "", until))
+		f.wantNoChange(tx.AcceptInvitation(ctx, i.ID))
 	})
-	i.State, i.RevokedAt = doorward.InvitationRevoked, at(w.clock.read())
-	same(w, i)(w.Read().Invitation(ctx, i.ID))
-	same(w, other)(w.Read().Invitation(ctx, other.ID))
+	i.State, i.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
+	equal(f, f.value(f.Read().Invitation(ctx, i.ID)), i)
+	equal(f, f.value(f.Read().Invitation(ctx, other.ID)), other)
 }
 
-func statesOfInvitations(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	over, again := w.invitation(acme, "over@acme.example"), w.invitation(acme, "again@acme.example")
-	w.clock.move(time.Second)
-	open, taken, gone := w.invitation(acme, "open@acme.example"), w.invitation(acme, "taken@acme.example"), w.invitation(acme, "gone@acme.example")
-	w.clock.move(day - time.Second) // on the stroke of the first two's end
-	w.write(func(tx *store.Tx) {
-		yes(w)(tx.AcceptInvitation(ctx, taken.ID))
-		yes(w)(tx.RevokeInvitation(ctx, gone.ID))
-		ok(w, tx.RetireExpiredInvitation(ctx, acme.ID, again.Email)) // stored as expired, the other one isn't
+func statesOfInvitations(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	over, again := f.invitation(acme, "over@acme.example"), f.invitation(acme, "again@acme.example")
+	f.clock.move(time.Second)
+	open, taken, gone := f.invitation(acme, "open@acme.example"), f.invitation(acme, "taken@acme.example"), f.invitation(acme, "gone@acme.example")
+	f.clock.move(day - time.Second) // on the stroke of the first two's end
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.AcceptInvitation(ctx, taken.ID))
+		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
+		noError(f, tx.RetireExpiredInvitation(ctx, acme.ID, again.Email)) // stored as expired, the other one isn't
 	})
 	for state, want := range map[doorward.InvitationState][]string{
 		doorward.InvitationPending: {open.ID}, doorward.InvitationAccepted: {taken.ID}, doorward.InvitationRevoked: {gone.ID},
 		doorward.InvitationExpired: {again.ID, over.ID}, "": {gone.ID, taken.ID, open.ID, again.ID, over.ID}, "NONE": nil,
 	} {
-		page, err := w.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: state}, w.clock.read(), doorward.Window{Limit: 9})
-		ok(w, err)
+		page, err := f.Read().InvitationPage(ctx, acme.ID, store.InvitationFilter{State: state}, f.clock.read(), doorward.Window{Limit: 9})
+		noError(f, err)
 		var ids []string
 		for _, i := range page.Items {
 			ids = append(ids, i.ID)
 		}
-		same(w, want)(ids, nil)
+		equal(f, f.value(ids, nil), want)
 	}
 }
 
 // strandedResets: with a tenant that nobody can sign in to go the resets of its
 // people, but for those who can sign in elsewhere.
-func strandedResets(w *world) {
-	ctx := w.Context()
-	acme, zeta, ice := w.tenant("Acme"), w.tenant("Zeta"), w.tenant("Ice")
+func strandedResets(f *fixture) {
+	ctx := f.Context()
+	acme, zeta, ice := f.tenant("Acme"), f.tenant("Zeta"), f.tenant("Ice")
 	resetOf := func(a doorward.Account) string {
-		r := store.Reset{ID: w.id("rst_"), UserID: a.ID, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(time.Hour)}
-		w.write(func(tx *store.Tx) { ok(w, tx.InsertReset(ctx, r)) })
+		r := store.Reset{ID: f.id("rst_"), UserID: a.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(time.Hour)}
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertReset(ctx, r)) })
 		return r.ID
 	}
-	only, both, barred, frozen, stranger := w.account("only@x.example"), w.account("both@x.example"), w.account("barred@x.example"), w.account("frozen@x.example"), w.account("stranger@x.example")
+	only, both, barred, frozen, stranger := f.account("only@x.example"), f.account("both@x.example"), f.account("barred@x.example"), f.account("frozen@x.example"), f.account("stranger@x.example")
 	for _, a := range []doorward.Account{only, both, barred, frozen} {
-		w.join(acme, a, doorward.RoleUser)
+		f.join(acme, a, doorward.RoleUser)
 	}
 	for _, a := range []doorward.Account{both, barred, stranger} {
-		w.join(zeta, a, doorward.RoleUser)
+		f.join(zeta, a, doorward.RoleUser)
 	}
-	w.join(ice, frozen, doorward.RoleUser)
+	f.join(ice, frozen, doorward.RoleUser)
 	var open []string
 	for _, a := range []doorward.Account{only, both, barred, frozen, stranger} {
 		open = append(open, resetOf(a))
 	}
-	w.write(func(tx *store.Tx) {
-		yes(w)(tx.SetUserStatus(ctx, zeta.ID, barred.ID, doorward.UserSuspended))
-		yes(w)(tx.FreezeTenant(ctx, ice.ID))
-		yes(w)(tx.CloseTenant(ctx, acme.ID, noon))
-		ok(w, tx.ExpireStrandedResets(ctx, acme.ID))
-		no(w)(tx.UseReset(ctx, open[0]))
-		yes(w)(tx.UseReset(ctx, open[1]))
-		no(w)(tx.UseReset(ctx, open[2]))
-		no(w)(tx.UseReset(ctx, open[3]))
-		yes(w)(tx.UseReset(ctx, open[4]))
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.SetUserStatus(ctx, zeta.ID, barred.ID, doorward.UserSuspended))
+		f.wantChange(tx.FreezeTenant(ctx, ice.ID))
+		f.wantChange(tx.CloseTenant(ctx, acme.ID, noon))
+		noError(f, tx.ExpireStrandedResets(ctx, acme.ID))
+		f.wantNoChange(tx.UseReset(ctx, open[0]))
+		f.wantChange(tx.UseReset(ctx, open[1]))
+		f.wantNoChange(tx.UseReset(ctx, open[2]))
+		f.wantNoChange(tx.UseReset(ctx, open[3]))
+		f.wantChange(tx.UseReset(ctx, open[4]))
 	})
 }
 
-func resets(w *world) {
-	ctx := w.Context()
-	ann, bob := w.account("ann@acme.example"), w.account("bob@acme.example")
+func resets(f *fixture) {
+	ctx := f.Context()
+	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
 	reset := func(a doorward.Account) store.Reset {
-		r := store.Reset{ID: w.id("rst_"), UserID: a.ID, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(time.Hour)}
-		w.write(func(tx *store.Tx) {
-			ok(w, tx.InsertReset(ctx, r))
-			ok(w, tx.InsertLinkToken(ctx, []byte(r.ID), r.ID))
+		r := store.Reset{ID: f.id("rst_"), UserID: a.ID, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(time.Hour)}
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertReset(ctx, r))
+			noError(f, tx.InsertLinkToken(ctx, []byte(r.ID), r.ID))
 		})
 		return r
 	}
 	used, ended, bobs := reset(ann), reset(ann), reset(bob)
-	same(w, used)(w.Read().ResetByToken(ctx, []byte(used.ID)))
-	none(w)(w.Read().ResetByToken(ctx, []byte("none")))
-	none(w)(w.Read().InvitationByToken(ctx, []byte(used.ID)))
+	equal(f, f.value(f.Read().ResetByToken(ctx, []byte(used.ID))), used)
+	f.wantNone(f.Read().ResetByToken(ctx, []byte("none")))
+	f.wantNone(f.Read().InvitationByToken(ctx, []byte(used.ID)))
 
-	used.UsedAt = at(w.clock.move(time.Hour - time.Microsecond))
-	w.write(func(tx *store.Tx) {
-		yes(w)(tx.UseReset(ctx, used.ID)) // in the last microsecond
-		no(w)(tx.UseReset(ctx, used.ID))
-		no(w)(tx.UseReset(ctx, "rst_none"))
-		ok(w, tx.ExpireResets(ctx, ann.ID))
-		no(w)(tx.UseReset(ctx, ended.ID))
+	used.UsedAt = at(f.clock.move(time.Hour - time.Microsecond))
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.UseReset(ctx, used.ID)) // in the last microsecond
+		f.wantNoChange(tx.UseReset(ctx, used.ID))
+		f.wantNoChange(tx.UseReset(ctx, "rst_none"))
+		noError(f, tx.ExpireResets(ctx, ann.ID))
+		f.wantNoChange(tx.UseReset(ctx, ended.ID))
 	})
-	ended.ExpiresAt = w.clock.read()
-	w.clock.move(time.Microsecond)
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.UseReset(ctx, bobs.ID)) // on the stroke of its end
-		ok(w, tx.ExpireResets(ctx, ann.ID))
-		ok(w, tx.ExpireResets(ctx, bob.ID))
+	ended.ExpiresAt = f.clock.read()
+	f.clock.move(time.Microsecond)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.UseReset(ctx, bobs.ID)) // on the stroke of its end
+		noError(f, tx.ExpireResets(ctx, ann.ID))
+		noError(f, tx.ExpireResets(ctx, bob.ID))
 	})
 	for _, r := range []store.Reset{used, ended, bobs} {
-		same(w, r)(w.Read().ResetByToken(ctx, []byte(r.ID)))
+		equal(f, f.value(f.Read().ResetByToken(ctx, []byte(r.ID))), r)
 	}
 }
 
 // due returns the mails to send now.
-func (w *world) due() []store.Mail {
-	w.Helper()
-	all, err := w.Read().DueMails(w.Context(), store.Mail{}, w.clock.read(), 100)
-	ok(w, err)
+func (f *fixture) due() []store.Mail {
+	f.Helper()
+	all, err := f.Read().DueMails(f.Context(), store.Mail{}, f.clock.read(), 100)
+	noError(f, err)
 	return all
 }
 
-func mails(w *world) {
-	ctx := w.Context()
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
-	w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) {
+func mails(f *fixture) {
+	ctx := f.Context()
+	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
+	f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) {
 		tx.MailShare = "192.0.2.7"
-		ok(w, tx.QueueReset(ctx, "bob@acme.example", "https://app.example.com/inbox?a=b"))
+		noError(f, tx.QueueReset(ctx, "bob@acme.example", "https://app.example.com/inbox?a=b"))
 	})
-	all := w.due()
+	all := f.due()
 	if len(all) != 2 || all[0].ID == all[1].ID {
-		w.Fatalf("due are %+v: want two mails", all)
+		f.Fatalf("due are %+v: want two mails", all)
 	}
 	first := store.Mail{
 		ID: all[0].ID, Kind: store.MailInvitation, Recipient: "ann@acme.example", SubjectID: "inv_1",
@@ -286,117 +286,117 @@ func mails(w *world) {
 		State: doorward.DeliveryQueued, NextAt: noon.Add(time.Second), CreatedAt: noon.Add(time.Second),
 		ReturnTo: "https://app.example.com/inbox?a=b", Share: "192.0.2.7",
 	}
-	same(w, []store.Mail{first, second})(all, nil)
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1))
-	same(w, []store.Mail{second})(w.Read().DueMails(ctx, first, w.clock.read(), 1))
-	same(w, []store.Mail{second})(w.Read().DueUrgentMails(ctx, store.Mail{}, w.clock.read(), 1))
-	same(w, []store.Mail{first})(w.Read().DueMailsOf(ctx, "inv_1", store.Mail{}, w.clock.read(), 9))
-	same(w, []store.Mail(nil))(w.Read().DueMailsOf(ctx, "inv_1", first, w.clock.read(), 9))
-	same(w, []store.Mail(nil))(w.Read().DueMailsOf(ctx, "inv_1", store.Mail{}, noon.Add(-time.Microsecond), 9))
-	same(w, []store.Mail(nil))(w.Read().DueMailsOf(ctx, "inv_2", store.Mail{}, w.clock.read(), 9))
-	same(w, []store.Mail(nil))(w.Read().DueUrgentMails(ctx, second, w.clock.read(), 1))
-	same(w, []store.Mail{second})(w.Read().DueMails(ctx, store.Mail{NextAt: noon.Add(time.Microsecond)}, w.clock.read(), 100))
-	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, second, w.clock.read(), 100))
-	same(w, []store.Mail{first})(w.Read().DueMails(ctx, store.Mail{}, noon, 100))
-	same(w, []store.Mail(nil))(w.Read().DueMails(ctx, store.Mail{}, noon.Add(-time.Microsecond), 100))
+	equal(f, f.value(all, nil), []store.Mail{first, second})
+	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 1)), []store.Mail{first})
+	equal(f, f.value(f.Read().DueMails(ctx, first, f.clock.read(), 1)), []store.Mail{second})
+	equal(f, f.value(f.Read().DueUrgentMails(ctx, store.Mail{}, f.clock.read(), 1)), []store.Mail{second})
+	equal(f, f.value(f.Read().DueMailsOf(ctx, "inv_1", store.Mail{}, f.clock.read(), 9)), []store.Mail{first})
+	equal(f, f.value(f.Read().DueMailsOf(ctx, "inv_1", first, f.clock.read(), 9)), []store.Mail(nil))
+	equal(f, f.value(f.Read().DueMailsOf(ctx, "inv_1", store.Mail{}, noon.Add(-time.Microsecond), 9)), []store.Mail(nil))
+	equal(f, f.value(f.Read().DueMailsOf(ctx, "inv_2", store.Mail{}, f.clock.read(), 9)), []store.Mail(nil))
+	equal(f, f.value(f.Read().DueUrgentMails(ctx, second, f.clock.read(), 1)), []store.Mail(nil))
+	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{NextAt: noon.Add(time.Microsecond)}, f.clock.read(), 100)), []store.Mail{second})
+	equal(f, f.value(f.Read().DueMails(ctx, second, f.clock.read(), 100)), []store.Mail(nil))
+	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{}, noon, 100)), []store.Mail{first})
+	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{}, noon.Add(-time.Microsecond), 100)), []store.Mail(nil))
 
-	w.write(func(tx *store.Tx) { // nor what only a newer version can send
+	f.write(func(tx *store.Tx) { // nor what only a newer version can send
 		for _, kind := range []store.MailKind{"voucher", "invit", "_nvitation", ""} {
-			ok(w, tx.QueueMail(ctx, kind, "ann@acme.example", ""))
+			noError(f, tx.QueueMail(ctx, kind, "ann@acme.example", ""))
 		}
 	})
-	same(w, []store.Mail{first, second})(w.due(), nil)
-	same(w, 6)(w.Read().CountMails(ctx, doorward.DeliveryQueued))
+	equal(f, f.value(f.due(), nil), []store.Mail{first, second})
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryQueued)), 6)
 
-	w.write(func(tx *store.Tx) { ok(w, tx.SetMailSubject(ctx, second.ID, "rst_1")) })
+	f.write(func(tx *store.Tx) { noError(f, tx.SetMailSubject(ctx, second.ID, "rst_1")) })
 	second.SubjectID = "rst_1"
-	same(w, []store.Mail{first, second})(w.due(), nil)
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteMail(ctx, first.ID)) })
-	same(w, []store.Mail{second})(w.due(), nil)
-	same(w, 5)(w.Read().CountMails(ctx, doorward.DeliveryQueued))
+	equal(f, f.value(f.due(), nil), []store.Mail{first, second})
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteMail(ctx, first.ID)) })
+	equal(f, f.value(f.due(), nil), []store.Mail{second})
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryQueued)), 5)
 
-	w.write(func(tx *store.Tx) {
-		same(w, int64(0))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) // not while it waits
-		ok(w, tx.MailSent(ctx, second.ID))
-		same(w, int64(0))(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10))
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(0)) // not while it waits
+		noError(f, tx.MailSent(ctx, second.ID))
+		equal(f, f.value(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10)), int64(0))
 	})
-	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteOldMails(ctx, second.CreatedAt, 10)) })
-	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliverySent))
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliverySent)), 1)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldMails(ctx, second.CreatedAt, 10)), int64(1)) })
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliverySent)), 0)
 
 	// Of finished mails those of invitations stay: they show whether they came.
-	w.write(func(tx *store.Tx) {
+	f.write(func(tx *store.Tx) {
 		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailInvitation, store.MailRemoved} {
-			ok(w, tx.QueueMail(ctx, kind, "ann@acme.example", string(kind)))
+			noError(f, tx.QueueMail(ctx, kind, "ann@acme.example", string(kind)))
 		}
 	})
-	for _, m := range w.due() {
-		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
+	for _, m := range f.due() {
+		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, "no such mailbox")) })
 	}
-	w.write(func(tx *store.Tx) { same(w, int64(2))(tx.DeleteOldMails(ctx, w.clock.read(), 10)) })
-	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
-	same(w, w.clock.read())(w.Read().LastMail(ctx, string(store.MailInvitation)))
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(2)) })
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryFailed)), 1)
+	equal(f, f.value(f.Read().LastMail(ctx, string(store.MailInvitation))), f.clock.read())
 }
 
 // blankedMails: a finished mail that stays for its state keeps no address.
-func blankedMails(w *world) {
-	ctx := w.Context()
-	inv := w.invitation(w.tenant("Acme"), "ann@acme.example")
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID))
-		ok(w, tx.QueueMail(ctx, store.MailInvitation, "bob@acme.example", "inv_2"))
+func blankedMails(f *fixture) {
+	ctx := f.Context()
+	inv := f.invitation(f.tenant("Acme"), "ann@acme.example")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID))
+		noError(f, tx.QueueMail(ctx, store.MailInvitation, "bob@acme.example", "inv_2"))
 	})
-	for _, m := range w.due() {
+	for _, m := range f.due() {
 		if m.SubjectID == inv.ID {
-			w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
+			f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, "no mailbox "+inv.Email)) })
 		}
 	}
-	w.write(func(tx *store.Tx) {
-		same(w, int64(0))(tx.BlankOldMails(ctx, noon.Add(-time.Microsecond), 10))
-		same(w, int64(0))(tx.BlankOldMails(ctx, noon, 0))
-		same(w, int64(1))(tx.BlankOldMails(ctx, noon, 10))
-		same(w, int64(0))(tx.BlankOldMails(ctx, noon, 10))
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.BlankOldMails(ctx, noon.Add(-time.Microsecond), 10)), int64(0))
+		equal(f, f.value(tx.BlankOldMails(ctx, noon, 0)), int64(0))
+		equal(f, f.value(tx.BlankOldMails(ctx, noon, 10)), int64(1))
+		equal(f, f.value(tx.BlankOldMails(ctx, noon, 10)), int64(0))
 	})
-	if kept, err := w.Read().Invitation(ctx, inv.ID); err != nil || kept.Delivery != doorward.DeliveryFailed || kept.Email != inv.Email {
-		w.Errorf("the invitation is %+v, %v", kept, err)
+	if kept, err := f.Read().Invitation(ctx, inv.ID); err != nil || kept.Delivery != doorward.DeliveryFailed || kept.Email != inv.Email {
+		f.Errorf("the invitation is %+v, %v", kept, err)
 	}
-	if left := w.due(); len(left) != 1 || left[0].Recipient != "bob@acme.example" {
-		w.Errorf("what waits is %+v", left)
+	if left := f.due(); len(left) != 1 || left[0].Recipient != "bob@acme.example" {
+		f.Errorf("what waits is %+v", left)
 	}
 }
 
-func triesOfAMail(w *world) {
-	ctx := w.Context()
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
-	fresh := w.due()[0]
+func triesOfAMail(f *fixture) {
+	ctx := f.Context()
+	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, "ann@acme.example", "inv_1")) })
+	fresh := f.due()[0]
 	until := noon.Add(time.Minute)
-	w.write(func(tx *store.Tx) {
-		yes(w)(tx.ClaimMail(ctx, fresh, until))
-		no(w)(tx.ClaimMail(ctx, fresh, until))
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.ClaimMail(ctx, fresh, until))
+		f.wantNoChange(tx.ClaimMail(ctx, fresh, until))
 	})
-	same(w, []store.Mail(nil))(w.due(), nil)
+	equal(f, f.value(f.due(), nil), []store.Mail(nil))
 
 	// Whoever claimed it died: it is due again, and the old sight of it is dead.
-	w.clock.move(time.Minute)
+	f.clock.move(time.Minute)
 	again := fresh
 	again.Tries, again.NextAt = 1, until
-	same(w, []store.Mail{again})(w.due(), nil)
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.ClaimMail(ctx, fresh, until.Add(time.Minute)))
-		yes(w)(tx.ClaimMail(ctx, again, until.Add(time.Minute)))
-		ok(w, tx.MailRetry(ctx, again.ID, until.Add(time.Hour), "421 try later"))
+	equal(f, f.value(f.due(), nil), []store.Mail{again})
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ClaimMail(ctx, fresh, until.Add(time.Minute)))
+		f.wantChange(tx.ClaimMail(ctx, again, until.Add(time.Minute)))
+		noError(f, tx.MailRetry(ctx, again.ID, until.Add(time.Hour), "421 try later"))
 	})
-	w.clock.move(time.Hour)
+	f.clock.move(time.Hour)
 	again.Tries, again.NextAt, again.LastError = 2, until.Add(time.Hour), "421 try later"
-	same(w, []store.Mail{again})(w.due(), nil)
+	equal(f, f.value(f.due(), nil), []store.Mail{again})
 
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.MailSent(ctx, again.ID))
-		ok(w, tx.MailFailed(ctx, again.ID, "too late"))
-		ok(w, tx.MailRetry(ctx, again.ID, noon, "too late"))
-		no(w)(tx.ClaimMail(ctx, again, until.Add(day)))
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.MailSent(ctx, again.ID))
+		noError(f, tx.MailFailed(ctx, again.ID, "too late"))
+		noError(f, tx.MailRetry(ctx, again.ID, noon, "too late"))
+		f.wantNoChange(tx.ClaimMail(ctx, again, until.Add(day)))
 	})
-	same(w, 1)(w.Read().CountMails(ctx, doorward.DeliverySent))
-	same(w, 0)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
-	same(w, []store.Mail(nil))(w.due(), nil)
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliverySent)), 1)
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryFailed)), 0)
+	equal(f, f.value(f.due(), nil), []store.Mail(nil))
 }

@@ -9,98 +9,98 @@ import (
 
 // setBack is what has to be done with a database that was set back to an older
 // state.
-func setBack(w *world) {
-	ctx := w.Context()
-	acme, zeta := w.tenant("Acme"), w.tenant("Zeta")
-	ann, bob := w.member(acme, "ann@acme.example", doorward.RoleOwner), w.member(zeta, "bob@acme.example", doorward.RoleUser)
-	s, other := w.session(ann), w.session(bob)
-	inv := w.invitation(acme, "cid@acme.example")
-	reset := store.Reset{ID: w.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}
-	used := store.Reset{ID: w.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.InsertReset(ctx, reset))
-		ok(w, tx.InsertReset(ctx, used))
-		yes(w)(tx.UseReset(ctx, used.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("invited"), inv.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("reset"), reset.ID))
-		ok(w, tx.InsertLinkToken(ctx, []byte("used"), used.ID))
+func setBack(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann, bob := f.member(acme, "ann@acme.example", doorward.RoleOwner), f.member(zeta, "bob@acme.example", doorward.RoleUser)
+	s, other := f.session(ann), f.session(bob)
+	inv := f.invitation(acme, "cid@acme.example")
+	reset := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}
+	used := store.Reset{ID: f.id("rst_"), UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour)}
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertReset(ctx, reset))
+		noError(f, tx.InsertReset(ctx, used))
+		f.wantChange(tx.UseReset(ctx, used.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("invited"), inv.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("reset"), reset.ID))
+		noError(f, tx.InsertLinkToken(ctx, []byte("used"), used.ID))
 	})
 
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) {
-		same(w, int64(2))(tx.DeleteAllSessions(ctx, aDay))
-		same(w, int64(3))(tx.RetireAllTokens(ctx))
-		same(w, int64(0))(tx.RetireAllTokens(ctx))
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteAllSessions(ctx, aDay)), int64(2))
+		equal(f, f.value(tx.RetireAllTokens(ctx)), int64(3))
+		equal(f, f.value(tx.RetireAllTokens(ctx)), int64(0))
 	})
-	same(w, []string(nil))(w.live(s, other), nil)
-	same(w, true)(w.Read().TokenRetired(ctx, []byte("invited")))
-	same(w, inv)(w.Read().InvitationByToken(ctx, []byte("invited"))) // to be sent again
+	equal(f, f.value(f.live(s, other), nil), []string(nil))
+	equal(f, f.value(f.Read().TokenRetired(ctx, []byte("invited"))), true)
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("invited"))), inv) // to be sent again
 	reset.ExpiresAt = noon.Add(time.Minute)
-	same(w, reset)(w.Read().ResetByToken(ctx, []byte("reset")))
+	equal(f, f.value(f.Read().ResetByToken(ctx, []byte("reset"))), reset)
 	used.UsedAt = at(noon)
-	same(w, used)(w.Read().ResetByToken(ctx, []byte("used")))
-	w.write(func(tx *store.Tx) { no(w)(tx.UseReset(ctx, reset.ID)) })
+	equal(f, f.value(f.Read().ResetByToken(ctx, []byte("used"))), used)
+	f.write(func(tx *store.Tx) { f.wantNoChange(tx.UseReset(ctx, reset.ID)) })
 }
 
 // leaps: the number of a change is beyond all that were given, and the change is
 // one for everybody.
-func leaps(w *world) {
-	before, err := w.Write(w.Context(), func(tx *store.Tx) error { tx.AskFlush([]byte{1}); return nil })
-	ok(w, err)
-	after, err := w.Write(w.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(w.Context()) })
-	ok(w, err)
-	same(w, []store.Change{{Seq: before[0].Seq + 1<<32 + 1, Kind: store.ChangeAll}})(after, nil)
+func leaps(f *fixture) {
+	before, err := f.Write(f.Context(), func(tx *store.Tx) error { tx.AskFlush([]byte{1}); return nil })
+	noError(f, err)
+	after, err := f.Write(f.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(f.Context()) })
+	noError(f, err)
+	equal(f, f.value(after, nil), []store.Change{{Seq: before[0].Seq + 1<<32 + 1, Kind: store.ChangeAll}})
 }
 
-func doneSince(w *world) {
-	ctx := w.Context()
-	same(w, time.Unix(0, 0).UTC())(w.Read().NewestEvent(ctx))
-	same(w, "")(w.Read().NewestEventID(ctx))
-	same(w, map[doorward.Action]int{})(w.Read().CountDone(ctx, time.Unix(0, 0)))
+func doneSince(f *fixture) {
+	ctx := f.Context()
+	equal(f, f.value(f.Read().NewestEvent(ctx)), time.Unix(0, 0).UTC())
+	equal(f, f.value(f.Read().NewestEventID(ctx)), "")
+	equal(f, f.value(f.Read().CountDone(ctx, time.Unix(0, 0))), map[doorward.Action]int{})
 	record := func(tenant string, action doorward.Action, outcome doorward.Outcome) {
-		w.write(func(tx *store.Tx) {
-			ok(w, tx.InsertEvent(ctx, doorward.Event{
-				ID: w.id("evt_"), Action: action, Outcome: outcome, Target: doorward.Object{Type: "user", TenantID: tenant},
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertEvent(ctx, doorward.Event{
+				ID: f.id("evt_"), Action: action, Outcome: outcome, Target: doorward.Object{Type: "user", TenantID: tenant},
 			}))
 		})
 	}
 	record("tnt_1", doorward.UserSuspend, doorward.Done)
-	since := w.clock.read()
-	w.clock.move(time.Microsecond)
+	since := f.clock.read()
+	f.clock.move(time.Microsecond)
 	record("tnt_1", doorward.UserSuspend, doorward.Done)
 	record("tnt_2", doorward.UserSuspend, doorward.Done)
 	record("", doorward.UserRole, doorward.Done)
 	record("tnt_1", doorward.UserRole, doorward.Refused)
-	same(w, w.clock.read())(w.Read().NewestEvent(ctx))
-	newest, err := w.Read().NewestEventID(ctx)
-	ok(w, err)
-	same(w, true)(w.Read().HasEvent(ctx, newest))
-	same(w, false)(w.Read().HasEvent(ctx, "evt_absent"))
-	event, err := w.Read().Event(ctx, newest)
-	ok(w, err)
-	same(w, w.clock.read())(event.At, nil)
-	same(w, map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})(w.Read().CountDone(ctx, since))
+	equal(f, f.value(f.Read().NewestEvent(ctx)), f.clock.read())
+	newest, err := f.Read().NewestEventID(ctx)
+	noError(f, err)
+	equal(f, f.value(f.Read().HasEvent(ctx, newest)), true)
+	equal(f, f.value(f.Read().HasEvent(ctx, "evt_absent")), false)
+	event, err := f.Read().Event(ctx, newest)
+	noError(f, err)
+	equal(f, f.value(event.At, nil), f.clock.read())
+	equal(f, f.value(f.Read().CountDone(ctx, since)), map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})
 }
 
 // vitals: of mails those that wait count, and the one that has waited longest.
-func vitals(w *world) {
-	ctx := w.Context()
+func vitals(f *fixture) {
+	ctx := f.Context()
 	none := time.Unix(0, 0).UTC()
-	before, err := w.Read().Vitals(ctx)
-	ok(w, err)
-	same(w, store.Vitals{Position: before.Position, OldestMail: none, InboxDue: none, LastBackup: none})(before, nil)
-	w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", ""))
+	before, err := f.Read().Vitals(ctx)
+	noError(f, err)
+	equal(f, f.value(before, nil), store.Vitals{Position: before.Position, OldestMail: none, InboxDue: none, LastBackup: none})
+	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", ""))
 		tx.AskFlush([]byte{1})
 	})
-	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})(w.Read().Vitals(ctx))
-	due, err := w.Read().DueMails(ctx, store.Mail{}, w.clock.read(), 1)
-	ok(w, err)
-	w.write(func(tx *store.Tx) { ok(w, tx.MailSent(ctx, due[0].ID)) })
-	w.write(func(tx *store.Tx) { ok(w, tx.NoteBackup(ctx, "/var/backups/1.db")) })
-	w.clock.move(time.Minute)
-	w.write(func(tx *store.Tx) { ok(w, tx.NoteBackup(ctx, "")) })
-	same(w, store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute), InboxDue: none, LastBackup: noon.Add(2 * time.Minute)})(w.Read().Vitals(ctx))
+	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})
+	due, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 1)
+	noError(f, err)
+	f.write(func(tx *store.Tx) { noError(f, tx.MailSent(ctx, due[0].ID)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "/var/backups/1.db")) })
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) { noError(f, tx.NoteBackup(ctx, "")) })
+	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 1, OldestMail: noon.Add(time.Minute), InboxDue: none, LastBackup: noon.Add(2 * time.Minute)})
 }

@@ -35,14 +35,14 @@ func Run(t *testing.T, open func(t testing.TB, now doorward.Clock) *store.DB) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			clock := &clock{now: noon}
-			c.test(&world{TB: t, DB: open(t, clock.read), clock: clock})
+			c.test(&fixture{TB: t, DB: open(t, clock.read), clock: clock})
 		})
 	}
 }
 
 var cases = []struct {
 	name string
-	test func(*world)
+	test func(*fixture)
 }{
 	{"tenants", tenants},
 	{"settings of tenants", settingsOfTenants},
@@ -161,8 +161,8 @@ func (c *clock) move(d time.Duration) time.Time {
 	return c.now
 }
 
-// world is the database of one case.
-type world struct {
+// fixture is the database of one case.
+type fixture struct {
 	testing.TB
 	*store.DB
 	clock *clock
@@ -170,82 +170,82 @@ type world struct {
 }
 
 // try runs fn in a transaction.
-func (w *world) try(ctx context.Context, fn func(tx *store.Tx) error) error {
-	_, err := w.Write(ctx, fn)
+func (f *fixture) try(ctx context.Context, fn func(tx *store.Tx) error) error {
+	_, err := f.Write(ctx, fn)
 	return err
 }
 
 // write runs fn in a transaction that must commit.
-func (w *world) write(fn func(tx *store.Tx)) {
-	w.Helper()
-	ok(w, w.try(w.Context(), func(tx *store.Tx) error { fn(tx); return nil }))
+func (f *fixture) write(fn func(tx *store.Tx)) {
+	f.Helper()
+	noError(f, f.try(f.Context(), func(tx *store.Tx) error { fn(tx); return nil }))
 }
 
 // id returns an id that no other call returns.
-func (w *world) id(prefix string) string {
-	w.made++
-	return fmt.Sprintf("%s%04d", prefix, w.made)
+func (f *fixture) id(prefix string) string {
+	f.made++
+	return fmt.Sprintf("%s%04d", prefix, f.made)
 }
 
 // tenant adds an active tenant.
-func (w *world) tenant(name string) doorward.Tenant {
-	w.Helper()
-	t := doorward.Tenant{ID: w.id("tnt_"), Name: name, Status: doorward.TenantActive, CreatedAt: w.clock.read()}
-	w.write(func(tx *store.Tx) { ok(w, tx.InsertTenant(w.Context(), t)) })
+func (f *fixture) tenant(name string) doorward.Tenant {
+	f.Helper()
+	t := doorward.Tenant{ID: f.id("tnt_"), Name: name, Status: doorward.TenantActive, CreatedAt: f.clock.read()}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertTenant(f.Context(), t)) })
 	return t
 }
 
 // account adds an account with a password of its own.
-func (w *world) account(email string) doorward.Account {
-	w.Helper()
-	id := w.id("usr_")
-	a := doorward.Account{ID: id, Email: email, PasswordHash: "hash of " + id, CreatedAt: w.clock.read(), Locale: "de-CH"}
-	w.write(func(tx *store.Tx) { yes(w)(tx.InsertAccount(w.Context(), a)) })
+func (f *fixture) account(email string) doorward.Account {
+	f.Helper()
+	id := f.id("usr_")
+	a := doorward.Account{ID: id, Email: email, PasswordHash: "hash of " + id, CreatedAt: f.clock.read(), Locale: "de-CH"}
+	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertAccount(f.Context(), a)) })
 	return a
 }
 
 // join makes the account an active member.
-func (w *world) join(t doorward.Tenant, a doorward.Account, role doorward.Role) doorward.User {
-	w.Helper()
+func (f *fixture) join(t doorward.Tenant, a doorward.Account, role doorward.Role) doorward.User {
+	f.Helper()
 	u := doorward.User{
 		ID: a.ID, Email: a.Email, Name: "name of " + a.ID, Role: role, Status: doorward.UserActive,
-		TenantID: t.ID, TenantName: t.Name, TenantStatus: t.Status, CreatedAt: w.clock.read(),
+		TenantID: t.ID, TenantName: t.Name, TenantStatus: t.Status, CreatedAt: f.clock.read(),
 	}
-	w.write(func(tx *store.Tx) { yes(w)(tx.InsertMembership(w.Context(), u)) })
+	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertMembership(f.Context(), u)) })
 	return u
 }
 
 // member adds an account and makes it a member.
-func (w *world) member(t doorward.Tenant, email string, role doorward.Role) doorward.User {
-	w.Helper()
-	return w.join(t, w.account(email), role)
+func (f *fixture) member(t doorward.Tenant, email string, role doorward.Role) doorward.User {
+	f.Helper()
+	return f.join(t, f.account(email), role)
 }
 
 // invitation adds a pending invitation for a day, by the operator.
-func (w *world) invitation(t doorward.Tenant, email string) doorward.Invitation {
-	w.Helper()
-	i := w.draft(t, email)
-	w.write(func(tx *store.Tx) { yes(w)(tx.InsertInvitation(w.Context(), i)) })
+func (f *fixture) invitation(t doorward.Tenant, email string) doorward.Invitation {
+	f.Helper()
+	i := f.draft(t, email)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.InsertInvitation(f.Context(), i)) })
 	return i
 }
 
 // draft is an invitation that isn't stored yet.
-func (w *world) draft(t doorward.Tenant, email string) doorward.Invitation {
+func (f *fixture) draft(t doorward.Tenant, email string) doorward.Invitation {
 	return doorward.Invitation{
-		ID: w.id("inv_"), TenantID: t.ID, Email: email, Role: doorward.RoleUser, Name: "Nan", Locale: "de-CH",
-		State: doorward.InvitationPending, CreatedAt: w.clock.read(), ExpiresAt: w.clock.read().Add(24 * time.Hour),
+		ID: f.id("inv_"), TenantID: t.ID, Email: email, Role: doorward.RoleUser, Name: "Nan", Locale: "de-CH",
+		State: doorward.InvitationPending, CreatedAt: f.clock.read(), ExpiresAt: f.clock.read().Add(24 * time.Hour),
 		Delivery: doorward.DeliveryQueued,
 	}
 }
 
 // session opens a session of the user.
-func (w *world) session(u doorward.User) doorward.Session {
-	w.Helper()
+func (f *fixture) session(u doorward.User) doorward.Session {
+	f.Helper()
 	s := doorward.Session{
-		ID: w.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: w.clock.read(), LastSeenAt: w.clock.read(),
+		ID: f.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: f.clock.read(), LastSeenAt: f.clock.read(),
 		IP: "192.0.2.7", UserAgent: "curl",
 	}
-	w.write(func(tx *store.Tx) { ok(w, tx.InsertSession(w.Context(), s, hashOf(s))) })
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertSession(f.Context(), s, hashOf(s))) })
 	return s
 }
 
@@ -256,71 +256,65 @@ func hashOf(s doorward.Session) []byte {
 }
 
 // live returns which of the sessions are there.
-func (w *world) live(all ...doorward.Session) (ids []string) {
-	w.Helper()
+func (f *fixture) live(all ...doorward.Session) (ids []string) {
+	f.Helper()
 	for _, s := range all {
-		_, err := w.Read().Session(w.Context(), s.ID)
+		_, err := f.Read().Session(f.Context(), s.ID)
 		if err == nil {
 			ids = append(ids, s.ID)
 		} else if !errors.Is(err, store.ErrNone) {
-			w.Fatal(err)
+			f.Fatal(err)
 		}
 	}
 	return ids
 }
 
-// ok fails the test for an error.
-func ok(t testing.TB, err error) {
+// noError ends the test for an error.
+func noError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// same wants a call to return the value.
-func same(t testing.TB, want any) func(got any, err error) {
+// equal wants a value to be the one that was stored.
+func equal(t testing.TB, got, want any) {
 	t.Helper()
-	return func(got any, err error) {
-		t.Helper()
-		ok(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("not what was stored (-want +got):\n%s", diff)
-		}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("not what was stored (-want +got):\n%s", diff)
 	}
 }
 
-// yes wants a conditional statement to succeed.
-func yes(t testing.TB) func(bool, error) {
-	t.Helper()
-	return func(hit bool, err error) {
-		t.Helper()
-		ok(t, err)
-		if !hit {
-			t.Error("it found no row to change, and should have")
-		}
+// value returns what a query returned; its error ends the test.
+func (f *fixture) value(got any, err error) any {
+	f.Helper()
+	noError(f, err)
+	return got
+}
+
+// wantChange wants a conditional statement to succeed.
+func (f *fixture) wantChange(changed bool, err error) {
+	f.Helper()
+	noError(f, err)
+	if !changed {
+		f.Error("it found no row to change, and should have")
 	}
 }
 
-// no wants a conditional statement to find nothing.
-func no(t testing.TB) func(bool, error) {
-	t.Helper()
-	return func(hit bool, err error) {
-		t.Helper()
-		ok(t, err)
-		if hit {
-			t.Error("it changed a row, and should have found none")
-		}
+// wantNoChange wants a conditional statement to find nothing.
+func (f *fixture) wantNoChange(changed bool, err error) {
+	f.Helper()
+	noError(f, err)
+	if changed {
+		f.Error("it changed a row, and should have found none")
 	}
 }
 
-// none wants a query to find nothing.
-func none(t testing.TB) func(any, error) {
-	t.Helper()
-	return func(got any, err error) {
-		t.Helper()
-		if !errors.Is(err, store.ErrNone) {
-			t.Errorf("got %+v, %v: want store.ErrNone", got, err)
-		}
+// wantNone wants a query to find nothing.
+func (f *fixture) wantNone(got any, err error) {
+	f.Helper()
+	if !errors.Is(err, store.ErrNone) {
+		f.Errorf("got %+v, %v: want store.ErrNone", got, err)
 	}
 }
 

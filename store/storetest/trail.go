@@ -13,49 +13,49 @@ import (
 )
 
 // event adds an event by ann about the target.
-func (w *world) event(tenantID, target string) doorward.Event {
-	w.Helper()
+func (f *fixture) event(tenantID, target string) doorward.Event {
+	f.Helper()
 	e := doorward.Event{
-		ID: w.id("evt_"), At: w.clock.read(), Action: doorward.UserRole, Outcome: doorward.Done,
+		ID: f.id("evt_"), At: f.clock.read(), Action: doorward.UserRole, Outcome: doorward.Done,
 		ActorType: doorward.ByUser, ActorID: "usr_ann", ActorEmail: "ann@acme.example",
 		Target: doorward.Object{Type: "user", ID: target, TenantID: tenantID}, IP: "192.0.2.7", RequestID: "req_1",
 		Changes: []doorward.Change{{Field: "role", From: "USER", To: "ADMIN"}},
 	}
-	w.write(func(tx *store.Tx) { ok(w, tx.InsertEvent(w.Context(), e)) })
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(f.Context(), e)) })
 	return e
 }
 
 // pagesOfEvents: the newest first, and nothing comes twice or is left out when
 // events come in between two pages.
-func pagesOfEvents(w *world) {
-	ctx := w.Context()
+func pagesOfEvents(f *fixture) {
+	ctx := f.Context()
 	var all []doorward.Event
 	for n := range 7 {
-		all = append(all, w.event("tnt_1", fmt.Sprint("usr_", n)))
-		w.event("tnt_2", "usr_x")
+		all = append(all, f.event("tnt_1", fmt.Sprint("usr_", n)))
+		f.event("tnt_2", "usr_x")
 		if n%2 == 0 { // some share an instant
-			w.clock.move(time.Second)
+			f.clock.move(time.Second)
 		}
 	}
 	slices.Reverse(all)
 	var got []doorward.Event
 	win := doorward.Window{Limit: 3}
 	for range 3 {
-		page, err := w.Read().EventPage(ctx, "tnt_1", store.EventFilter{}, win)
-		ok(w, err)
+		page, err := f.Read().EventPage(ctx, "tnt_1", store.EventFilter{}, win)
+		noError(f, err)
 		got = append(got, page.Items...)
-		w.event("tnt_1", "usr_new")
+		f.event("tnt_1", "usr_new")
 		if page.Next == nil {
 			break
 		}
 		win.After = *page.Next
 	}
-	same(w, all)(got, nil)
+	equal(f, f.value(got, nil), all)
 	then := all[0].At.Add(time.Microsecond) // before the new ones
 	for limit := 1; limit <= 8; limit++ {
-		same(w, all)(pagesBack(w, limit, func(p doorward.Window) (doorward.Page[doorward.Event], error) {
-			return w.Read().EventPage(ctx, "tnt_1", store.EventFilter{To: &then, Actor: "usr_ann"}, p)
-		}), nil)
+		equal(f, f.value(pagesBack(f, limit, func(p doorward.Window) (doorward.Page[doorward.Event], error) {
+			return f.Read().EventPage(ctx, "tnt_1", store.EventFilter{To: &then, Actor: "usr_ann"}, p)
+		}), nil), all)
 	}
 
 	third := all[4]
@@ -74,73 +74,73 @@ func pagesOfEvents(w *world) {
 		{store.EventFilter{From: &third.At, To: &next}, all[4:6]},
 		{store.EventFilter{Target: "usr_x"}, nil},
 	} {
-		page, err := w.Read().EventPage(ctx, "tnt_1", c.filter, doorward.Window{Limit: 100})
-		ok(w, err)
+		page, err := f.Read().EventPage(ctx, "tnt_1", c.filter, doorward.Window{Limit: 100})
+		noError(f, err)
 		if diff := cmp.Diff(c.want, page.Items); diff != "" || page.Next != nil {
-			w.Errorf("%+v: next %v (-want +got):\n%s", c.filter, page.Next, diff)
+			f.Errorf("%+v: next %v (-want +got):\n%s", c.filter, page.Next, diff)
 		}
 	}
 }
 
 // chainsOfEvents: each event covers the one before, in a chain for each tenant,
 // and a transaction that fails leaves no gap.
-func chainsOfEvents(w *world) {
-	ctx := w.Context()
-	none(w)(w.Read().Chain(ctx, "tnt_1"))
-	same(w, []string(nil))(w.Read().ChainIDs(ctx))
+func chainsOfEvents(f *fixture) {
+	ctx := f.Context()
+	f.wantNone(f.Read().Chain(ctx, "tnt_1"))
+	equal(f, f.value(f.Read().ChainIDs(ctx)), []string(nil))
 	var all []doorward.Event
 	for range 3 {
-		all = append(all, w.event("tnt_1", "usr_1"))
+		all = append(all, f.event("tnt_1", "usr_1"))
 	}
 	failed := errors.New("no")
-	err := w.try(ctx, func(tx *store.Tx) error {
-		ok(w, tx.InsertEvent(ctx, doorward.Event{ID: "evt_x", Target: doorward.Object{TenantID: "tnt_1"}}))
+	err := f.try(ctx, func(tx *store.Tx) error {
+		noError(f, tx.InsertEvent(ctx, doorward.Event{ID: "evt_x", Target: doorward.Object{TenantID: "tnt_1"}}))
 		return failed
 	})
-	same(w, true)(errors.Is(err, failed), nil)
-	w.event("", "usr_1")
-	both := doorward.Event{ID: w.id("evt_"), At: w.clock.read(), Changes: []doorward.Change{}}
-	w.write(func(tx *store.Tx) {
+	equal(f, f.value(errors.Is(err, failed), nil), true)
+	f.event("", "usr_1")
+	both := doorward.Event{ID: f.id("evt_"), At: f.clock.read(), Changes: []doorward.Change{}}
+	f.write(func(tx *store.Tx) {
 		for _, tenantID := range []string{"tnt_2", "", "tnt_1"} {
 			e := both
-			e.ID, e.Target.TenantID = w.id("evt_"), tenantID
-			ok(w, tx.InsertEvent(ctx, e))
+			e.ID, e.Target.TenantID = f.id("evt_"), tenantID
+			noError(f, tx.InsertEvent(ctx, e))
 			if tenantID == "tnt_1" {
 				all = append(all, e)
 			}
 		}
 	})
-	same(w, []string{"", "tnt_1", "tnt_2"})(w.Read().ChainIDs(ctx))
+	equal(f, f.value(f.Read().ChainIDs(ctx)), []string{"", "tnt_1", "tnt_2"})
 
-	chain, err := w.Read().Chain(ctx, "tnt_1")
-	ok(w, err)
-	links := w.links("tnt_1")
+	chain, err := f.Read().Chain(ctx, "tnt_1")
+	noError(f, err)
+	links := f.links("tnt_1")
 	head := chain.Genesis()
 	for i, l := range links {
 		l.Event.Changes = all[i].Changes
 		if diff := cmp.Diff(all[i], l.Event); diff != "" || l.Seq != int64(i+1) || !l.Follows(head, l.Seq) || !l.Whole() {
-			w.Errorf("%d: number %d, follows: %v, whole: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Whole(), diff)
+			f.Errorf("%d: number %d, follows: %v, whole: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Whole(), diff)
 		}
 		if l.Follows(head, l.Seq+1) || l.Follows(chain.Head, l.Seq) && i < 3 {
-			w.Error("any place will do for it")
+			f.Error("any place will do for it")
 		}
 		head = l.Hash
 	}
-	same(w, store.Chain{TenantID: "tnt_1", Last: 4, Head: head})(chain, nil)
-	other, err := w.Read().Chain(ctx, "tnt_2")
-	ok(w, err)
+	equal(f, f.value(chain, nil), store.Chain{TenantID: "tnt_1", Last: 4, Head: head})
+	other, err := f.Read().Chain(ctx, "tnt_2")
+	noError(f, err)
 	if cmp.Equal(other.Genesis(), chain.Genesis()) {
-		w.Error("the chains of two tenants begin alike")
+		f.Error("the chains of two tenants begin alike")
 	}
 }
 
 // links are all of a chain, read two at a time.
-func (w *world) links(tenantID string) (all []store.Link) {
-	w.Helper()
+func (f *fixture) links(tenantID string) (all []store.Link) {
+	f.Helper()
 	var at doorward.Position
 	for {
-		some, err := w.Read().Links(w.Context(), tenantID, at, 2)
-		ok(w, err)
+		some, err := f.Read().Links(f.Context(), tenantID, at, 2)
+		noError(f, err)
 		if len(some) == 0 {
 			return all
 		}
@@ -149,52 +149,52 @@ func (w *world) links(tenantID string) (all []store.Link) {
 	}
 }
 
-func blankedEvents(w *world) {
-	ctx := w.Context()
-	w.event("", "usr_bob")
-	w.event("", "usr_cat")
-	w.event("tnt_1", "usr_bob")
-	chain, err := w.Read().Chain(ctx, "")
-	ok(w, err)
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.RedactEvents(ctx, "usr_bob")) })
-	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.RedactEvents(ctx, "usr_bob")) })
-	bob, cat, head := w.links("")[0], w.links("")[1], chain.Genesis()
+func blankedEvents(f *fixture) {
+	ctx := f.Context()
+	f.event("", "usr_bob")
+	f.event("", "usr_cat")
+	f.event("tnt_1", "usr_bob")
+	chain, err := f.Read().Chain(ctx, "")
+	noError(f, err)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_bob")), int64(1)) })
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_bob")), int64(0)) })
+	bob, cat, head := f.links("")[0], f.links("")[1], chain.Genesis()
 	if e := bob.Event; e.ActorEmail != "" || e.IP != "" || e.Changes != nil || !bob.Blanked() || !bob.Whole() || !bob.Follows(head, 1) {
-		w.Errorf("blanked it is %+v", bob)
+		f.Errorf("blanked it is %+v", bob)
 	}
-	same(w, chain)(w.Read().Chain(ctx, ""))
-	if cat.Blanked() || cat.ActorEmail == "" || w.links("tnt_1")[0].Blanked() {
-		w.Error("more was blanked than what is about the user")
+	equal(f, f.value(f.Read().Chain(ctx, "")), chain)
+	if cat.Blanked() || cat.ActorEmail == "" || f.links("tnt_1")[0].Blanked() {
+		f.Error("more was blanked than what is about the user")
 	}
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.RedactEvents(ctx, "usr_ann")) }) // the actor of the other one
-	same(w, true)(w.links("")[1].Blanked(), nil)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_ann")), int64(1)) }) // the actor of the other one
+	equal(f, f.value(f.links("")[1].Blanked(), nil), true)
 }
 
-func endOfChain(w *world) {
-	ctx := w.Context()
-	kept := w.event("tnt_2", "usr_1")
-	w.write(func(tx *store.Tx) {
+func endOfChain(f *fixture) {
+	ctx := f.Context()
+	kept := f.event("tnt_2", "usr_1")
+	f.write(func(tx *store.Tx) {
 		for range 1001 {
-			ok(w, tx.InsertEvent(ctx, doorward.Event{ID: w.id("evt_"), Target: doorward.Object{TenantID: "tnt_1"}}))
+			noError(f, tx.InsertEvent(ctx, doorward.Event{ID: f.id("evt_"), Target: doorward.Object{TenantID: "tnt_1"}}))
 		}
 	})
-	w.write(func(tx *store.Tx) { same(w, int64(1000))(tx.DeleteChain(ctx, "tnt_1")) })
-	same(w, int64(1001))(w.links("tnt_1")[0].Seq, nil) // the oldest first
-	_, err := w.Read().Chain(ctx, "tnt_1")
-	ok(w, err)
-	w.write(func(tx *store.Tx) { same(w, int64(1))(tx.DeleteChain(ctx, "tnt_1")) })
-	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.DeleteChain(ctx, "tnt_1")) })
-	none(w)(w.Read().Chain(ctx, "tnt_1"))
-	same(w, []string{"tnt_2"})(w.Read().ChainIDs(ctx))
-	same(w, []doorward.Event{kept})(w.Read().Events(ctx, "tnt_2"))
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(1000)) })
+	equal(f, f.value(f.links("tnt_1")[0].Seq, nil), int64(1001)) // the oldest first
+	_, err := f.Read().Chain(ctx, "tnt_1")
+	noError(f, err)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(1)) })
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
+	f.wantNone(f.Read().Chain(ctx, "tnt_1"))
+	equal(f, f.value(f.Read().ChainIDs(ctx)), []string{"tnt_2"})
+	equal(f, f.value(f.Read().Events(ctx, "tnt_2")), []doorward.Event{kept})
 }
 
 // manyEvents: transactions that write to the same trails at once, in any order,
 // leave chains without a gap.
-func manyEvents(w *world) {
-	ctx := w.Context()
+func manyEvents(f *fixture) {
+	ctx := f.Context()
 	errs := together(32, func(i int) error {
-		return w.try(ctx, func(tx *store.Tx) error {
+		return f.try(ctx, func(tx *store.Tx) error {
 			var errs []error
 			for n := range 3 {
 				e := doorward.Event{ID: fmt.Sprintf("evt_%d_%d", i, n), Target: doorward.Object{TenantID: fmt.Sprint("tnt_", (i+n)%2)}}
@@ -203,20 +203,20 @@ func manyEvents(w *world) {
 			return errors.Join(errs...)
 		})
 	})
-	ok(w, errors.Join(errs...))
+	noError(f, errors.Join(errs...))
 	total := 0
 	for _, tenantID := range []string{"tnt_0", "tnt_1"} {
-		chain, err := w.Read().Chain(ctx, tenantID)
-		ok(w, err)
+		chain, err := f.Read().Chain(ctx, tenantID)
+		noError(f, err)
 		head := chain.Genesis()
-		for i, l := range w.links(tenantID) {
+		for i, l := range f.links(tenantID) {
 			if l.Seq != int64(i+1) || !l.Follows(head, l.Seq) {
-				w.Fatalf("%s: the chain breaks at %d", tenantID, i+1)
+				f.Fatalf("%s: the chain breaks at %d", tenantID, i+1)
 			}
 			head = l.Hash
 			total++
 		}
-		same(w, chain.Head)(head, nil)
+		equal(f, f.value(head, nil), chain.Head)
 	}
-	same(w, 96)(total, nil)
+	equal(f, f.value(total, nil), 96)
 }

@@ -16,142 +16,142 @@ import (
 
 // oneInstant: everything written by one transaction bears the same time, even
 // if the clock goes on meanwhile.
-func oneInstant(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	inv := w.invitation(acme, "bob@acme.example")
-	began := w.clock.move(time.Second)
-	w.write(func(tx *store.Tx) {
-		same(w, began)(tx.Now, nil)
-		w.clock.move(time.Hour)
-		ok(w, tx.InsertEvent(ctx, doorward.Event{ID: "evt_1", At: noon}))
-		w.clock.move(time.Hour)
-		yes(w)(tx.RecordLogin(ctx, acme.ID, ann.ID))
-		yes(w)(tx.AcceptInvitation(ctx, inv.ID))
-		ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
-		same(w, began)(tx.Now, nil)
+func oneInstant(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	inv := f.invitation(acme, "bob@acme.example")
+	began := f.clock.move(time.Second)
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.Now, nil), began)
+		f.clock.move(time.Hour)
+		noError(f, tx.InsertEvent(ctx, doorward.Event{ID: "evt_1", At: noon}))
+		f.clock.move(time.Hour)
+		f.wantChange(tx.RecordLogin(ctx, acme.ID, ann.ID))
+		f.wantChange(tx.AcceptInvitation(ctx, inv.ID))
+		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
+		equal(f, f.value(tx.Now, nil), began)
 	})
-	event, err := w.Read().Events(ctx, "")
-	ok(w, err)
-	inv, err = w.Read().Invitation(ctx, inv.ID)
-	ok(w, err)
-	ann, err = w.Read().User(ctx, acme.ID, ann.ID)
-	ok(w, err)
-	mail := w.due()[0]
+	event, err := f.Read().Events(ctx, "")
+	noError(f, err)
+	inv, err = f.Read().Invitation(ctx, inv.ID)
+	noError(f, err)
+	ann, err = f.Read().User(ctx, acme.ID, ann.ID)
+	noError(f, err)
+	mail := f.due()[0]
 	for _, when := range []time.Time{event[0].At, *inv.AcceptedAt, *ann.LastLoginAt, mail.CreatedAt, mail.NextAt} {
-		same(w, began)(when, nil)
+		equal(f, f.value(when, nil), began)
 	}
 }
 
 // allOrNothing: what a transaction that fails has written is nowhere, and its
 // error comes back as it is.
-func allOrNothing(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	before := w.picture()
+func allOrNothing(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	before := f.picture()
 	refusal := doorward.Fail(doorward.CodeLastOwner, "")
 	half := func(tx *store.Tx) {
-		ok(w, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_x", CreatedAt: noon}))
-		yes(w)(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleViewer))
-		yes(w)(tx.DeleteMembership(ctx, acme.ID, ann.ID))
-		ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
-		none(w)(tx.User(ctx, acme.ID, ann.ID)) // it sees what it has written itself
+		noError(f, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_x", CreatedAt: noon}))
+		f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleViewer))
+		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID))
+		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
+		f.wantNone(tx.User(ctx, acme.ID, ann.ID)) // it sees what it has written itself
 	}
 	runs := 0
-	err := w.try(ctx, func(tx *store.Tx) error { runs++; half(tx); return refusal })
+	err := f.try(ctx, func(tx *store.Tx) error { runs++; half(tx); return refusal })
 	if err != error(refusal) || runs != 1 {
-		w.Errorf("got %v after %d runs: want the function's own error after one", err, runs)
+		f.Errorf("got %v after %d runs: want the function's own error after one", err, runs)
 	}
-	same(w, before)(w.picture(), nil)
+	equal(f, f.value(f.picture(), nil), before)
 
 	// A fault after half of it, and a panic.
-	err = w.try(ctx, func(tx *store.Tx) error {
+	err = f.try(ctx, func(tx *store.Tx) error {
 		half(tx)
 		return tx.InsertTenant(ctx, acme) // the id is taken
 	})
-	unavailable(w, err)
-	same(w, before)(w.picture(), nil)
+	unavailable(f, err)
+	equal(f, f.value(f.picture(), nil), before)
 	func() {
 		defer func() { _ = recover() }()
-		_ = w.try(ctx, func(tx *store.Tx) error { half(tx); panic("a defect") })
+		_ = f.try(ctx, func(tx *store.Tx) error { half(tx); panic("a defect") })
 	}()
-	same(w, before)(w.picture(), nil)
+	equal(f, f.value(f.picture(), nil), before)
 }
 
 // picture is everything that a failed transaction could have changed.
-func (w *world) picture() []any {
-	w.Helper()
-	ctx := w.Context()
-	tenants, err := w.Read().Tenants(ctx)
-	ok(w, err)
-	users, err := w.Read().AllUsers(ctx)
-	ok(w, err)
-	return []any{tenants, users, w.due()}
+func (f *fixture) picture() []any {
+	f.Helper()
+	ctx := f.Context()
+	tenants, err := f.Read().Tenants(ctx)
+	noError(f, err)
+	users, err := f.Read().AllUsers(ctx)
+	noError(f, err)
+	return []any{tenants, users, f.due()}
 }
 
 // conflictSpoilsNothing: a row that is there already is an answer, not an
 // error; PostgreSQL would refuse every statement after an error.
-func conflictSpoilsNothing(w *world) {
-	ctx := w.Context()
-	acme := w.tenant("Acme")
-	ann := w.member(acme, "ann@acme.example", doorward.RoleOwner)
-	inv := w.invitation(acme, "bob@acme.example")
-	bucket := func(tx *store.Tx) { _, err := tx.HitThrottle(ctx, "ann", day); ok(w, err) }
-	w.write(bucket)
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.InsertAccount(ctx, doorward.Account{ID: "usr_x", Email: ann.Email, CreatedAt: noon}))
-		no(w)(tx.InsertMembership(ctx, ann))
-		no(w)(tx.InsertInvitation(ctx, w.draft(acme, inv.Email)))
+func conflictSpoilsNothing(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
+	inv := f.invitation(acme, "bob@acme.example")
+	bucket := func(tx *store.Tx) { _, err := tx.HitThrottle(ctx, "ann", day); noError(f, err) }
+	f.write(bucket)
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.InsertAccount(ctx, doorward.Account{ID: "usr_x", Email: ann.Email, CreatedAt: noon}))
+		f.wantNoChange(tx.InsertMembership(ctx, ann))
+		f.wantNoChange(tx.InsertInvitation(ctx, f.draft(acme, inv.Email)))
 		bucket(tx)
-		none(w)(tx.Tenant(ctx, "tnt_none"))
-		ok(w, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_after", Name: "after", CreatedAt: noon}))
+		f.wantNone(tx.Tenant(ctx, "tnt_none"))
+		noError(f, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_after", Name: "after", CreatedAt: noon}))
 	})
-	same(w, doorward.Tenant{ID: "tnt_after", Name: "after", CreatedAt: noon})(w.Read().Tenant(ctx, "tnt_after"))
+	equal(f, f.value(f.Read().Tenant(ctx, "tnt_after")), doorward.Tenant{ID: "tnt_after", Name: "after", CreatedAt: noon})
 }
 
-func mailWakes(w *world) {
-	ctx := w.Context()
+func mailWakes(f *fixture) {
+	ctx := f.Context()
 	awake := func() bool {
 		select {
-		case <-w.MailQueued():
+		case <-f.MailQueued():
 			return true
 		default:
 			return false
 		}
 	}
 	queue := func(tx *store.Tx) error { return tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "") }
-	w.write(func(tx *store.Tx) { ok(w, queue(tx)); same(w, false)(awake(), nil) })
-	same(w, true)(awake(), nil)
-	same(w, false)(awake(), nil)
-	_ = w.try(ctx, func(tx *store.Tx) error { ok(w, queue(tx)); return errors.New("no") })
-	same(w, false)(awake(), nil)
-	w.write(func(tx *store.Tx) { ok(w, tx.DeleteMail(ctx, "msg_none")) })
-	same(w, false)(awake(), nil)
+	f.write(func(tx *store.Tx) { noError(f, queue(tx)); equal(f, f.value(awake(), nil), false) })
+	equal(f, f.value(awake(), nil), true)
+	equal(f, f.value(awake(), nil), false)
+	_ = f.try(ctx, func(tx *store.Tx) error { noError(f, queue(tx)); return errors.New("no") })
+	equal(f, f.value(awake(), nil), false)
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteMail(ctx, "msg_none")) })
+	equal(f, f.value(awake(), nil), false)
 	for range 3 { // with nobody listening nothing blocks
-		w.write(func(tx *store.Tx) { ok(w, queue(tx)) })
+		f.write(func(tx *store.Tx) { noError(f, queue(tx)) })
 	}
-	same(w, true)(awake(), nil)
-	same(w, false)(awake(), nil)
+	equal(f, f.value(awake(), nil), true)
+	equal(f, f.value(awake(), nil), false)
 }
 
 // crossingLocks: two transactions take two locks in opposite order. Where both
 // run at once one of them is aborted for the other's sake, and runs again.
-func crossingLocks(w *world) {
-	ctx := w.Context()
-	tenants := []string{w.tenant("Acme").ID, w.tenant("Zeta").ID}
+func crossingLocks(f *fixture) {
+	ctx := f.Context()
+	tenants := []string{f.tenant("Acme").ID, f.tenant("Zeta").ID}
 	var met sync.WaitGroup
 	met.Add(2)
 	var runs atomic.Int64
 	errs := together(2, func(i int) error {
 		first := sync.OnceFunc(func() {
 			met.Done()
-			if w.Engine() != "sqlite" { // which lets one in at a time
+			if f.Engine() != "sqlite" { // which lets one in at a time
 				met.Wait()
 			}
 		})
-		return w.try(ctx, func(tx *store.Tx) error {
+		return f.try(ctx, func(tx *store.Tx) error {
 			runs.Add(1)
 			if err := tx.LockTenant(ctx, tenants[i]); err != nil {
 				return err
@@ -163,22 +163,22 @@ func crossingLocks(w *world) {
 			return tx.InsertEvent(ctx, doorward.Event{ID: "evt_" + strconv.Itoa(i)})
 		})
 	})
-	ok(w, errors.Join(errs...))
-	all, err := w.Read().Events(ctx, "")
-	same(w, 2)(len(all), err)
-	if w.Engine() != "sqlite" && runs.Load() < 3 {
-		w.Errorf("%d runs: nothing was aborted, so nothing was tested", runs.Load())
+	noError(f, errors.Join(errs...))
+	all, err := f.Read().Events(ctx, "")
+	equal(f, f.value(len(all), err), 2)
+	if f.Engine() != "sqlite" && runs.Load() < 3 {
+		f.Errorf("%d runs: nothing was aborted, so nothing was tested", runs.Load())
 	}
 }
 
-func closedDatabase(w *world) {
-	w.tenant("Acme")
-	ok(w, w.Close())
-	Broken(w, w.DB)
-	unavailable(w, w.Ping(w.Context()))
-	unavailable(w, w.CheckSchema(w.Context()))
-	_, err := w.ClockDrift(w.Context())
-	unavailable(w, err)
+func closedDatabase(f *fixture) {
+	f.tenant("Acme")
+	noError(f, f.Close())
+	Broken(f, f.DB)
+	unavailable(f, f.Ping(f.Context()))
+	unavailable(f, f.CheckSchema(f.Context()))
+	_, err := f.ClockDrift(f.Context())
+	unavailable(f, err)
 }
 
 // Broken wants every query of the database and every statement of a transaction
@@ -222,21 +222,21 @@ func call(ctx context.Context, method reflect.Value) error {
 
 // cancelledRequest: whoever hangs up in the middle, at whichever statement, has
 // done nothing.
-func cancelledRequest(w *world) {
-	gone, cancel := context.WithCancel(w.Context())
+func cancelledRequest(f *fixture) {
+	gone, cancel := context.WithCancel(f.Context())
 	cancel()
-	queries := reflect.ValueOf(w.Read())
+	queries := reflect.ValueOf(f.Read())
 	for m := range queries.Type().Methods() {
-		isFault(w, m.Name, call(gone, queries.MethodByName(m.Name)))
+		isFault(f, m.Name, call(gone, queries.MethodByName(m.Name)))
 	}
-	unavailable(w, w.try(gone, func(*store.Tx) error { w.Error("it got in"); return nil }))
-	unavailable(w, w.Ping(gone))
+	unavailable(f, f.try(gone, func(*store.Tx) error { f.Error("it got in"); return nil }))
+	unavailable(f, f.Ping(gone))
 
-	before := w.picture()
+	before := f.picture()
 	hangUp := func(last func(ctx context.Context, tx reflect.Value) error) error {
-		ctx, cancel := context.WithCancel(w.Context())
-		return w.try(ctx, func(tx *store.Tx) error {
-			ok(w, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_half", CreatedAt: noon}))
+		ctx, cancel := context.WithCancel(f.Context())
+		return f.try(ctx, func(tx *store.Tx) error {
+			noError(f, tx.InsertTenant(ctx, doorward.Tenant{ID: "tnt_half", CreatedAt: noon}))
 			cancel()
 			return last(ctx, reflect.ValueOf(tx))
 		})
@@ -246,9 +246,9 @@ func cancelledRequest(w *world) {
 			continue
 		}
 		err := hangUp(func(ctx context.Context, tx reflect.Value) error { return call(ctx, tx.MethodByName(m.Name)) })
-		isFault(w, m.Name, err)
+		isFault(f, m.Name, err)
 	}
-	unavailable(w, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
-	same(w, before)(w.picture(), nil)
-	w.tenant("Acme") // and the connection is of use again
+	unavailable(f, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
+	equal(f, f.value(f.picture(), nil), before)
+	f.tenant("Acme") // and the connection is of use again
 }

@@ -11,44 +11,44 @@ import (
 
 // letterCase: two texts are equal when their bytes are, and in no other case.
 // Folding the case of an address is the business of its parser.
-func letterCase(w *world) {
-	ctx := w.Context()
-	lower, upper := w.tenant("acme"), w.tenant("ACME")
-	ann, annUp, annWide := w.account("ann@acme.example"), w.account("Ann@acme.example"), w.account("ａnn@acme.example")
-	composed, decomposed := w.account("\u00e9@acme.example"), w.account("e\u0301@acme.example")
+func letterCase(f *fixture) {
+	ctx := f.Context()
+	lower, upper := f.tenant("acme"), f.tenant("ACME")
+	ann, annUp, annWide := f.account("ann@acme.example"), f.account("Ann@acme.example"), f.account("ａnn@acme.example")
+	composed, decomposed := f.account("\u00e9@acme.example"), f.account("e\u0301@acme.example")
 	for _, a := range []doorward.Account{ann, annUp, annWide, composed, decomposed} {
-		same(w, a)(w.Read().AccountByEmail(ctx, a.Email))
+		equal(f, f.value(f.Read().AccountByEmail(ctx, a.Email)), a)
 	}
-	none(w)(w.Read().AccountByEmail(ctx, "ANN@acme.example"))
-	none(w)(w.Read().AccountByEmail(ctx, "ann@acme.example "))
-	none(w)(w.Read().Account(ctx, strings.ToUpper(ann.ID)))
-	none(w)(w.Read().Tenant(ctx, strings.ToUpper(lower.ID)))
-	w.write(func(tx *store.Tx) {
-		no(w)(tx.LockAccount(ctx, ann.ID, strings.ToUpper(ann.PasswordHash)))
-		yes(w)(tx.InsertInvitation(ctx, w.draft(upper, "bob@acme.example")))
-		yes(w)(tx.InsertInvitation(ctx, w.draft(upper, "Bob@acme.example")))
-		no(w)(tx.InsertInvitation(ctx, w.draft(upper, "bob@acme.example")))
+	f.wantNone(f.Read().AccountByEmail(ctx, "ANN@acme.example"))
+	f.wantNone(f.Read().AccountByEmail(ctx, "ann@acme.example "))
+	f.wantNone(f.Read().Account(ctx, strings.ToUpper(ann.ID)))
+	f.wantNone(f.Read().Tenant(ctx, strings.ToUpper(lower.ID)))
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.LockAccount(ctx, ann.ID, strings.ToUpper(ann.PasswordHash)))
+		f.wantChange(tx.InsertInvitation(ctx, f.draft(upper, "bob@acme.example")))
+		f.wantChange(tx.InsertInvitation(ctx, f.draft(upper, "Bob@acme.example")))
+		f.wantNoChange(tx.InsertInvitation(ctx, f.draft(upper, "bob@acme.example")))
 		shout := doorward.Tenant{ID: strings.ToUpper(lower.ID), Name: "shout", CreatedAt: noon}
-		ok(w, tx.InsertTenant(ctx, shout))
-		same(w, shout)(tx.Tenant(ctx, shout.ID))
-		same(w, lower)(tx.Tenant(ctx, lower.ID))
+		noError(f, tx.InsertTenant(ctx, shout))
+		equal(f, f.value(tx.Tenant(ctx, shout.ID)), shout)
+		equal(f, f.value(tx.Tenant(ctx, lower.ID)), lower)
 	})
 }
 
 // order: lists are ordered by time and then by id, never by a text that people
 // write, because databases disagree about the order of letters.
-func order(w *world) {
-	ctx := w.Context()
+func order(f *fixture) {
+	ctx := f.Context()
 	var all []doorward.User
 	var names []doorward.Tenant
 	for _, name := range []string{"b", "A", "a", "_", "ä", "Z", "-a", "a b", "ab", "", "ß", "10", "9"} {
-		t := w.tenant(name)
+		t := f.tenant(name)
 		names = append(names, t)
-		all = append(all, w.member(t, "z"+t.ID, doorward.RoleOwner))
-		w.clock.move(time.Second)
+		all = append(all, f.member(t, "z"+t.ID, doorward.RoleOwner))
+		f.clock.move(time.Second)
 	}
-	same(w, names)(w.Read().Tenants(ctx))
-	same(w, all)(w.Read().AllUsers(ctx))
+	equal(f, f.value(f.Read().Tenants(ctx)), names)
+	equal(f, f.value(f.Read().AllUsers(ctx)), all)
 
 	// The same microsecond: ids decide, which NewID makes of lower-case letters
 	// and digits, alike in every collation.
@@ -56,71 +56,71 @@ func order(w *world) {
 	for range 50 {
 		a := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), CreatedAt: noon}
 		a.Email = a.ID + "@acme.example"
-		w.write(func(tx *store.Tx) { yes(w)(tx.InsertAccount(ctx, a)) })
-		twins = append(twins, w.join(names[0], a, doorward.RoleUser))
+		f.write(func(tx *store.Tx) { f.wantChange(tx.InsertAccount(ctx, a)) })
+		twins = append(twins, f.join(names[0], a, doorward.RoleUser))
 	}
 	slices.SortFunc(twins, func(a, b doorward.User) int { return strings.Compare(a.ID, b.ID) })
-	same(w, append(all[:1:1], twins...))(w.Read().Users(ctx, names[0].ID))
+	equal(f, f.value(f.Read().Users(ctx, names[0].ID)), append(all[:1:1], twins...))
 }
 
-func unicodeText(w *world) {
-	ctx := w.Context()
+func unicodeText(f *fixture) {
+	ctx := f.Context()
 	for _, text := range []string{
 		"Zoë Ångström", "Ξένος", "田中さん", "مرحبا", "🚪🔑👩‍👩‍👧‍👦", "\U0010ffff\ufffd", "a\u0300\u0301", "e\u0301", "\u00e9",
 		"'; DROP TABLE users; --", `"quoted" \back\slash %s $1 ?`, "tab\tnew\nline\r", " spaces ", "\x01\x7f", strings.Repeat("𝒳", 5000),
 	} {
-		t := w.tenant(text)
-		same(w, t)(w.Read().Tenant(ctx, t.ID))
+		t := f.tenant(text)
+		equal(f, f.value(f.Read().Tenant(ctx, t.ID)), t)
 		a := doorward.Account{ID: text, Email: text + "@", PasswordHash: text, CreatedAt: noon}
-		w.write(func(tx *store.Tx) { yes(w)(tx.InsertAccount(ctx, a)) })
-		same(w, a)(w.Read().AccountByEmail(ctx, text+"@"))
-		same(w, a)(w.Read().Account(ctx, text))
+		f.write(func(tx *store.Tx) { f.wantChange(tx.InsertAccount(ctx, a)) })
+		equal(f, f.value(f.Read().AccountByEmail(ctx, text+"@")), a)
+		equal(f, f.value(f.Read().Account(ctx, text)), a)
 	}
 }
 
 // textFromStrangers: what mail servers answer is noted whatever it is made of;
 // a note that cannot be stored would keep the mail in the queue for ever.
-func textFromStrangers(w *world) {
-	ctx := w.Context()
+func textFromStrangers(f *fixture) {
+	ctx := f.Context()
 	for sent, kept := range map[string]string{
 		"550 nein\x00danke":    "550 neindanke",
 		"550 caf\xe9 ferm\xe9": "550 caf\ufffd ferm\ufffd",
 		"550 \xf0\x9f\x9a":     "550 \ufffd",
 	} {
-		w.write(func(tx *store.Tx) { ok(w, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
-		m := w.due()[0]
-		w.write(func(tx *store.Tx) { ok(w, tx.MailRetry(ctx, m.ID, w.clock.read(), sent)) })
-		same(w, kept)(w.due()[0].LastError, nil)
-		w.write(func(tx *store.Tx) { ok(w, tx.MailFailed(ctx, m.ID, sent)) })
+		f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", "")) })
+		m := f.due()[0]
+		f.write(func(tx *store.Tx) { noError(f, tx.MailRetry(ctx, m.ID, f.clock.read(), sent)) })
+		equal(f, f.value(f.due()[0].LastError, nil), kept)
+		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, sent)) })
 	}
-	same(w, 3)(w.Read().CountMails(ctx, doorward.DeliveryFailed))
+	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryFailed)), 3)
 }
 
-func emptyIsNotAbsent(w *world) {
-	ctx := w.Context()
+func emptyIsNotAbsent(f *fixture) {
+	ctx := f.Context()
 	acme := doorward.Tenant{ID: "tnt_", CreatedAt: noon} // no name, no status
 	ann := doorward.User{ID: "usr_", TenantID: acme.ID, CreatedAt: noon}
 	s := doorward.Session{ID: "ses_", UserID: ann.ID, TenantID: acme.ID, CreatedAt: noon, LastSeenAt: noon}
 	inv := doorward.Invitation{ID: "inv_", TenantID: acme.ID, CreatedAt: noon, ExpiresAt: noon, Delivery: doorward.DeliveryQueued}
-	w.write(func(tx *store.Tx) {
-		ok(w, tx.InsertTenant(ctx, acme))
-		yes(w)(tx.InsertAccount(ctx, doorward.Account{ID: ann.ID, CreatedAt: noon}))
-		no(w)(tx.InsertAccount(ctx, doorward.Account{ID: "usr_2", CreatedAt: noon})) // the empty address is one, too
-		yes(w)(tx.InsertMembership(ctx, ann))
-		ok(w, tx.InsertSession(ctx, s, []byte{}))
-		yes(w)(tx.InsertInvitation(ctx, inv))
-		yes(w)(tx.LockAccount(ctx, ann.ID, ""))
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertTenant(ctx, acme))
+		f.wantChange(tx.InsertAccount(ctx, doorward.Account{ID: ann.ID, CreatedAt: noon}))
+		f.wantNoChange(tx.InsertAccount(ctx, doorward.Account{ID: "usr_2", CreatedAt: noon})) // the empty address is one, too
+		f.wantChange(tx.InsertMembership(ctx, ann))
+		noError(f, tx.InsertSession(ctx, s, []byte{}))
+		f.wantChange(tx.InsertInvitation(ctx, inv))
+		f.wantChange(tx.LockAccount(ctx, ann.ID, ""))
 	})
-	same(w, acme)(w.Read().Tenant(ctx, acme.ID))
-	same(w, ann)(w.Read().UserByEmail(ctx, acme.ID, ""))
-	same(w, store.Credential{Session: s, User: ann})(w.Read().SessionByToken(ctx, []byte{}))
-	none(w)(w.Read().SessionByToken(ctx, nil))
-	same(w, inv)(w.Read().Invitation(ctx, inv.ID))
-	w.write(func(tx *store.Tx) { same(w, int64(0))(tx.RevokeInvitationsBy(ctx, acme.ID, "")) }) // the operator is nobody
+	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
+	equal(f, f.value(f.Read().UserByEmail(ctx, acme.ID, "")), ann)
+	equal(f, f.value(f.Read().SessionByToken(ctx, []byte{})), store.Credential{Session: s, User: ann})
+	f.wantNone(f.Read().SessionByToken(ctx, nil))
+	equal(f, f.value(f.Read().Invitation(ctx, inv.ID)), inv)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, "")), int64(0)) }) // the operator is nobody
 }
 
-func times(w *world) {
-	ctx := w.Context()
+func times(f *fixture) {
+	ctx := f.Context()
 	for _, when := range []time.Time{
 		{}, // the zero time is the year 1
 		time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC),
@@ -131,9 +131,9 @@ func times(w *world) {
 		time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC),
 		time.Date(294246, 1, 1, 0, 0, 0, 0, time.UTC), // about the last that fits
 	} {
-		t := doorward.Tenant{ID: w.id("tnt_"), CreatedAt: when}
-		w.write(func(tx *store.Tx) { ok(w, tx.InsertTenant(ctx, t)) })
-		same(w, t)(w.Read().Tenant(ctx, t.ID))
+		t := doorward.Tenant{ID: f.id("tnt_"), CreatedAt: when}
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertTenant(ctx, t)) })
+		equal(f, f.value(f.Read().Tenant(ctx, t.ID)), t)
 	}
 
 	// What is finer than a microsecond is cut off, and zones are left behind:
@@ -141,31 +141,31 @@ func times(w *world) {
 	zone := time.FixedZone("", 5*3600+45*60)
 	for _, year := range []int{2031, 1931} {
 		fine := time.Date(year, 5, 6, 17, 45, 0, 123456999, zone)
-		t := doorward.Tenant{ID: w.id("tnt_"), CreatedAt: fine}
-		w.write(func(tx *store.Tx) { ok(w, tx.InsertTenant(ctx, t)) })
+		t := doorward.Tenant{ID: f.id("tnt_"), CreatedAt: fine}
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertTenant(ctx, t)) })
 		t.CreatedAt = time.Date(year, 5, 6, 12, 0, 0, 123456000, time.UTC)
-		same(w, t)(w.Read().Tenant(ctx, t.ID))
-		same(w, doorward.Instant(fine))(t.CreatedAt, nil)
+		equal(f, f.value(f.Read().Tenant(ctx, t.ID)), t)
+		equal(f, f.value(t.CreatedAt, nil), doorward.Instant(fine))
 	}
 }
 
-func theClock(w *world) {
-	same(w, noon)(w.Now(), nil)
-	w.clock.move(time.Nanosecond)
-	same(w, noon)(w.Now(), nil)
+func theClock(f *fixture) {
+	equal(f, f.value(f.Now(), nil), noon)
+	f.clock.move(time.Nanosecond)
+	equal(f, f.value(f.Now(), nil), noon)
 
 	// The engine's own clock is compared with and never stored.
-	w.clock.move(time.Since(noon))
-	drift, err := w.ClockDrift(w.Context())
-	ok(w, err)
+	f.clock.move(time.Since(noon))
+	drift, err := f.ClockDrift(f.Context())
+	noError(f, err)
 	if drift.Abs() > 10*time.Second {
-		w.Errorf("the clocks of one machine are %v apart", drift)
+		f.Errorf("the clocks of one machine are %v apart", drift)
 	}
-	w.clock.move(time.Hour)
-	drift, err = w.ClockDrift(w.Context())
-	ok(w, err)
+	f.clock.move(time.Hour)
+	drift, err = f.ClockDrift(f.Context())
+	noError(f, err)
 	if (drift - time.Hour).Abs() > 10*time.Second {
-		w.Errorf("a clock put an hour ahead is %v ahead", drift)
+		f.Errorf("a clock put an hour ahead is %v ahead", drift)
 	}
-	ok(w, w.Ping(w.Context()))
+	noError(f, f.Ping(f.Context()))
 }

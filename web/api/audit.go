@@ -18,9 +18,9 @@ type eventView struct {
 	Actor     actorView        `json:"actor"`
 	Target    targetView       `json:"target"`
 	TenantID  string           `json:"tenantId"`
-	IP        string           `json:"ip" doc:"Address of the client; empty for acts at the command line and of Doorward itself"`
-	RequestID string           `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty likewise"`
-	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; of a refusal its reason, a problem's code"`
+	IP        string           `json:"ip" doc:"Address of the client; empty for acts at the command line and by Doorward itself"`
+	RequestID string           `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty for the same acts"`
+	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; for a refusal its reason, a problem's code"`
 }
 
 type actorView struct {
@@ -59,7 +59,7 @@ type eventList struct {
 
 var docAuditEvents = front.Doc{
 	ID: "listAuditEvents", Tag: "Audit", Summary: "List what was done and refused in the tenant",
-	Description: "The newest first. Pages stay whole while events come in. With `format=csv` the answer is a file for spreadsheets: a line of names, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula has an apostrophe in front.",
+	Description: "The newest first. Pages neither repeat nor skip events that are added in between. With `format=csv` the answer is a file for spreadsheets: a header line, then a line for each event, `changes` as JSON; text that a spreadsheet would take for a formula begins with an apostrophe.",
 	List:        true,
 	Query: []front.Parameter{
 		{Name: "action", Description: "Only events of this action", Example: "user.role"},
@@ -69,7 +69,7 @@ var docAuditEvents = front.Doc{
 		{Name: "to", Description: "Only events before this time (RFC 3339)", Example: "2031-05-07T12:00:00Z"},
 		{Name: "outcome", Description: "Only events with this outcome", Enum: []string{"done", "refused"}},
 		{Name: "request", Description: "Only events of the request with this id, as in X-Request-Id"},
-		{Name: "format", Description: "How to answer; json when absent", Enum: []string{"json", "csv"}},
+		{Name: "format", Description: "Format of the answer; json if absent", Enum: []string{"json", "csv"}},
 	},
 }
 

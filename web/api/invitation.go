@@ -17,7 +17,7 @@ type invitationList struct {
 
 var docInvitations = front.Doc{
 	ID: "listInvitations", Tag: "Invitations", Summary: "List the tenant's invitations",
-	Description: "The newest first. Pages stay whole while invitations come and go.",
+	Description: "The newest first. Pages neither repeat nor skip invitations when others are added or removed.",
 	List:        true,
 	Query: []front.Parameter{
 		{Name: "status", Description: "Only invitations in this state", Enum: []string{"PENDING", "ACCEPTED", "REVOKED", "EXPIRED"}},
@@ -61,7 +61,7 @@ func (a *api) invitation(ctx context.Context, c *front.Call, _ front.None) (invi
 
 var docResendInvitation = front.Doc{
 	ID: "resendInvitation", Tag: "Invitations", Summary: "Send an invitation again",
-	Description: "With a new token: the earlier mails open nothing any more. The expiry begins anew. A minute after the last mail at the earliest, and five times a day per address.",
+	Description: "With a new token and a new expiry; tokens in earlier mails stop working. At the earliest a minute after the last mail, and at most five times a day per address.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon},
 }
 
@@ -80,7 +80,7 @@ func (a *api) oneInvitation(ctx context.Context, c *front.Call, act func(context
 
 var docRevokeInvitation = front.Doc{
 	ID: "revokeInvitation", Tag: "Invitations", Summary: "Revoke an invitation",
-	Description: "Of a revocation and an acceptance at the same time one happens; the other is told so.",
+	Description: "If somebody accepts at the same time, one of the two succeeds and the other gets an error.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending},
 }
 
@@ -92,13 +92,13 @@ func (a *api) revokeInvitation(ctx context.Context, c *front.Call, _ front.None)
 	return front.None{}, a.app.Invitations.Revoke(ctx, c.Caller, id)
 }
 
-// bulkOffer is an inviteInput that the document holds to nothing: what is wrong
-// with it is told in the answer of its row.
+// bulkOffer is an inviteInput without constraints in the document: its faults are
+// in the answer of its row.
 type bulkOffer struct {
 	Email         string     `json:"email,omitempty" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role,omitempty" example:"USER" doc:"OWNER, ADMIN, USER or VIEWER; at most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
-	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" example:"7" doc:"1 to 30; when absent 7, or fewer where the tenant says so"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" example:"7" doc:"1 to 30; when absent 7, or the tenant's maximum if that is lower"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mail (BCP 47): English or German; English for any other"`
 }
 
@@ -122,7 +122,7 @@ const maxBulk = 100
 
 var docInviteBulk = front.Doc{
 	ID: "inviteBulk", Tag: "Invitations", Summary: "Invite several people",
-	Description: "1 to 100. Each row is an invitation of its own, with the answer that it would have got alone; a fault of form in any row is 400 for all. When the database fails before any of them is invited, the whole is 503; later, it is the answer of the rows left over.",
+	Description: "1 to 100. Each row is a separate invitation with its own answer; a malformed row is 400 for all. If the database fails before any row is invited, the answer is 503; later, the remaining rows have 503.",
 }
 
 func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulkAnswer, error) {

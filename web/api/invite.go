@@ -12,7 +12,7 @@ type inviteInput struct {
 	Email         string     `json:"email" format:"email" example:"ann@acme.example" doc:"Whom to invite"`
 	Role          string     `json:"role" enum:"OWNER,ADMIN,USER,VIEWER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
-	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"When absent 7, or fewer where the tenant says so"`
+	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"If absent 7, or the tenant's maximum if that is lower"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mails to this person (BCP 47): English or German; English for any other"`
 }
 
@@ -33,7 +33,7 @@ type invitationView struct {
 
 var docInvite = front.Doc{
 	ID: "invite", Tag: "Invitations", Summary: "Invite a person to the tenant",
-	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. Whether the address has an account elsewhere can't be told from the answer.",
+	Description: "Queues a mail with a link and a code. Nobody can invite to a role above their own. The answer doesn't reveal whether the address has an account elsewhere.",
 	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
 }
 
@@ -60,7 +60,7 @@ var gone = []doorward.Code{
 
 var docCompleteRegistration = front.Doc{
 	ID: "completeRegistration", Tag: "Invitations", Summary: "Accept an invitation as a new person",
-	Description: "Makes the account with its first password and the membership; opens no session. For an address whose account has a password it is 409 `account_exists` and changes nothing; one without gets this one. After a 422 the token stays usable.",
+	Description: "Creates the account with its first password and the membership; opens no session. If the address has an account with a password, it is 409 `account_exists` and changes nothing; an account without a password gets this one. After a 422 the token stays usable.",
 	Errors:      append([]doorward.Code{doorward.CodeAccountExists}, gone...),
 }
 

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/front"
 )
@@ -12,20 +14,20 @@ import (
 type loginInput struct {
 	Email    string `json:"email" format:"email" example:"ann@acme.example" doc:"Address of the account"`
 	Password string `json:"password" format:"password" example:"four quiet green llamas"`
-	TenantID string `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the one used last, else the oldest"`
+	TenantID string `json:"tenantId,omitempty" example:"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae" doc:"Tenant to sign in to; without it the last used, or else the oldest"`
 }
 
 // signedIn is the answer that opens a session.
 type signedIn struct {
 	Token         string     `json:"token" doc:"The session identifier, the value of the cookie JSESSIONID; shown only here" minLength:"43" maxLength:"43"`
-	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends whatever its use"`
+	ExpiresAt     time.Time  `json:"expiresAt" doc:"When the session ends even if it is used"`
 	IdleExpiresAt time.Time  `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
 	User          front.User `json:"user"`
 }
 
 var docLogin = front.Doc{
 	ID: "login", Tag: "Sessions", Summary: "Sign in with a password",
-	Description: "Opens a session and sets the cookie `JSESSIONID`. Every cause that lies with the address or the password gets the same 401. The 403 codes come only after a correct password.",
+	Description: "Opens a session and sets the cookie `JSESSIONID`. All faults of the address or the password give the same 401. The 403 codes come only after a correct password.",
 	Errors: []doorward.Code{
 		doorward.CodeInvalidCredentials, doorward.CodeMembershipSuspended, doorward.CodeTenantFrozen,
 		doorward.CodeTenantClosing, doorward.CodeTooManyAttempts,
@@ -36,15 +38,24 @@ func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn
 	if err := required(field{"/email", in.Email}, field{"/password", in.Password}); err != nil {
 		return signedIn{}, err
 	}
-	res, err := a.app.Login.WithPassword(ctx, c.Caller, in.Email, in.Password, in.TenantID)
+	outcome, err := a.app.Login.WithPassword(ctx, c.Caller, in.Email, in.Password, in.TenantID)
 	if err != nil {
 		return signedIn{}, err
 	}
-	if res.Device != nil {
-		c.SetDevice(*res.Device, doorward.DeviceLife)
+	return a.signIn(c, outcome)
+}
+
+// signIn answers with what a right proof has led to.
+func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
+	switch o := outcome.(type) {
+	case login.SignedIn:
+		if o.Device != nil {
+			c.SetDevice(*o.Device, doorward.DeviceLife)
+		}
+		c.Limited(o.Allowance)
+		return a.open(c, o.Opened), nil
 	}
-	c.Limited(res.Allowance)
-	return a.open(c, res.Opened), nil
+	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
 
 // open hands a new session to the client.
@@ -61,7 +72,7 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie and clears it. Without a session, or with one that is over, it is 204 too. Of up to eight different session cookies all are ended together; of more none is. A body is not read.",
+	Description: "Ends the session of the cookie and clears it. Without a session, or with an ended one, it is 204 too. Up to eight different session cookies are all ended together; with more, none is. A body is not read.",
 	Errors:      []doorward.Code{doorward.CodeTooManyCookies},
 }
 

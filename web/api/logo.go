@@ -8,15 +8,14 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// logoTypes are the types of an image that may be sent, and what picture.Format
-// calls them.
+// logoTypes are the accepted media types and their names in picture.Format.
 var logoTypes = map[string]string{"image/png": "png", "image/jpeg": "jpeg", "image/webp": "webp"}
 
 var docSetLogo = front.Doc{
 	ID: "setTenantLogo", Tag: "Tenants", Summary: "Give the tenant a logo",
-	Description: "The image is drawn anew as a PNG of at most 512 by 128 pixels, without metadata; it may have 256 KiB, 4096 pixels on a side and 4 million in all. " +
+	Description: "The image is encoded again as a PNG of at most 512 by 128 pixels, without metadata; it may have 256 KiB, 4096 pixels on a side and 4 million in all. " +
 		"Best is a PNG with a transparent background. It is shown on the tenant's pages and in its mails, and anybody who knows its address can get it. " +
-		"An SVG can hold scripts and isn't taken. With `If-Match`, somebody else's change since is 412.",
+		"An SVG can contain scripts and is refused. With `If-Match`, a change by somebody else since is 412.",
 	Versioned: true, Conditional: true,
 	Errors: []doorward.Code{doorward.CodeLogoRefused, doorward.CodePreconditionFailed},
 }
@@ -36,8 +35,8 @@ func (a *api) setLogo(ctx context.Context, c *front.Call, mediaType string, body
 }
 
 var docRemoveLogo = front.Doc{
-	ID: "removeTenantLogo", Tag: "Tenants", Summary: "Take the logo of the tenant away",
-	Description: "Pages and mails show that of the installation then, or its name. With `If-Match`, somebody else's change since is 412.",
+	ID: "removeTenantLogo", Tag: "Tenants", Summary: "Remove the logo of the tenant",
+	Description: "Pages and mails then show that of the installation, or its name. With `If-Match`, a change by somebody else since is 412.",
 	Conditional: true,
 	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
 }

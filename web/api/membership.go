@@ -38,7 +38,7 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 
 var docLeaveTenant = front.Doc{
 	ID: "leaveTenant", Tag: "Sessions", Summary: "Leave a tenant",
-	Description: "Ends the own membership with its sessions and the invitations one has sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.",
+	Description: "Ends one's own membership with its sessions and the invitations sent there. The last active OWNER can't leave. Leaving the tenant of the session clears the cookie.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLastOwner},
 }
 
@@ -63,8 +63,8 @@ type switchInput struct {
 }
 
 var docSwitchTenant = front.Doc{
-	ID: "switchTenant", Tag: "Sessions", Summary: "Go on in another tenant",
-	Description: "Opens a session in the other tenant and ends the one of the request. The new one goes on with the login of the old one: its `createdAt` stays, and the limit of the other tenant runs from there.",
+	ID: "switchTenant", Tag: "Sessions", Summary: "Switch to another tenant",
+	Description: "Opens a session in the other tenant and ends the one of the request. The new one keeps the login time of the old one as its `createdAt`, from which the other tenant's limit runs.",
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeLoginTooOld, doorward.CodeTenantFrozen, doorward.CodeTenantClosing},
 }
 

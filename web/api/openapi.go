@@ -21,8 +21,8 @@ Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer a
 
 401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
 
-// Document returns the OpenAPI 3.1 description of the routes, made from the
-// table and the Go types that the handlers take and give.
+// Document returns the OpenAPI 3.1 description of the routes, made from the table
+// of routes and the Go types of the handlers.
 func Document(routes []front.Route, baseURL, version string) ([]byte, error) {
 	d := newDocument(baseURL, version)
 	for _, r := range routes {
@@ -38,8 +38,8 @@ type document struct {
 	schemas huma.Registry
 }
 
-// A list of ours is never null. The library keeps this choice in a variable,
-// set once here because servers may start side by side.
+// Lists are never null. The library keeps this choice in a global variable, set
+// once here because servers may start side by side.
 func init() { huma.DefaultArrayNullable = false }
 
 func newDocument(baseURL, version string) document {
@@ -52,11 +52,11 @@ func newDocument(baseURL, version string) document {
 		},
 		Servers: []*huma.Server{{URL: baseURL}},
 		Tags: []*huma.Tag{
-			{Name: "Invitations", Description: "From an administrator's offer to a membership."},
-			{Name: "Sessions", Description: "Signing in, being signed in, signing out."},
-			{Name: "People", Description: "Who is in the tenant, and as what."},
+			{Name: "Invitations", Description: "From inviting to a membership."},
+			{Name: "Sessions", Description: "Signing in and out, sessions and memberships."},
+			{Name: "People", Description: "The members of a tenant and their roles."},
 			{Name: "Audit", Description: "Who did what, and what was refused."},
-			{Name: "Tenants", Description: "One's own tenant, and for the operator all of them."},
+			{Name: "Tenants", Description: "One's own tenant; for the operator, all tenants."},
 			{Name: "Passwords", Description: "Forgotten and changed passwords."},
 			{Name: "Access", Description: "Checks for the other services of the platform."},
 		},
@@ -74,7 +74,7 @@ func newDocument(baseURL, version string) document {
 // headers are those that more than one answer has.
 var headers = map[string]*huma.Header{
 	"X-Request-Id": {
-		Description: "Names this request in the log. One that was sent is kept if it has 1 to 128 letters, digits, dots, hyphens or underscores.",
+		Description: "Identifies this request in the log. A request's own value is kept if it has 1 to 128 letters, digits, dots, hyphens or underscores.",
 		Required:    true, Schema: &huma.Schema{Type: "string", Pattern: "^[A-Za-z0-9._-]{1,128}$"},
 	},
 	"WWW-Authenticate": {
@@ -82,7 +82,7 @@ var headers = map[string]*huma.Header{
 		Required:    true, Schema: &huma.Schema{Type: "string", Enum: []any{`Bearer realm="doorward"`}},
 	},
 	"Retry-After": {
-		Description: "Seconds after which another try makes sense",
+		Description: "Seconds to wait before the next attempt",
 		Required:    true, Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)},
 	},
 }
@@ -103,8 +103,8 @@ func refer(header string) *huma.Header {
 	return &huma.Header{Ref: "#/components/headers/" + header}
 }
 
-// schemaName names a schema after its Go type, without the ending that keeps
-// it apart from the word in the root package.
+// schemaName names a schema after its Go type, without the suffix that
+// distinguishes it from the type in the root package.
 func schemaName(t reflect.Type, hint string) string {
 	name := strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 	return strings.ToUpper(name[:1]) + name[1:]
@@ -175,10 +175,10 @@ func parameters(r front.Route) []*huma.Param {
 	}
 	if r.Doc.List {
 		all = append(all, limit(r),
-			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the page before", Schema: &huma.Schema{Type: "string"}})
+			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the previous page", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
-		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag that the change is made on", Schema: &huma.Schema{Type: "string"}})
+		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
 	return all
 }
@@ -203,7 +203,7 @@ func (d document) success(r front.Route) *huma.Response {
 	}
 	if r.Endpoint.CSV {
 		res.Content["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
-		res.Headers["Link"] = &huma.Header{Description: "With format=csv, where the list goes on (RFC 8288, rel=\"next\"); absent at its end", Schema: &huma.Schema{Type: "string"}}
+		res.Headers["Link"] = &huma.Header{Description: "With format=csv, the next part of the list (RFC 8288, rel=\"next\"); absent at its end", Schema: &huma.Schema{Type: "string"}}
 	}
 	if r.Doc.Versioned {
 		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}
@@ -253,9 +253,8 @@ func (d document) addErrors(op *huma.Operation, codes []doorward.Code) {
 	}
 }
 
-// failure describes the answers with the status: a problem with one of the
-// codes, which stand in the schema for programs and in the description for
-// people.
+// failure describes the answers with the status: a problem with one of the codes,
+// listed in the schema and in the description.
 func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	var names []string
 	only := &huma.Schema{}

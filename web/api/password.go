@@ -13,7 +13,7 @@ type forgotInput struct {
 
 var docForgotPassword = front.Doc{
 	ID: "forgotPassword", Tag: "Passwords", Summary: "Ask for a mail with a reset link",
-	Description: "202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier ones die. At most 3 mails an hour and address, and 30 requests an hour and client address.",
+	Description: "202 for every well-formed address, whether it has an account or not. The link is valid for 30 minutes and once; earlier links stop working. At most 3 mails an hour and address, and 30 requests an hour and client address.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }
 
@@ -46,7 +46,7 @@ type changeInput struct {
 }
 
 var docChangePassword = front.Doc{
-	ID: "changePassword", Tag: "Passwords", Summary: "Change the own password",
+	ID: "changePassword", Tag: "Passwords", Summary: "Change one's own password",
 	Description: "Ends all other sessions of the person, in every tenant. No other browser that has signed in before is known any more.",
 	Errors:      []doorward.Code{doorward.CodeTooManyAttempts},
 }

@@ -1,5 +1,5 @@
-// Package api is the JSON API under /api/v2. This file is its table of
-// contents; each line's handler stands in the file named after its feature.
+// Package api is the JSON API under /api/v2. This file lists its routes; the
+// handlers are in files named after their features.
 //
 // A handler turns a request into plain values, calls one feature and turns the
 // result into the answer's shape. It decides nothing.

@@ -28,7 +28,7 @@ type sessionList struct {
 
 var docSessions = front.Doc{
 	ID: "listSessions", Tag: "Sessions", Summary: "List one's own sessions",
-	Description: "Those in all own tenants, the newest first; `current` is the one of the request.",
+	Description: "In all tenants, the newest first; `current` is the one of the request.",
 }
 
 func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessionList, error) {
@@ -63,8 +63,8 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 }
 
 var docEndOtherSessions = front.Doc{
-	ID: "endOtherSessions", Tag: "Sessions", Summary: "End all one's own sessions but this one",
-	Description: "In every tenant. Other browsers that have signed in before are no longer known: their `doorward_device` is worth nothing.",
+	ID: "endOtherSessions", Tag: "Sessions", Summary: "End all one's own sessions except this one",
+	Description: "In every tenant. Other browsers that have signed in before are no longer known: their `doorward_device` is void.",
 }
 
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {

@@ -14,13 +14,13 @@ type tenantView struct {
 	Name        string                `json:"name" example:"Acme"`
 	Status      doorward.TenantStatus `json:"status" enum:"active,frozen,closing"`
 	CreatedAt   time.Time             `json:"createdAt"`
-	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"Once an OWNER has closed it: when its data is destroyed, unless it is frozen then"`
+	DestroyedAt *time.Time            `json:"destroyedAt,omitempty" doc:"After an OWNER has closed it: when its data is destroyed, unless it is frozen at that time"`
 	Settings    settingsView          `json:"settings"`
 	Logo        *logoView             `json:"logo,omitempty" doc:"Absent: that of the installation"`
-	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what that has ended"`
+	Ended       *front.Ended          `json:"ended,omitempty" doc:"In the answer to closing, freezing and thawing: what it has ended"`
 }
 
-// settingsView are the settings in force: those of the tenant, or else of the
+// settingsView has the effective settings: those of the tenant, or else of the
 // installation.
 type settingsView struct {
 	SessionIdleMinutes     int64    `json:"sessionIdleMinutes" example:"30"`
@@ -30,7 +30,7 @@ type settingsView struct {
 	Accent                 string   `json:"accent" example:"#3b4ccf" doc:"Of buttons and links on the tenant's pages; empty: that of the installation"`
 }
 
-// logoView is where anybody can get the image; another image has another address.
+// logoView has the public address of the image; another image has another address.
 type logoView struct {
 	URL    string `json:"url" format:"uri" example:"https://auth.example.com/assets/logos/3f786850e387550fdab836ed7e6dc881de23001b.png"`
 	Width  int    `json:"width" example:"512" doc:"Pixels"`
@@ -59,7 +59,7 @@ func (a *api) viewTenant(c *front.Call, t doorward.Tenant) tenantView {
 
 var docTenant = front.Doc{
 	ID: "getTenant", Tag: "Tenants", Summary: "Show the tenant",
-	Description: "The settings are those in force. Works while the tenant is closing, too.",
+	Description: "The settings are the effective ones. Works while the tenant is closing, too.",
 	Versioned:   true,
 }
 
@@ -82,12 +82,12 @@ type settingsInput struct {
 
 type editTenantInput struct {
 	Name     *string        `json:"name,omitempty" example:"Acme" doc:"At most 100 characters"`
-	Settings *settingsInput `json:"settings,omitempty" doc:"What is left out stays. A tenant can be stricter than the installation, not laxer"`
+	Settings *settingsInput `json:"settings,omitempty" doc:"Absent settings stay unchanged. A tenant can be stricter than the installation, not laxer"`
 }
 
 var docEditTenant = front.Doc{
 	ID: "editTenant", Tag: "Tenants", Summary: "Change name and settings of the tenant",
-	Description: "Tighter limits hold for sessions that are open, too, on every node before the answer. With `If-Match`, somebody else's change since is 412.",
+	Description: "Stricter limits also apply to open sessions, on every node before the answer. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
 	Errors:      []doorward.Code{doorward.CodePreconditionFailed},
 }
@@ -134,8 +134,8 @@ func (a *api) closeTenant(ctx context.Context, c *front.Call, in closeInput) (te
 }
 
 var docRestoreTenant = front.Doc{
-	ID: "restoreTenant", Tag: "Tenants", Summary: "Take the closing of the tenant back",
-	Description: "As long as its data hasn't been destroyed. People log in anew.",
+	ID: "restoreTenant", Tag: "Tenants", Summary: "Restore a tenant that is being closed",
+	Description: "Possible until its data is destroyed. People must log in again.",
 	Errors:      []doorward.Code{doorward.CodeTenantNotClosing},
 }
 

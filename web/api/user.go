@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// memberView is a user in a list of a tenant's people: without what is the same
-// for all of them.
+// memberView is a user in a list of a tenant's people, without the fields that are
+// the same for all.
 type memberView struct {
 	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Email       string              `json:"email" format:"email"`
@@ -28,12 +28,12 @@ type userList struct {
 
 var docUsers = front.Doc{
 	ID: "listUsers", Tag: "People", Summary: "List the people of the tenant",
-	Description: "The oldest membership first. Pages stay whole while people come and go.",
+	Description: "The oldest membership first. Pages neither repeat nor skip people when others are added or removed.",
 	List:        true,
 	Query: []front.Parameter{
 		{Name: "role", Description: "Only people with this role", Enum: []string{"OWNER", "ADMIN", "USER", "VIEWER"}},
 		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
-		{Name: "q", Description: "Only people whose address or name has this part, letter case aside", Example: "ann"},
+		{Name: "q", Description: "Only people whose address or name contains this, ignoring letter case", Example: "ann"},
 	},
 }
 
@@ -88,8 +88,8 @@ func member(c *front.Call) (doorward.User, error) {
 	return doorward.User{ID: id, TenantID: c.Caller.TenantID}, err
 }
 
-// changedMember is member for a change: a parameter that is misspelt, or that a
-// later version knows, may have been meant to hold it back.
+// changedMember is member for a change. It refuses unknown parameters: a misspelt
+// one, or one of a later version, may have been meant to restrict the change.
 func changedMember(c *front.Call) (doorward.User, error) {
 	if err := c.OnlyKnown(); err != nil {
 		return doorward.User{}, err
@@ -110,7 +110,7 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All of it, or nothing. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, somebody else's change since is 412. Suspending oneself clears the cookie.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
@@ -134,14 +134,14 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
 
-// endOnly is the answer of an act that leaves nothing else to show.
+// endOnly is the answer of an act with nothing else to return.
 type endOnly struct {
 	Ended front.Ended `json:"ended"`
 }
 
 var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
-	Description: "Ends the membership, and with it what a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, somebody else's change since is 412. Removing oneself clears the cookie.",
+	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }

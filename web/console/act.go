@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// memberAction is something that is done to a member, after it was asked about.
+// memberAction is an act on a member that is confirmed first.
 type memberAction struct {
 	ends   bool // sessions, or more
 	danger bool

@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, with days, or what
-// a field of a form has for an instant, in place of its instants.
+// auditFilters are the filters of the trail: those of the API, with days or the
+// values of datetime fields instead of instants.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -36,14 +36,14 @@ func (t trail) Rest() bool {
 type entry struct {
 	doorward.Event
 	What   string // key of the message about the act; empty for none
-	Actor  string // name, address or id; empty when nobody is known
+	Actor  string // name, address or id; empty if unknown
 	Target string // likewise
 	Page   string // path of the console's page about the target; empty for none
 	Fields []change
 }
 
-// About reports whether it says something to say what the event is about: not of
-// what somebody did in an own session, or to the tenant whose trail it is.
+// About reports whether to show the object of the event: not for acts in one's own
+// session, or on the trail's own tenant.
 func (e entry) About() bool {
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
 }
@@ -73,9 +73,9 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// happens reports whether the action can be in a tenant's trail: of the permissions
-// those that Doorward asks for itself and not every role has, since they are
-// refused by that name. What is done to the installation is in its own.
+// happens reports whether the action can be in a tenant's trail. Permissions can if
+// Doorward checks them itself and some role lacks them, since they are refused by
+// that name. Acts on the installation are in its own trail.
 func happens(v doorward.Verb) bool {
 	switch v.Action {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
@@ -93,19 +93,19 @@ func auditFilter(f filters) audit.Filter {
 	}
 }
 
-// moment is an instant of UTC as a field of the type datetime-local has it (HTML,
-// section 4.10.5.1.7): it knows no zones.
+// moment is an instant in UTC in the format of a datetime-local field (HTML,
+// section 4.10.5.1.7), which has no time zone.
 const moment = "2006-01-02T15:04:05"
 
-// typed are the forms of a time that a field sends, and how long one of them lasts.
-// Browsers leave out seconds that are none.
+// typed are the formats of a time in a field, and the duration that each covers.
+// Browsers leave out zero seconds.
 var typed = []struct {
 	layout string
 	lasts  time.Duration
 }{{time.DateOnly, 24 * time.Hour}, {moment, time.Second}, {"2006-01-02T15:04", time.Minute}}
 
-// instant is when the time typed begins, in UTC, or has ended. What is none stays
-// what it is, to be refused.
+// instant is the beginning or the end of the typed time, in UTC. Invalid text is
+// returned unchanged, to be refused.
 func instant(text string, ended bool) string {
 	for _, f := range typed {
 		t, err := time.Parse(f.layout, text)
@@ -120,8 +120,8 @@ func instant(text string, ended bool) string {
 	return text
 }
 
-// Clock reports whether the filter names an instant, and no day: its field shows
-// what it is filled with, and is of that type.
+// Clock reports whether the filter is an instant and not a day, which decides the
+// type of its field.
 func (t trail) Clock(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
 // export is the same part of the trail from the API, as a file.
@@ -186,8 +186,8 @@ func subjects(events []doorward.Event) (all []doorward.Object) {
 	return all
 }
 
-// subject is what people call an object, and the console's page about it: both
-// empty for what has none. Errors: not_found.
+// subject is the name of an object and the console's page about it; both may be
+// empty. Errors: not_found.
 func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (name, page string, err error) {
 	switch on.Type {
 	case "user":
@@ -206,8 +206,8 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 	return "", "", nil
 }
 
-// whatOf is the key of the message about an act. One that was refused is told as
-// what somebody wanted to do: nothing of it has happened.
+// whatOf is the key of the message about an act. A refusal is described as an
+// intention, since nothing has happened.
 func whatOf(a doorward.Action, o doorward.Outcome) string {
 	if tried := "tried." + string(a); o == doorward.Refused && messages()[tried] {
 		return tried
@@ -218,8 +218,8 @@ func whatOf(a doorward.Action, o doorward.Outcome) string {
 	return ""
 }
 
-// told reports whether the action has a message: one that is new, or of a newer
-// version, is shown by its own name.
+// told reports whether the action has a message; an action of a newer version is
+// shown by its name.
 func told(a doorward.Action) bool { return messages()["did."+string(a)] }
 
 // messages are the keys that there are.

@@ -10,22 +10,21 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// picked is the accent in force, which the picker of colours begins with: it has
-// no way to show none.
+// picked is the effective accent, the initial value of the colour picker, which
+// can't be empty.
 func picked(c *ui.Call, t doorward.Tenant) string {
 	return cmp.Or(t.Brand.Accent, c.Site().Brand.Accent, ui.Default)
 }
 
-// setAccent takes the colour from the field of text, or else from the picker:
-// without scripts the two don't know of each other, and whichever was changed is
-// meant.
+// setAccent takes the colour from the text field or the picker, whichever was
+// changed: without scripts the two aren't synchronised.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
-	s, err := h.pageData(ctx, c)
+	now, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
 		return ui.View{}, err
 	}
 	accent := strings.TrimSpace(c.Value("accent"))
-	if pick := c.Value("picked"); accent == s.Tenant.Brand.Accent && pick != "" && pick != picked(c, s.Tenant) {
+	if pick := c.Value("picked"); accent == now.Brand.Accent && pick != "" && pick != picked(c, now) {
 		accent = pick
 	}
 	if ui.ParseColour("#" + accent) {

@@ -117,7 +117,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		status          int
 	}{
 		{"no file", "", "Choose a file.", http.StatusUnprocessableEntity},
-		{"a vector", "<svg/>", "An SVG can hold scripts", http.StatusUnprocessableEntity},
+		{"a vector", "<svg/>", "An SVG can contain scripts", http.StatusUnprocessableEntity},
 		{"a text", "logo", "This is no PNG, JPEG or WebP", http.StatusUnprocessableEntity},
 		{"one byte too many", strings.Repeat("x", doorward.MaxLogoSent+1), "256 KiB at most", http.StatusRequestEntityTooLarge},
 		{"a photo", strings.Repeat("x", 3<<20), "256 KiB at most", http.StatusRequestEntityTooLarge},

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/app/access"
 )
 
-// change is a doorward.Change in words: programs read the same trail raw, from the
-// API or as a file.
+// change is a doorward.Change in words; programs get the raw values from the API or
+// the export.
 type change struct {
 	Field   string
 	Label   string // key of the message that names the field; empty for none
@@ -17,7 +17,7 @@ type change struct {
 	Both    bool // it says something to say what was
 }
 
-// value is what a field was or is: the first of these that there is.
+// value is the value of a field before or after: the first of these that is set.
 type value struct {
 	Key   string        // of a message
 	Lasts time.Duration // how long something may take
@@ -26,7 +26,7 @@ type value struct {
 	Text  string // as it is
 }
 
-// inWords are the changes as they are shown; names are those of ids.
+// inWords returns the changes as shown; names has the names of ids.
 func inWords(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {
 		one := change{Field: c.Field, Was: say(c.Field, c.From, names), Is: say(c.Field, c.To, names)}
@@ -42,8 +42,7 @@ func inWords(changes []doorward.Change, names map[string]string) (all []change) 
 	return all
 }
 
-// empties are the messages for what it means that a field is empty, where that is
-// more than nothing.
+// empties are the messages for empty fields with a special meaning.
 var empties = map[string]string{
 	"allowedEmailDomains": "filter.all",
 	"accent":              "change.inherited",
@@ -80,8 +79,8 @@ func say(field, text string, names map[string]string) value {
 	return value{Text: text}
 }
 
-// valueKey is the message that says the value of a field, if there is one: a code
-// of a newer version has none. What people have typed is never looked up.
+// valueKey is the message for the value of a field, if there is one; a code of a
+// newer version has none. Text that people typed is never looked up.
 func valueKey(field, text string) string {
 	switch field {
 	case "role":

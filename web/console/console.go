@@ -1,18 +1,17 @@
-// Package console is the pages under /console, on which people look after their
-// tenant: who is in it, who is invited, what has happened, and by which rules.
+// Package console has the pages under /console, on which people manage their
+// tenant: members, invitations, audit trail, settings.
 //
-// Everybody in the tenant may open it and sees what the role lets them see; a
-// form that somebody may not send isn't shown. The pages call the features that
-// the API calls and decide as little: what a page doesn't show is refused by the
-// feature all the same.
+// Every member may open it and sees what their role allows; forms that a role may
+// not send are hidden. The pages call the same features as the API and decide
+// nothing: the feature refuses what a page doesn't show.
 //
-// What ends something is asked about first on a page of its own, with what will
-// end, and told afterwards with what has ended. A form carries the version of
-// what it was made on, so a change on an old page is told and overwrites nothing.
+// An act that ends something is confirmed on its own page, which shows what will
+// end; the page afterwards shows what has ended. A form contains the version of its
+// object, so an outdated form overwrites nothing.
 //
-//	overview.go     how the tenant is doing; the chart of sign-ins
+//	overview.go     figures of the tenant; the chart of sign-ins
 //	people.go       the list of people, one person with sessions
-//	act.go          role, suspension, sign-out, removal: asked, then done
+//	act.go          role, suspension, sign-out, removal: confirmed, then done
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
 //	audit.go        the audit trail
@@ -90,7 +89,7 @@ func Routes(a *app.App) []front.Route {
 	}
 }
 
-// withoutSlash leads to the console from an address that ends in a slash.
+// withoutSlash redirects an address with a trailing slash.
 func withoutSlash(_ context.Context, c *front.Call) error {
 	to := url.URL{Path: c.Site().BasePath() + "/console", RawQuery: c.R.URL.RawQuery}
 	c.W.Header().Set("Location", to.String())
@@ -101,7 +100,8 @@ func withoutSlash(_ context.Context, c *front.Call) error {
 // page is what shows a page, or takes a form of one.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
-// withTenantStyle gives the page the console's style sheet, and the brand of the tenant.
+// withTenantStyle adds the console's style sheet and the tenant's brand to the
+// page.
 func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
@@ -113,8 +113,8 @@ func withTenantStyle(p page) page {
 	}
 }
 
-// autoRefresh has the page keep itself up to date for whoever asks for it. The answer
-// to a form is none: it can't be had again by its address.
+// autoRefresh enables the automatic refresh of a page. The answer to a form has
+// none: its address can't be loaded again.
 func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	if front.Safe(c.R.Method) {
 		v.Scripts, v.Connects = []string{"live.js"}, true
@@ -122,8 +122,8 @@ func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	return v
 }
 
-// pageData is what every page shows: whose console it is, what the act that led here
-// has ended, and which part of a list the way here began at.
+// pageData is common to all pages: the tenant, what the last act has ended, and the
+// part of a list that the person came from.
 type pageData struct {
 	Tenant doorward.Tenant
 	Ended  *ended
@@ -131,12 +131,12 @@ type pageData struct {
 	List   string
 }
 
-// listQuery is the query that a page of one row carries along for the way back:
-// the query of the list.
+// listQuery is the query that the page of one row keeps for its link back to the
+// list.
 const listQuery = "list"
 
-// listAt is the query of the list that the request says it came from, reduced to
-// what a list knows.
+// listAt is the query of the list that the request came from, reduced to known
+// parameters.
 func listAt(c *ui.Call) string {
 	said := c.Value(listQuery)
 	if said == "" {
@@ -187,8 +187,8 @@ func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	return s, err
 }
 
-// number is what the query says under the name. Whoever makes a link up can have
-// it say any number, and nothing else.
+// number is a number in the query. A forged link can contain only another number,
+// no text.
 func number(c *ui.Call, name string) int {
 	n, err := strconv.Atoi(c.R.URL.Query().Get(name))
 	if err != nil {
@@ -197,8 +197,7 @@ func number(c *ui.Call, name string) int {
 	return max(n, 0)
 }
 
-// done leads to the path and has the page there say what was done, and what that
-// has ended.
+// done redirects to the path, where the page says what was done and what has ended.
 func done(c *ui.Call, path, what string, told *ended) ui.View {
 	q := outcome(what, told)
 	if list := listAt(c); list != "" {
@@ -225,9 +224,8 @@ func who(u doorward.User) string {
 	return u.Email
 }
 
-// Version is that of the tenant, for the forms of a page about it. One that is shown
-// again with what was typed keeps the version that it was first shown with: somebody
-// may have changed it meanwhile.
+// Version is that of the tenant, for the forms of a page about it. A form that is
+// shown again keeps its first version: somebody may have changed the tenant since.
 func (s pageData) Version() string { return s.Tenant.Version() }
 
 // Version is that of the member.

@@ -27,8 +27,8 @@ type offer struct {
 	Managed bool // the caller may send it again and revoke it
 }
 
-// Awaited reports whether it matters that the mail has arrived: nobody has
-// accepted by it yet, and somebody may.
+// Awaited reports whether the mail's delivery still matters: the invitation can
+// still be accepted.
 func (o offer) Awaited() bool {
 	return o.State == doorward.InvitationPending || o.State == doorward.InvitationExpired
 }

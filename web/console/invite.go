@@ -13,11 +13,11 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxInvited is how many people can be invited at once, as by the API: all of
-// them fit into the time that a request may take.
+// maxInvited is how many people can be invited at once, as in the API: so many fit
+// into the time limit of a request.
 const maxInvited = 100
 
-// newInvitation is the form, perhaps with the lines that came to nothing.
+// newInvitation is the form, perhaps with the refused lines.
 type newInvitation struct {
 	pageData
 	Roles   []doorward.Role
@@ -55,8 +55,8 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	return ui.View{Page: "invite", Body: body, Wide: true}, nil
 }
 
-// invite sends the invitations one by one, so that one that can't be sent keeps
-// no other from being sent, and shows the form again with the lines left over.
+// invite sends the invitations one by one, so that a refused one doesn't affect the
+// others, and shows the form again with the refused lines.
 func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	lines := splitLines(c.Value("people"))
 	days, err := checkInvite(c, lines)
@@ -90,7 +90,7 @@ func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return h.inviteAgain(ctx, c, sent, left)
 }
 
-// checkInvite returns what is the same for all lines, or what is wrong with it.
+// checkInvite returns the values that are the same for all lines, or their faults.
 func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
 	var faults []doorward.FieldError
 	switch {
@@ -127,8 +127,8 @@ func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []
 	return v, err
 }
 
-// splitLines are the people in what was pasted: one a line, or separated as mail
-// programs do it, each once.
+// splitLines returns the people in the pasted text: one per line, or separated as
+// in mail programs, without duplicates.
 func splitLines(text string) []string {
 	var all []string
 	seen := map[string]bool{}

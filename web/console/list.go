@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// known are the filters as a route declares them: a cursor is good for the list
-// as it was filtered.
+// known are the filters as a route declares them: a cursor is valid only with the
+// same filters.
 func known(filters []string) []front.Parameter {
 	var all []front.Parameter
 	for _, name := range filters {
@@ -75,8 +75,8 @@ type pager struct {
 	Next   string // link to what follows; empty at the end
 }
 
-// window is the part of the list that is asked for, and the roll so far. A
-// cursor that is none of this list leads to its beginning, as the link says.
+// window is the requested part of the list, and the pager so far. A cursor of
+// another list leads to the beginning.
 func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {
@@ -100,11 +100,10 @@ func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Wi
 	return r, w, err
 }
 
-// rows is how many rows a page has unless it is asked for others.
+// rows is the default number of rows on a page.
 const rows = 50
 
-// ending says where the list goes on, and where back. A page that is the first
-// one leads to no other beginning.
+// ending sets the links to the next, previous and first page.
 func (r *pager) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Position) error {
 	if prev == nil && next != nil {
 		r.First = ""
@@ -123,8 +122,8 @@ func (r *pager) ending(ctx context.Context, c *ui.Call, prev, next *doorward.Pos
 	return err
 }
 
-// badFilter is the page of a list whose filters choose nothing because they are
-// none: it says so and shows the form again.
+// badFilter is the page of a list with invalid filters: it says so and shows the
+// form again.
 func badFilter(v ui.View, err error) (ui.View, error) {
 	if err == nil || !doorward.HasCode(err, doorward.CodeValidationFailed) {
 		return v, err

@@ -18,7 +18,7 @@ type home struct {
 	Refused int // of all kinds
 }
 
-// Since is the instant from which on refusals are counted, for a link to the trail.
+// Since is the instant from which refusals are counted, for a link to the trail.
 func (h home) Since() string { return h.Figures.Since.Format(moment) }
 
 // Tried is the key of the message about an act that was refused; empty for none.
@@ -40,8 +40,8 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), nil
 }
 
-// Grouped writes a number with a narrow space between thousands, as ISO 80000-1
-// has it for all languages.
+// Grouped writes a number with a narrow space between thousands, as in ISO 80000-1,
+// for all languages.
 func (home) Grouped(n int) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {

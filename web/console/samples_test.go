@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/overview"
+	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
 )
@@ -117,7 +118,9 @@ func sampledEntries() (all []entry) {
 
 func sampledSettings() settings {
 	return settings{
-		pageData: sheets, Idle: 60, Absolute: 1440, MostIdle: 60, MostLength: 1440, Days: 30, MostDays: 30,
+		pageData: sheets, Numbers: []tenant.Number{
+			{Name: "sessionIdleMinutes", Section: "sessions", InForce: 60, Most: 60}, {Name: "sessionAbsoluteMinutes", Section: "sessions", InForce: 1440, Most: 1440}, {Name: "invitationDays", Section: "invitations", InForce: 30, Most: 30},
+		},
 		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
 	}
 }

@@ -13,15 +13,18 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// settings are those in force, and how far they could be loosened.
+// settings are the effective settings.
 type settings struct {
 	pageData
-	Idle, Absolute       int64 // minutes
-	MostIdle, MostLength int64
-	Days, MostDays       int
-	Domains              string // one a line
-	Picked               string // the accent in force, for the picker
-	MostSent             int    // bytes of a logo
+	Numbers  []tenant.Number
+	Domains  string // one a line
+	Picked   string // the accent in force, for the picker
+	MostSent int    // bytes of a logo
+}
+
+// NumbersOf returns the settings that the page shows in the section.
+func (s settings) NumbersOf(section string) []tenant.Number {
+	return slices.DeleteFunc(slices.Clone(s.Numbers), func(n tenant.Number) bool { return n.Section != section })
 }
 
 func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -30,20 +33,16 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	note := forgetStale(c)
-	limits, most := h.app.Tenants.Limits(s.Tenant), h.app.Sessions.Limits()
 	return ui.View{Page: "settings", Wide: true, Note: note, Scripts: []string{"settings.js"}, Body: settings{
-		pageData: s,
-		Idle:     tenant.Minutes(limits.Idle), Absolute: tenant.Minutes(limits.Absolute),
-		MostIdle: tenant.Minutes(most.Idle), MostLength: tenant.Minutes(most.Absolute),
-		Days: s.Tenant.Settings.MaxInvitationDays(), MostDays: doorward.InvitationDaysMax,
+		pageData: s, Numbers: h.app.Tenants.Numbers(&tenant.Edit{}, &s.Tenant),
 		Domains: strings.Join(s.Tenant.Settings.AllowedDomains, "\n"), Picked: picked(c, s.Tenant), MostSent: doorward.MaxLogoSent,
 	}}, nil
 }
 
-// forgetStale drops what was typed over something that has changed meanwhile, but
-// for the values of the names. The page says how it is now, and to send that again
-// must undo nobody's change. It returns what the page says of it when it is shown
-// once more, in another language.
+// forgetStale drops typed values, except those of names, after somebody else's
+// change: the page shows the current values, and sending it again must not undo
+// that change. It returns the notice for the page when it is shown again in another
+// language.
 func forgetStale(c *ui.Call, but ...string) (note string) {
 	const told = "stale" // what the form of that page says
 	if c.Refused() == doorward.CodePreconditionFailed {
@@ -56,31 +55,16 @@ func forgetStale(c *ui.Call, but ...string) (note string) {
 }
 
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
-	shown, err := h.settings(ctx, c)
-	if err != nil {
-		return ui.View{}, err
-	}
-	now, _ := shown.Body.(settings)
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, Versions: version(c)}
+	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepInForce: true, Versions: version(c)}
 	var faults []doorward.FieldError
-	for _, field := range []struct {
-		name string
-		now  int64
-		to   **int64
-	}{
-		{"sessionIdleMinutes", now.Idle, &e.SessionIdleMinutes},
-		{"sessionAbsoluteMinutes", now.Absolute, &e.SessionAbsoluteMinutes},
-		{"invitationDays", int64(now.Days), &e.InvitationDays},
-	} {
-		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.name)), 10, 64)
-		switch {
-		case err != nil:
-			faults = append(faults, doorward.FieldError{Pointer: "/" + field.name, Code: "out_of_range", Message: "Give a whole number."})
-		case n != field.now: // what stays may be the installation's, and stays that
-			*field.to = &n
+	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) {
+		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.Name)), 10, 64)
+		if err != nil {
+			faults = append(faults, doorward.FieldError{Pointer: "/" + field.Name, Code: "out_of_range", Message: "Give a whole number."})
 		}
+		*field.Edit = &n
 	}
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
@@ -90,7 +74,7 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return done(c, "/console/settings", "saved", nil), onFields(err)
 }
 
-// onFields has the fault of one domain in the list be one of the list.
+// onFields attributes a fault of one domain to the list of domains.
 func onFields(err error) error {
 	const list = "/settings/allowedEmailDomains"
 	var e *doorward.Error
@@ -138,8 +122,8 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}}, err
 }
 
-// closeTenant ends the caller's own session too, so the page that says what has
-// ended is the answer itself.
+// closeTenant ends the caller's own session too, so its answer is the page that
+// says what has ended.
 func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
 	closed, counts, err := h.app.Tenants.Close(ctx, c.Caller, c.Value("confirm"))
 	if err != nil {

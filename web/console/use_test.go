@@ -222,7 +222,7 @@ func TestFindingPeople(t *testing.T) {
 			t.Errorf("%q finds %d people, want %d", query, got, want)
 		}
 	}
-	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters can’t be understood", `name="q"`)
+	owner.get("/console/people?role=KING", http.StatusUnprocessableEntity, "One of the filters is invalid", `name="q"`)
 	for query, want := range map[string]int{"limit=0": 422, "q=a&q=b": 422, "q=%zz": 400, "q=a;b": 400} {
 		lacks(t, owner.get("/console/people?"+query, want, "Go back to the page you came from"), "pointer")
 	}
@@ -406,9 +406,9 @@ func TestInvitations(t *testing.T) {
 	owner.get("/console/invitations?status=PENDING", http.StatusOK, "new@acme.example", ">Open</span>")
 	owner.get("/console/invitations?status=ACCEPTED", http.StatusOK, "user@acme.example", ">Accepted</span>")
 	owner.get("/console/invitations?status=REVOKED", http.StatusOK, "There are none here.")
-	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/invitations?delivery=lost", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	owner.get("/console/invitations?delivery=sent&status=PENDING", http.StatusOK, `href="?delivery=sent&amp;status=ACCEPTED"`, `href="?delivery=failed&amp;status=PENDING"`)
-	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/invitations?status=open", http.StatusUnprocessableEntity, "One of the filters is invalid")
 	h.Code("new@acme.example")
 	owner.get(path, http.StatusOK, "sent", "owner@acme.example", "The link in the mail stops working at once.")
 	owner.post(path+"/resend", url.Values{}, http.StatusTooManyRequests, "Try again in 60 seconds.")
@@ -445,8 +445,8 @@ func TestTrail(t *testing.T) {
 		}
 	}
 	owner.get("/console/audit?request=req_mine", http.StatusOK, "Role changed", "<dt>Role</dt><dd><bdi>User</bdi> → <bdi>Viewer</bdi>", "/console/people/"+user.ID)
-	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
-	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters can’t be understood")
+	owner.get("/console/audit?from=yesterday", http.StatusUnprocessableEntity, "One of the filters is invalid")
+	owner.get("/console/audit?action=user.fly", http.StatusUnprocessableEntity, "One of the filters is invalid")
 
 	page := owner.get("/console/audit?action=user.role&outcome=done&request=req_mine&to="+day, http.StatusOK)
 	link := regexp.MustCompile(`href="(/api/v2/audit-events[^"]*)"`).FindStringSubmatch(page)[1]
@@ -503,7 +503,7 @@ func TestClosing(t *testing.T) {
 	invitationOf(t, h)
 	person := "/console/people/" + h.people["VIEWER"].ID
 	owner.post(person+"/suspend", url.Values{"version": {owner.version(owner.get(person+"/suspend", http.StatusOK))}}, http.StatusSeeOther)
-	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted meanwhile.")
+	owner.get("/console/close", http.StatusOK, "3 people lose access at once.", "3 sessions end at once.", "1 open invitation can’t be accepted while it is closed.")
 	owner.post("/console/close", url.Values{"confirm": {"acme"}}, http.StatusUnprocessableEntity, "not the name, letter for letter", `value="acme"`)
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})

@@ -1,5 +1,5 @@
-// Package dev is what "doorward dev" has beyond a server: a page that begins
-// with the four demo people, and a mailbox that shows what would have been sent.
+// Package dev has the additional pages of "doorward dev": a start page with the
+// four demo people, and a mailbox with the mails that would have been sent.
 //
 //	mailbox.go /dev/mail
 //	start.go   /

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Mailbox takes mails in place of a mail server and keeps the newest in
-// memory. The zero Mailbox keeps them without logging.
+// Mailbox receives mails instead of a mail server and keeps the newest in memory.
+// The zero Mailbox keeps them without logging.
 type Mailbox struct {
 	Log *slog.Logger
 

@@ -2,15 +2,17 @@ package dev
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
-// Start is the page that "doorward dev" opens with. It lets anybody in as any of
-// its people, so it must never be served where others can reach it.
+// Start is the first page of "doorward dev". It signs anybody in as any of its
+// people, so it must never be served where others can reach it.
 type Start struct {
 	Mailbox  *Mailbox
 	Tenant   string
@@ -52,12 +54,16 @@ func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
-	res, err := c.Site().App.Login.WithPassword(ctx, c.Caller, c.Value("as"), s.Password, "")
+	outcome, err := c.Site().App.Login.WithPassword(ctx, c.Caller, c.Value("as"), s.Password, "")
 	if err != nil {
 		return ui.View{}, err
 	}
-	c.SetSession(res.Token)
-	return c.To("/?done=signed-in"), nil
+	switch o := outcome.(type) {
+	case login.SignedIn:
+		c.SetSession(o.Token)
+		return c.To("/?done=signed-in"), nil
+	}
+	panic(fmt.Sprintf("dev: no page for the outcome %T", outcome))
 }
 
 // invite returns when the mail has come.

@@ -1,10 +1,9 @@
-// Package edge answers the questions of gateways and of the other services of
-// the platform: is this credential good, and may it do that.
+// Package edge answers gateways and the other services of the platform: is this
+// credential valid, and may it do this action.
 //
-// Check is the hot path. It stands beside the pipeline of web/front and not in
-// it: no route matching, no context with a time limit, no log line and no
-// reflection for a check that finds its session in memory. Whatever else
-// happens leaves the hot path at once and is answered by the pipeline.
+// Check is the hot path, outside of the pipeline of web/front: no route matching,
+// no context with a time limit, no log line and no reflection for a check with its
+// session in memory. All other cases are answered by the pipeline.
 package edge
 
 import (
@@ -48,7 +47,7 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method does; a body is not read. Without `action` the session alone is checked; any other parameter is 400, so that a misspelt one lets nobody through. What stands behind `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), one from another origin is 403.",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), one from another origin is 403.",
 	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
 	Headers: []front.Parameter{
 		{Name: "X-Auth-User", Description: "Id of the user"},
@@ -168,13 +167,13 @@ const (
 	originalName = "original"
 )
 
-// actionOf returns the one action of the query, if there is any. What stands
-// behind original is the client's text and isn't read. It ends the query only
-// right behind the action at the very start, which no client can write: were it
-// to count elsewhere, a client's text could cut off the action behind it.
+// actionOf returns the one action of the query, if there is any. Text after
+// original= is the client's and isn't read. That parameter counts only right after
+// the action at the very start, which a client can't write; elsewhere a client
+// could use it to hide a following action.
 //
-// Errors: unknown_action, also of two; invalid_query for a name that a check
-// doesn't know, since one who misspells "action" would let everybody through.
+// Errors: unknown_action, also for two actions; invalid_query for an unknown
+// parameter, since a misspelt "action" would let everybody through.
 func actionOf(query string) (action doorward.Action, asked bool, err error) {
 	if query == "" {
 		return "", false, nil
@@ -226,11 +225,11 @@ func unsafeOriginal(h http.Header) bool {
 	return false
 }
 
-// asksUpgrade reports whether the request in question opens a connection to be
-// talked on in both directions, a WebSocket above all: a GET that browsers let
-// every page send, with cookies, and whose answer it may read. Gateways drop
-// Upgrade, as a header of one hop, but not the others (RFC 6455, section 4.1); of
-// HTTP/2 (RFC 8441) the method CONNECT may be all that is left.
+// asksUpgrade reports whether the checked request opens a two-way connection, such
+// as a WebSocket: a GET that browsers let every page send, with cookies, and whose
+// answer the page may read. Gateways drop the hop-by-hop header Upgrade, but not
+// the others (RFC 6455, section 4.1); with HTTP/2 (RFC 8441) only the method
+// CONNECT may remain.
 func asksUpgrade(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodConnect || h["Upgrade"] != nil ||

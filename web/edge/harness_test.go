@@ -218,7 +218,7 @@ func (a answer) fails(status int, code string) {
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
-	for !done() {
+	for ; !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

@@ -32,14 +32,14 @@ type question struct {
 type introspectInput struct {
 	Credential string     `json:"credential,omitempty" doc:"The token of a session"`
 	Action     string     `json:"action,omitempty" example:"message.send" doc:"Asks whether the role grants it"`
-	Items      []question `json:"items,omitempty" maxItems:"100" doc:"Several questions at once, in place of one"`
+	Items      []question `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
 
 type answer struct {
 	Active  bool           `json:"active"`
 	User    *front.User    `json:"user,omitempty"`
 	Session *front.Session `json:"session,omitempty"`
-	Allowed *bool          `json:"allowed,omitempty" doc:"Present when an action was asked for"`
+	Allowed *bool          `json:"allowed,omitempty" doc:"Present if an action was given"`
 }
 
 // answers is one answer, or with Items several.
@@ -47,13 +47,13 @@ type answers struct {
 	Active  *bool          `json:"active,omitempty"`
 	User    *front.User    `json:"user,omitempty"`
 	Session *front.Session `json:"session,omitempty"`
-	Allowed *bool          `json:"allowed,omitempty" doc:"Present when an action was asked for"`
-	Items   []answer       `json:"items,omitempty" doc:"In the order of the questions, when several were asked"`
+	Allowed *bool          `json:"allowed,omitempty" doc:"Present if an action was given"`
+	Items   []answer       `json:"items,omitempty" doc:"In the order of the request, if there were several"`
 }
 
 var docIntrospect = front.Doc{
-	ID: "introspect", Tag: "Access", Summary: "Ask what a credential is worth",
-	Description: "For services that hold a credential instead of standing behind a gateway. A credential that is no good is `{\"active\": false}` alone. A batch has 1 to 100 questions. An active session counts as used by the question, so ask when its owner has come with it and not by a timer. `session.current` is always true: it is the session that was asked about.",
+	ID: "introspect", Tag: "Access", Summary: "Check a credential",
+	Description: "For services that get the credential themselves, without a gateway. For an invalid credential the answer is only `{\"active\": false}`. A batch has 1 to 100 items. Introspection counts as a use of the session, so call it when a request arrives and not on a timer. `session.current` is always true: it is the session of the credential.",
 }
 
 // maxQuestions in one batch.

@@ -74,11 +74,11 @@ func (c *Call) ClearSession() {
 	c.W.Header().Add("Set-Cookie", SessionCookie+"="+cookieAttributes+"; Max-Age=0")
 }
 
-// ClearSessions takes away every session cookie that the browser may have sent
-// here. A request with two different ones is refused, and one of another Path or
-// Domain than ours stays when ours is set anew: whoever has such a one could sign
-// in as often as they like, and be signed in nowhere. Any host may take its
-// cookies away on every path (RFC 6265, section 5.3), and those of its parents.
+// ClearSessions deletes every session cookie that the browser may have sent here. A
+// request with two different ones is refused, and setting ours doesn't replace one
+// of another Path or Domain: the person could sign in repeatedly without effect. A
+// host may delete its cookies on every path (RFC 6265, section 5.3), and those of
+// its parent domains.
 func (c *Call) ClearSessions() {
 	c.ClearSession()
 	for _, at := range pathsAbove(path(c.R)) {

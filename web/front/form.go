@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Form reads the body as what a browser sends of a form. Errors:
-// body_too_large, unsupported_media_type, invalid_body.
+// Form reads the body as a form sent by a browser. Errors: body_too_large,
+// unsupported_media_type, invalid_body.
 func (c *Call) Form() (url.Values, error) {
 	body, err := read(c, MaxBody)
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *Call) drain() {
 // timeToAnswer is kept when a body is drained.
 const timeToAnswer = 700 * time.Millisecond
 
-// parts takes a form apart that is in memory already. What is a file is told by
-// its field, not by what it calls itself.
+// parts splits a form that is in memory. The field decides what is a file, not the
+// part's own headers.
 func parts(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	values, file := url.Values{}, []byte(nil)
 	for range maxParts {
@@ -114,8 +114,7 @@ func parts(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	return nil, nil, errors.New("front: a form with too many fields")
 }
 
-// SetCookie hands the browser a cookie that is no secret, for as many seconds
-// as life; 0 takes it away.
+// SetCookie sets a cookie that is no secret, for life seconds; 0 deletes it.
 func (c *Call) SetCookie(name, value string, life int) {
 	c.addCookie(name+"="+value, "; Max-Age="+strconv.Itoa(life))
 }

@@ -1,11 +1,11 @@
-// Package front is what every protocol shares: who is calling and from where,
-// the one JSON adapter, errors as problem+json, cookies, the defence against
-// other origins, and the limits of a request.
+// Package front has what all protocols share: the caller and their address, the
+// JSON adapter, errors as problem+json, cookies, the check of the origin, and the
+// limits of a request.
 //
 // A protocol declares its routes as a table of Route; Site.Handler serves them.
-// For every request the first of these that applies answers: path 404, method
-// 405, origin 403, credential 401, permission 403, size 413, type 415, form
-// 400, and then the feature itself.
+// Requests are checked in this order, and the first failure is the answer: path
+// 404, method 405, origin 403, credential 401, permission 403, size 413, type 415,
+// form 400, and then the feature itself.
 package front
 
 import (
@@ -35,13 +35,14 @@ type Site struct {
 	Tracer *trace.Tracer
 	// Brand is what people see of the installation.
 	Brand Brand
-	// ReturnTo are the places elsewhere that people may be led to after signing in.
+	// ReturnTo are the external places that people may be redirected to after
+	// signing in.
 	ReturnTo returnto.List
-	// Home is where people land after signing in who have asked for no place, as
-	// ui.ParseHome returns it; empty: on their account.
+	// Home is where people land after signing in without a return address, as
+	// ui.ParseHome returns it; empty: their account.
 	Home string
-	// ErrorPage shows a person what went wrong in place of a problem, and
-	// reports whether it could. It may be nil.
+	// ErrorPage answers a browser with a page instead of a problem, and reports
+	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
 
 	base    *url.URL
@@ -64,8 +65,8 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	}
 }
 
-// Brand is how an installation presents itself to people; without an accent or
-// a logo, with the pages' own.
+// Brand is the appearance of the installation; without an accent or a logo the
+// default.
 type Brand struct {
 	doorward.Brand
 	Name  string
@@ -150,7 +151,7 @@ func (s *Site) Handler(routes []Route) http.Handler {
 	return s.harden(s.findRoute(mux), s.unknown)
 }
 
-// dispatch chooses by method, so that a wrong one gets a problem of ours.
+// dispatch chooses by method, so that a wrong method gets a problem.
 func (s *Site) dispatch(byMethod map[string]Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := byMethod[r.Method]
@@ -190,8 +191,8 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 }
 
-// traceRequest notes what the request turned out to be for, and begins its span if it
-// is to be followed. What finds no route never is.
+// traceRequest notes what the request turned out to be for, and begins its span if
+// it is to be followed. A request without a route never is.
 func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check

@@ -18,8 +18,7 @@ import (
 // MaxBody is the largest request body, in bytes.
 const MaxBody = 64 << 10
 
-// None is the body of an endpoint that takes or gives none. One that takes
-// none doesn't read what is sent.
+// None is the body of an endpoint without one. A body sent to it isn't read.
 type None struct{}
 
 // Int is an integer of a body. One beyond int64 arrives as its limit, to be
@@ -96,19 +95,18 @@ func oneOf(h http.Header, media []string) (string, error) {
 	}
 	advice := "Send the body as " + strings.Join(media, " or ") + ", without a Content-Encoding."
 	if len(types) == 1 && strings.HasPrefix(strings.ToLower(types[0]), "image/svg") {
-		advice += " An SVG can hold scripts, so it isn't taken; export it as a PNG."
+		advice += " An SVG can contain scripts, so it isn't accepted; export it as a PNG."
 	}
 	return "", doorward.Fail(doorward.CodeUnsupportedMediaType, "%s", advice)
 }
 
-// OpensSession tells the reference that a success hands out a session cookie.
+// OpensSession documents that a success sets a session cookie.
 func (e Endpoint) OpensSession() Endpoint {
 	e.Cookie = "`" + SessionCookie + "=<token>" + cookieAttributes + "; Secure`"
 	return e
 }
 
-// EndsSession tells the reference that a success takes the session cookie
-// away.
+// EndsSession documents that a success clears the session cookie.
 func (e Endpoint) EndsSession() Endpoint {
 	e.Cookie = "`" + SessionCookie + "=" + cookieAttributes + "; Max-Age=0`"
 	return e
@@ -150,8 +148,8 @@ func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 	return Endpoint{Status: http.StatusOK, serve: fn}
 }
 
-// Failing has fn answer in place of a problem whatever goes wrong on the way to
-// the endpoint or in it.
+// Failing makes fn answer every error before or in the endpoint, instead of a
+// problem.
 func (e Endpoint) Failing(fn func(ctx context.Context, c *Call, err error)) Endpoint {
 	e.fail = fn
 	return e
@@ -208,7 +206,7 @@ func read(c *Call, most int) ([]byte, error) {
 	case errors.As(err, &big):
 		return nil, tooLarge
 	case err != nil:
-		return nil, doorward.Fail(doorward.CodeInvalidBody, "The body did not arrive whole.")
+		return nil, doorward.Fail(doorward.CodeInvalidBody, "The body arrived incomplete.")
 	}
 	_ = http.NewResponseController(c.W).SetReadDeadline(time.Time{})
 	return body, nil
@@ -233,7 +231,7 @@ func isJSON(h http.Header, size int) error {
 	return nil
 }
 
-// malformed tells the caller where the form is wrong, never what was sent.
+// malformed says where the form is wrong, and never repeats the input.
 func malformed(err error) error {
 	if err == nil {
 		return nil

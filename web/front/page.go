@@ -22,8 +22,8 @@ const (
 	maxLimit     = 200
 )
 
-// parameters are those of the query, read once. What can't be read is refused: to
-// leave a filter out would show the list of all. Errors: invalid_query.
+// parameters are those of the query, read once. A malformed query is refused: an
+// ignored filter would list everything. Errors: invalid_query.
 func (c *Call) parameters() (url.Values, error) {
 	if c.values == nil {
 		values, err := url.ParseQuery(c.R.URL.RawQuery)
@@ -35,9 +35,9 @@ func (c *Call) parameters() (url.Values, error) {
 	return c.values, nil
 }
 
-// OnlyKnown returns an error when the query has a name that the route doesn't know:
-// a filter that is misspelt would show the list of all. Names are told apart by
-// letter case, and what was sent isn't repeated. Errors: invalid_query.
+// OnlyKnown returns an error for an unknown query parameter: a misspelt filter
+// would list everything. Names are case-sensitive, and the error doesn't repeat
+// them. Errors: invalid_query.
 func (c *Call) OnlyKnown() error {
 	parameters, err := c.parameters()
 	if err != nil {
@@ -70,9 +70,9 @@ func (c *Call) queryNames() (names []string) {
 	return names
 }
 
-// Filter returns a query parameter, empty when it is absent. One that is there
-// twice says nothing certain, one that is no text can be in no row, and both are
-// refused. Errors: invalid_query, validation_failed.
+// Filter returns a query parameter, empty when it is absent. A repeated one is
+// ambiguous, and one that isn't valid text matches no row: both are refused.
+// Errors: invalid_query, validation_failed.
 func (c *Call) Filter(name string) (string, error) {
 	parameters, err := c.parameters()
 	values := parameters[name]
@@ -118,8 +118,8 @@ func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window
 	return w, err
 }
 
-// WindowEitherWay is Window for pages, which lead back as well: the rows right
-// before the one that the cursor "before" names. Errors are those of Window.
+// WindowEitherWay is Window for pages with links back: the cursor "before" selects
+// the rows right before its row. Errors are those of Window.
 func (c *Call) WindowEitherWay(ctx context.Context) (doorward.Window, error) {
 	w, err := c.Window(ctx)
 	if err == nil {
@@ -137,9 +137,9 @@ func (c *Call) place(ctx context.Context, parameter string) (doorward.Position, 
 	return c.openCursor(ctx, cursor)
 }
 
-// Cursor returns the text by which a later request goes on at the position,
-// empty when there is none. It is signed together with whose list it is and how
-// it is filtered, so that it can't be made up, nor used on another list.
+// Cursor returns the cursor for the position, empty without one. It is signed
+// together with the owner and the filters of the list, so that it can't be forged
+// or used on another list.
 func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, error) {
 	if next == nil {
 		return "", nil
@@ -189,9 +189,9 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 	return mac.Sum(nil)[:signatureSize], nil
 }
 
-// filters are the parameters of the route in one order: without what differs
-// from page to page, what nobody knows, and what is empty, so that a filter that
-// the route gets later spoils no cursor from before.
+// filters are the route's parameters in a fixed order, without those that differ
+// between pages, unknown and empty ones, so that a filter added later doesn't
+// invalidate older cursors.
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {

@@ -38,11 +38,11 @@ func Status(code doorward.Code) int { return statusOf[code.Problem().Kind] }
 // ProblemPath is the path of the page that describes a code.
 func ProblemPath(code doorward.Code) string { return "/problems/" + string(code) }
 
-// Fail answers with a problem (RFC 9457) and logs what only the operator is
-// to know. An error that isn't a *doorward.Error is either time running out,
-// which is a fault of ours and not the caller's, or a defect.
+// Fail answers with a problem (RFC 9457) and logs the details for the operator. An
+// error that isn't a *doorward.Error is either a timeout, which is a server fault,
+// or a defect.
 //
-// People who look for a page get one, where there is one.
+// Browsers that ask for HTML get a page, if there is one.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	c := &Call{W: w, R: r, site: s}
 	if s.ErrorPage != nil && byPerson(r) && s.ErrorPage(c, err) {
@@ -55,15 +55,14 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 // ByPerson reports whether somebody looks for a page, in a browser.
 func (c *Call) ByPerson() bool { return byPerson(c.R) }
 
-// byPerson reports whether the request is for a page: a browser's, and not for
-// what programs ask.
+// byPerson reports whether a browser asks for a page.
 func byPerson(r *http.Request) bool {
 	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
 	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
-// Refuse sets the headers of a failed request, logs what only the operator is
-// to know, and returns what is left to be said.
+// Refuse sets the headers of a failed request, logs the details for the operator,
+// and returns the problem for the caller.
 func (c *Call) Refuse(err error) Problem {
 	e := AsError(err)
 	c.site.logFailure(c.R, e)
@@ -78,7 +77,7 @@ func (c *Call) Refuse(err error) Problem {
 	return c.site.problem(c.R, e)
 }
 
-// AsError returns err as what the caller may be told.
+// AsError returns err as an error for the caller.
 func AsError(err error) *doorward.Error {
 	var e *doorward.Error
 	switch {
@@ -99,11 +98,11 @@ type Problem struct {
 	Instance     string                `json:"instance" doc:"Path of the request"`
 	Code         doorward.Code         `json:"code" doc:"Stable name of the error"`
 	RequestID    string                `json:"requestId" doc:"Also in the header X-Request-Id and in the log"`
-	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"The single faults of the request"`
+	Errors       []doorward.FieldError `json:"errors,omitempty" doc:"Each fault of the request"`
 	InvitationID string                `json:"invitationId,omitempty" doc:"With the code invitation_pending"`
 }
 
-// Problem is what the caller would be answered if err were all there is to say.
+// Problem returns the problem for err.
 func (c *Call) Problem(err error) Problem {
 	e := AsError(err)
 	c.site.logFailure(c.R, e)
@@ -122,9 +121,9 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 	return p
 }
 
-// logFailure writes the cause of what is our fault; the rest, and what is no
-// fault but said on purpose, is in the line of the request. Of checks that can't be
-// answered only some have a line, and no other.
+// logFailure logs the cause of a server fault; other errors are only in the
+// request's line. Checks that can't be answered have only this line, and only some
+// of them.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
@@ -147,8 +146,8 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(says...)...)
 }
 
-// write sends v as JSON, made for people to read in a terminal too: letters
-// stay as they are.
+// write sends v as JSON without escaping letters, so that it is readable in a
+// terminal.
 func (s *Site) write(w http.ResponseWriter, status int, contentType string, v any) {
 	var body bytes.Buffer
 	encode := json.NewEncoder(&body)

@@ -44,7 +44,7 @@ func (i *info) know(by doorward.Caller) {
 	}
 }
 
-// caller is who is calling, by ids alone: addresses of people stay out of the log.
+// caller identifies the caller by ids: addresses of people stay out of the log.
 func (i *info) caller() (says []slog.Attr) {
 	for _, a := range []slog.Attr{slog.String("user", i.userID), slog.String("tenant", i.tenantID), slog.String("key", i.keyID)} {
 		if a.Value.String() != "" {
@@ -54,8 +54,7 @@ func (i *info) caller() (says []slog.Attr) {
 	return says
 }
 
-// traced adds the trace to what a line in the log says, where there is one: the
-// line of a request that isn't followed costs what it did.
+// traced adds the trace id to a log line, if there is one.
 func (i *info) traced(says ...slog.Attr) []slog.Attr {
 	if i.trace == "" {
 		return says
@@ -74,13 +73,12 @@ func infoOf(r *http.Request) *info {
 
 func path(r *http.Request) string { return infoOf(r).path }
 
-// tokenLike is what could be a token that somebody has put into a path. Ids of
-// ours are shorter.
+// tokenLike matches what could be a token in a path. Doorward's ids are shorter.
 var tokenLike = regexp.MustCompile(`[A-Za-z0-9_-]{43,}`)
 
-// loggable is a path without what could be a token: links in mails carry it in
-// the fragment, which no browser sends, but people mend links by hand. An escaped
-// character hides none.
+// loggable is a path without what could be a token: links in mails carry it in the
+// fragment, which no browser sends, but people edit links by hand. Escaped
+// characters are covered.
 func loggable(path string) string {
 	if len(path) < lengthOfToken {
 		return path
@@ -177,8 +175,8 @@ func (s *Site) FromSameOrigin(h http.Header) error {
 	return doorward.Fail(doorward.CodeCrossOrigin, "")
 }
 
-// sameHost compares an Origin header with scheme and host, letter case and the
-// scheme's own port aside.
+// sameHost compares an Origin header with scheme and host, ignoring letter case and
+// the scheme's default port.
 func sameHost(origin, scheme, host string) bool {
 	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
 	norm := func(h string) string { return strings.TrimSuffix(strings.ToLower(h), port) }
@@ -186,8 +184,8 @@ func sameHost(origin, scheme, host string) bool {
 	return ok && norm(rest) == norm(host)
 }
 
-// clientIP walks X-Forwarded-For from the right, past the proxies that are
-// trusted, to the first address that isn't: what stands left of it is hearsay.
+// clientIP reads X-Forwarded-For from the right, past trusted proxies, to the first
+// other address: entries further left can be forged.
 func (s *Site) clientIP(r *http.Request) string {
 	addr := hostOnly(r.RemoteAddr)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

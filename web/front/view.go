@@ -13,7 +13,7 @@ type Session struct {
 	TenantID      string    `json:"tenantId"`
 	CreatedAt     time.Time `json:"createdAt"`
 	LastSeenAt    time.Time `json:"lastSeenAt"`
-	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends whatever its use"`
+	ExpiresAt     time.Time `json:"expiresAt" doc:"When the session ends even if it is used"`
 	IdleExpiresAt time.Time `json:"idleExpiresAt" doc:"When the session ends if it isn't used"`
 	IP            string    `json:"ip"`
 	UserAgent     string    `json:"userAgent"`

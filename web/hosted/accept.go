@@ -12,8 +12,8 @@ func (h *hosted) askInvitationCode(context.Context, *ui.Call) (ui.View, error) {
 	return askCode("accept"), nil
 }
 
-// invited is an invitation to somebody new, to somebody who has an account, or
-// to the very person who is signed in.
+// invited is an invitation to a new person, to one with an account, or to the
+// person who is signed in.
 type invited struct {
 	invite.Shown
 	Token    string
@@ -23,7 +23,7 @@ type invited struct {
 	Words    string
 }
 
-// openInvitation shows what the code invites to, or why it is of no use.
+// openInvitation shows the invitation of the code, or why the code is invalid.
 func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if c.Refused() == doorward.CodeAlreadyMember {
 		return h.refusedInvitation(ctx, c)
@@ -68,8 +68,8 @@ func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.WithReturnTo("/login?done=registered"), nil
 }
 
-// join takes the session of the invited address as proof, or the password of
-// its account. Somebody else's session proves nothing.
+// join accepts as proof a session of the invited address, or the password of its
+// account, but not somebody else's session.
 func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	token := codeIn(c.Value("token"))
 	shown, err := h.app.Invitations.Show(ctx, token)
@@ -90,7 +90,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case self && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
-	case self: // the session stays in its tenant, and what comes next may be in either
+	case self: // the session stays in its tenant, and the next page may be about either
 		return c.WithReturnTo("/login/tenant?done=choose"), nil
 	}
 	remember(c, shown.Email)

@@ -48,8 +48,8 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err
 }
 
-// only is the tenant of somebody who is in no other one: their account looks like
-// it. That of others is no tenant's.
+// only is the tenant of somebody with one membership, whose brand the account page
+// has; empty for others.
 func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
 	if len(memberships) != 1 {
 		return doorward.Tenant{}, nil
@@ -123,7 +123,7 @@ func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/account?done=sessions"), nil
 }
 
-// showLeave asks once more: there is no way back without an invitation.
+// showLeave asks for confirmation: only an invitation can undo it.
 func (h *hosted) showLeave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	m, err := h.membership(ctx, c)
 	return ui.View{Page: "leave", Body: m}, err
@@ -160,8 +160,8 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/account?done=left"), nil
 }
 
-// toPassword leads to where the password is changed (W3C, A Well-Known URL for
-// Changing Passwords).
+// toPassword redirects to the form for changing the password (W3C, A Well-Known URL
+// for Changing Passwords).
 func (h *hosted) toPassword(_ context.Context, c *ui.Call) (ui.View, error) {
 	if c.Caller.Kind != doorward.ByUser {
 		return c.Redirect(c.SignIn("/account#password")), nil

@@ -1,10 +1,9 @@
-// Package hosted is the pages on which people sign in and look after their
-// account: /login, /forgot, /reset, /accept, /account, and what these lead to.
+// Package hosted has the pages on which people sign in and manage their account:
+// /login, /forgot, /reset, /accept, /account, and the pages after these.
 //
-// They ask the same features as the API and decide as little. A page that
-// changes something is a form that is sent to a path of its own; a success
-// leads on with 303, so that loading again sends nothing twice. The session's
-// token is in a cookie that no script sees.
+// They call the same features as the API and decide nothing. A form is sent to its
+// own path; a success redirects with 303, so that a reload sends nothing twice. The
+// session's token is in a cookie that scripts can't read.
 //
 //	login.go    /login, /login/tenant, /logout
 //	mail.go     /forgot, /reset

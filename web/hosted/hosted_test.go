@@ -224,7 +224,7 @@ func TestAcceptWithAnAccount(t *testing.T) {
 	other.send("/accept", "token", code).is(t, 200, "", "You are signed in as", ann, "Enter its password")
 	other.send("/accept/join", "token", code).is(t, 422, "", "Enter a password.")
 	other.send("/accept/join", "token", code, "password", "wrong").is(t, 401, "", "not the password of the invited account")
-	other.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 409, "", "There is an account")
+	other.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 409, "", "An account with this address exists")
 
 	self := open(t, s)
 	self.send("/login", "email", "ben@globex.example", "password", secret)

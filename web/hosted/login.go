@@ -3,8 +3,10 @@ package hosted
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -15,8 +17,8 @@ const accountPage = "/account"
 // loginPage is shown by more than one handler; its form leads back.
 var loginPage = ui.View{Page: "login", Returns: true}
 
-// showLogin leads on whoever is signed in already, unless the way here was
-// another account's.
+// showLogin redirects people who are signed in already, unless they come from a
+// page of another account.
 func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	done := c.R.URL.Query().Get("done") != ""
 	if c.Caller.Kind == doorward.ByUser && !done {
@@ -51,27 +53,35 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 		hash := held.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
-	res, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
+	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
 	if err != nil {
 		return ui.View{}, err
 	}
-	if res.Device != nil {
-		c.SetDevice(*res.Device, doorward.DeviceLife)
-	}
-	c.Limited(res.Allowance)
-	c.Revoked(res.Revocation)
-	c.SetSession(res.Token)
-	c.Known(by.As(res.User))
-	c.SetCookie(addressCookie, "", 0)
-	memberships, err := h.app.Users.Memberships(ctx, doorward.Caller{}.As(res.User))
-	if err == nil && len(usable(memberships)) > 1 {
-		return c.WithReturnTo("/login/tenant"), nil
-	}
-	return land(c, res.User.TenantStatus), err
+	return signIn(c, by, outcome), nil
 }
 
-// land leads on whoever has signed in. In a tenant that is being closed there is
-// but one thing to do, whatever was asked for.
+// signIn leads on to what a right proof has led to.
+func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
+	switch o := outcome.(type) {
+	case login.SignedIn:
+		if o.Device != nil {
+			c.SetDevice(*o.Device, doorward.DeviceLife)
+		}
+		c.Limited(o.Allowance)
+		c.Revoked(o.Revocation)
+		c.SetSession(o.Token)
+		c.Known(by.As(o.User))
+		c.SetCookie(addressCookie, "", 0)
+		if o.Choice {
+			return c.WithReturnTo("/login/tenant")
+		}
+		return land(c, o.User.TenantStatus)
+	}
+	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
+}
+
+// land redirects after a login. In a tenant that is being closed it leads to
+// /closing, whatever return address was given.
 func land(c *ui.Call, status doorward.TenantStatus) ui.View {
 	if status == doorward.TenantClosing {
 		return c.To("/closing")
@@ -139,8 +149,8 @@ func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return c.To("/login?done=signed-out"), nil
 }
 
-// addressCookie carries the address from a page that knows it to the login,
-// for some minutes: a query would leave it in logs.
+// addressCookie passes the address from another page to the login, for some
+// minutes: a query would appear in logs.
 const (
 	addressCookie = "doorward_address"
 	addressLife   = 600

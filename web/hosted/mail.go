@@ -16,7 +16,7 @@ func (h *hosted) showForgot(_ context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "forgot", Carries: true}, nil
 }
 
-// forgot tells nothing: the next page is the same for every address.
+// forgot reveals nothing: the next page is the same for every address.
 func (h *hosted) forgot(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err := h.app.Passwords.Forgot(ctx, c.Caller, c.Value("email"), c.ReturnTo()); err != nil {
 		return ui.View{}, err
@@ -37,7 +37,7 @@ type asking struct {
 	Words  string // beginning of the keys of the messages
 }
 
-// taking is the script of every page that a link in a mail may be opened on.
+// taking is the script of every page that a link in a mail may open.
 var taking = []string{"code.js"}
 
 func askCode(name string) ui.View {
@@ -48,8 +48,8 @@ func (h *hosted) askResetCode(context.Context, *ui.Call) (ui.View, error) {
 	return askCode("reset"), nil
 }
 
-// codeIn finds the token in what people paste: the code, broken over lines
-// perhaps, or the whole link.
+// codeIn finds the token in pasted text: the code, perhaps with line breaks, or the
+// full link.
 func codeIn(text string) string {
 	text = strings.Join(strings.Fields(text), "")
 	if _, after, found := strings.Cut(text, "token="); found {
@@ -78,8 +78,8 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
 }
 
-// refusedOr: a page that is shown again because something was refused must not
-// fail for the very same reason.
+// refusedOr: a page that is shown again after a refusal must not fail for the same
+// reason.
 func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if !c.Again() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
@@ -87,14 +87,13 @@ func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui
 	return page(c.R.Context(), c)
 }
 
-// identity are the words that a password may not contain, for the script that
-// says so while people type.
+// identity has the words that a password may not contain, for the live hint.
 func identity(email string, words ...string) string {
 	local, _, _ := strings.Cut(email, "@")
 	return strings.Join(append(words, email, local), "\n")
 }
 
-// over is a page without a way on but one: the link is of no use any more.
+// over is a page for a link that is no longer valid, with one way to continue.
 type over struct {
 	Words string // beginning of the keys of the messages
 	Next  string // path of the button; empty for none

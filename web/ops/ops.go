@@ -1,5 +1,5 @@
-// Package ops answers the machines that run Doorward: is the process alive,
-// can it serve, what has it done.
+// Package ops answers monitoring: is the process alive, can it serve, and its
+// metrics.
 package ops
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Routes returns /healthz, which only says that the process answers, and
-// /readyz, which is 503 while requests can't be served, and says why: the database
-// is out of reach, its schema is another one, the node's lease ran out for good, or
+// Routes returns /healthz, which only says that the process answers, and /readyz,
+// which is 503 while requests can't be served, and says why: the database can't be
+// reached, its schema doesn't fit, the node's lease has been over for long, or
 // draining is true.
 func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{
@@ -36,10 +36,10 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 	}
 }
 
-// Metrics returns /metrics. On an address that strangers reach it answers
-// callers of this machine alone: those that connect from loopback, ask for a
-// loopback name and show no sign of a proxy. A proxy on this machine that leaves
-// none can't be told apart; for that there is an address of its own.
+// Metrics returns /metrics. On a public address it answers only callers of this
+// machine: from loopback, for a loopback name and without headers of a proxy. A
+// proxy on this machine that adds none can't be distinguished; use the admin
+// address instead.
 func Metrics(s *front.Site, strangers bool) front.Route {
 	handler := s.Metrics.Handler()
 	return front.On("GET /metrics", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
@@ -51,8 +51,8 @@ func Metrics(s *front.Site, strangers bool) front.Route {
 	}), front.Doc{}).Check()
 }
 
-// local reports whether the request is one of this machine's own. HTTP/1.0 is what
-// nginx speaks to its upstreams unless it is told otherwise, and no scraper does.
+// local reports whether the request is one of this machine's own. nginx uses
+// HTTP/1.0 to upstreams by default, and no scraper does.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	return err == nil && front.IsLoopback(host) && front.IsLoopback(hostOf(r.Host)) && r.ProtoAtLeast(1, 1) && !forwarded(r.Header)
@@ -66,8 +66,8 @@ func hostOf(address string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
 }
 
-// Headers that proxies add and callers of this machine have no reason to send, by
-// their names or the beginnings of them, in canonical form.
+// Headers that proxies add and local callers don't send, by canonical name or
+// prefix.
 var (
 	forwarding = []string{
 		"Forwarded", "Via", "True-Client-Ip", "Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Proxyuser-Ip", "X-Appengine-User-Ip",

@@ -29,7 +29,7 @@ const (
 )
 
 // book is the documentation: the files of package docs, in the order of their
-// README.md. Each page is made when it is first asked for.
+// README.md. Each page is rendered on first use.
 type book struct {
 	base  string
 	parts []part
@@ -91,9 +91,9 @@ func pageOf(file string) string {
 
 func (b *book) link(page string) string { return strings.TrimSuffix(b.base+"/docs/"+page, "/") }
 
-// readParts reads the contents: each heading of the second level is a part, and
-// the links to pages below it are its entries. What is said in the reference by
-// the OpenAPI document comes first there.
+// readParts reads the contents: each heading of the second level is a part, and the
+// links to pages below it are its entries. The API reference comes first in the
+// part for references.
 func (b *book) readParts(p *document) (parts []part) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
@@ -139,7 +139,7 @@ func (b *book) make(file string, source []byte) (*guide, error) {
 	return g, err
 }
 
-// listDecisions makes the page of a folder that is its own list in the
+// listDecisions makes the list of a folder that has no contents page in the
 // repository.
 func (b *book) listDecisions() (*guide, error) {
 	files, err := fs.Glob(docs.Files, decisions+"/*.md")
@@ -176,8 +176,8 @@ func (b shelf) label(target string) string {
 	return ""
 }
 
-// address is where a link leads to: a page or a picture that is here, or a file
-// in the repository.
+// address is the target of a link: a page or a picture here, or a file in the
+// repository.
 func (b shelf) address(target string) string {
 	file, fragment, ours := resolve(b.file, target)
 	if !ours {
@@ -256,12 +256,11 @@ func (p *pageRenderer) showLeaf(_ context.Context, call *front.Call) error {
 	return err
 }
 
-// missing names the page that says that there is none. A path can't be it.
+// missing is the key of the not-found page. No path can equal it.
 const missing = "/"
 
-// leaf returns the page or the picture behind /docs/. It looks the name up
-// among those that are in the binary and opens no other file; what isn't there
-// is fs.ErrNotExist.
+// leaf returns the page or the picture below /docs/. It looks the name up among the
+// embedded files and opens no other; unknown names are fs.ErrNotExist.
 func (p *pageRenderer) leaf(name string) (content, error) {
 	all, err := p.leaves()
 	switch {

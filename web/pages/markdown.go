@@ -58,8 +58,8 @@ func (p *document) each(visit func(ast.Node)) {
 
 var unsaid = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// name makes the id of a title as GitHub does, so that a link works there and
-// here. A second one of the same title gets a number.
+// name makes the id of a title like GitHub, so that links work there and here. A
+// repeated title gets a number.
 func (p *document) name(title string) string {
 	name := strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 	id := name
@@ -121,9 +121,8 @@ func (p *document) relink(from shelf) {
 	})
 }
 
-// html returns the text as HTML that a strict policy lets through. What goldmark
-// writes is its safe mode, without the HTML of the source and without addresses
-// such as javascript:.
+// html returns the text as HTML for a strict policy. goldmark is in safe mode,
+// without the HTML of the source and without addresses such as javascript:.
 func (p *document) html(from shelf) (template.HTML, error) {
 	p.relink(from)
 	var out bytes.Buffer
@@ -166,7 +165,7 @@ func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast
 	return ast.WalkSkipChildren, nil
 }
 
-// heading links each but the first to itself, for who wants to point at it.
+// heading links each heading but the first to itself.
 func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := n.(*ast.Heading).Level
 	id, _ := n.AttributeString("id")
@@ -183,8 +182,8 @@ func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) 
 	return ast.WalkContinue, nil
 }
 
-// block is a figure whose caption says what it is. It scrolls, so a keyboard
-// has to get there, and it needs a name.
+// block is a figure with a caption. It scrolls, so it must be focusable and needs a
+// name.
 func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -199,13 +198,12 @@ func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// captions are those of languages; a language that is none of them is its own.
+// captions are the captions of languages; others have the language's name.
 var captions = map[string]string{
 	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "Settings", "haproxy": "HAProxy",
 }
 
-// caption goes by what stands behind the fence; package doctest says what that
-// may be.
+// caption depends on the text after the fence, as defined by package doctest.
 func (s *scribe) caption(n ast.Node) string {
 	fenced, ok := n.(*ast.FencedCodeBlock)
 	if !ok || fenced.Info == nil {
@@ -237,8 +235,7 @@ func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// cell makes a header without words an ordinary cell, since it is a header of
-// nothing.
+// cell makes an empty header an ordinary cell.
 func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag, more := "td", ""
 	if n.Parent().Kind() == table.KindTableHeader && n.HasChildren() {

@@ -1,13 +1,12 @@
-// Package pages serves what people read: a landing page, the documentation, the
-// reference of the API, and the pages behind the types of errors.
+// Package pages serves a landing page, the documentation, the API reference, and
+// the pages of the problem types.
 //
-// All of them are made once, when they are first asked for, from html/template,
-// and none of them holds anything of a request. The documentation is that of the
-// repository, in the order of docs/README.md, and only the files of package docs
-// can be asked for. The reference is made from the OpenAPI document, so that it
-// can't say anything else.
+// All are rendered once, on the first request, and contain nothing of a request.
+// The documentation is that of the repository, in the order of docs/README.md, and
+// only files of package docs are served. The reference is made from the OpenAPI
+// document, so both always agree.
 //
-//	pages.go     the routes, how a page is made and answered
+//	pages.go     the routes, rendering and answering
 //	guide.go     GET /docs and below: the documentation
 //	markdown.go  its text as HTML
 //	spec.go      reads the OpenAPI document
@@ -16,9 +15,9 @@
 //	problems.go  GET /problems and GET /problems/{code}
 //	html, assets templates, style sheet, scripts
 //
-// The pages need no build step and nothing from elsewhere: a style sheet and a
-// few ES modules of our own, under a Content-Security-Policy that allows no
-// other. All of them work without JavaScript.
+// The pages need no build step and no external files: one style sheet and a few ES
+// modules, and a Content-Security-Policy that allows no other. All work without
+// JavaScript.
 package pages
 
 import (
@@ -38,9 +37,8 @@ import (
 )
 
 // Routes returns the routes of the pages, which show the version. The document is
-// the OpenAPI description that is served and shown; like every page it is made when it is
-// first asked for, so that a server starts without waiting for what nobody may
-// want.
+// the OpenAPI description that is served and shown; like every page it is made on
+// first use, so that it doesn't delay the start of a server.
 func Routes(s *front.Site, version string, document func() ([]byte, error)) []front.Route {
 	document = sync.OnceValues(document)
 	p := &pageRenderer{base: s.BasePath(), version: version, reference: sync.OnceValues(func() (*reference, error) {
@@ -78,7 +76,7 @@ type pageRenderer struct {
 	leaves    func() (leaves, error)
 }
 
-// leaves make the pages of the documentation, by their paths behind /docs/.
+// leaves make the pages of the documentation, by their paths below /docs/.
 type leaves map[string]func() (content, error)
 
 func (p *pageRenderer) pages() []front.Route {
@@ -122,8 +120,8 @@ func (p *pageRenderer) page(look func(*reference) view) func() (content, error) 
 	})
 }
 
-// print makes a page of a view, once, when it is first asked for. An error is a
-// defect of a template or of the document, which tests find.
+// print renders a view once, on first use. An error is a defect of a template or of
+// the document, which tests find.
 func (p *pageRenderer) print(look func() (view, error)) func() (content, error) {
 	return sync.OnceValues(func() (content, error) {
 		v, err := look()
@@ -158,8 +156,8 @@ func asIs(mediaType string, body func() ([]byte, error)) func() (content, error)
 	}
 }
 
-// policy lets a page load what it needs, all of it from here, and nothing
-// else. A page without scripts may run none, and none may send a form.
+// policy lets a page load its own files from here only. A page without scripts may
+// run none, and none may send a form.
 func (v view) policy() string {
 	policy := "default-src 'none'; style-src 'self'; img-src 'self'; "
 	if len(v.Scripts) > 0 {
@@ -187,9 +185,9 @@ func (c content) send(call *front.Call) {
 	_, _ = call.W.Write(c.body) // a client that is gone needs no answer
 }
 
-// get returns the route that answers with the content. Every answer of the
-// site is no-store, these too: they are small, and after an upgrade no browser
-// joins an old script to a new page.
+// get returns the route that answers with the content. Every answer of the site is
+// no-store, these too: they are small, and after an upgrade no browser combines an
+// old script with a new page.
 func get(path string, made func() (content, error)) front.Route {
 	return front.On("GET "+path, front.Public(), front.Raw(func(_ context.Context, call *front.Call) error {
 		c, err := made()

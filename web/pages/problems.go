@@ -21,8 +21,8 @@ type byStatus struct {
 	Problems []doorward.Problem
 }
 
-// problemPages makes the page of each code and the list of them. Each page is a
-// path of its own, so that an unknown code is an unknown path for every method.
+// problemPages makes the page of each code and the list of them. Each page has its
+// own path, so that an unknown code is an unknown path for every method.
 func (p *pageRenderer) problemPages() []front.Route {
 	var routes []front.Route
 	lists := map[int]*byStatus{}

@@ -93,7 +93,7 @@ type failure struct {
 	Codes  []doorward.Problem
 }
 
-// firstSteps are the operations that lead somebody new through a session.
+// firstSteps are the operations that introduce a session.
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
 func newReference(s *spec, base string) *reference {
@@ -167,8 +167,8 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	return e
 }
 
-// who says in words whom x-action lets in; with the action that a role has to
-// grant, if it is one.
+// who describes the callers that x-action allows, with the action that a role has
+// to grant, if any.
 func who(action string) (string, doorward.Action) {
 	switch action {
 	case "public":

@@ -70,8 +70,7 @@ func (s *spec) ofType(sc *schema) any {
 	return "…"
 }
 
-// object has the members that are always there. Where none is, it has all but
-// the lists.
+// object has the required members, or without any all but the lists.
 func (s *spec) object(sc *schema) pairs {
 	var o pairs
 	for _, name := range sc.names() {
@@ -83,8 +82,8 @@ func (s *spec) object(sc *schema) pairs {
 	return o
 }
 
-// elsewhere finds an example by the name of the member, else by its format.
-// An "id" is another one in each object.
+// elsewhere finds an example by the name of the member, else by its format. An "id"
+// differs in each object.
 func (s *spec) elsewhere(name, format string) any {
 	var byFormat any
 	for _, sc := range inOrder(s.Components.Schemas) {

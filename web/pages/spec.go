@@ -114,7 +114,7 @@ func (sc *schema) names() []string {
 	return slices.Concat(required, optional)
 }
 
-// success returns the status and response of the operation that is no error.
+// success returns the operation's successful status and response.
 func (o *operation) success() (string, *response) {
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
 		if strings.HasPrefix(status, "2") {

@@ -26,21 +26,19 @@ type View struct {
 	Styles  []string // style sheets below /assets, after the kit's own
 	Scripts []string // ES modules below /assets, besides the kit's own
 	Wide    bool     // a page of its own width, not one card in the middle
-	// Tenant is the one whose page it is, so that it has its brand; the zero value
-	// for a page of the installation.
+	// Tenant is the tenant whose brand the page has; zero for the installation's.
 	Tenant doorward.Tenant
 	Status int // 0: 200
-	// Connects has the policy let the page's scripts ask this server; otherwise
-	// they can ask nobody.
+	// Connects lets the page's scripts send requests to this server; otherwise the
+	// policy forbids all.
 	Connects bool
-	// Returns has the page's form keep where the request asks to be led, and the
-	// policy let its answer lead there, or home.
+	// Returns makes the page's form keep the return address, and the policy allow a
+	// redirect there, or home.
 	Returns bool
-	// Carries has the page keep it, too, in forms and links to further pages here.
+	// Carries keeps the return address in forms and links to further pages here.
 	Carries bool
-	// Keys of messages that the page begins with: what has been done (else the
-	// one that the query names, as in ?done=saved for "done.saved"), and what
-	// there is to know.
+	// Keys of messages at the top of the page: what has been done (else the one in
+	// the query, as in ?done=saved for "done.saved"), and a notice.
 	Done, Note string
 
 	to string // path or address
@@ -67,15 +65,15 @@ func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.En
 	}).Failing(failing(""))
 }
 
-// Take returns the endpoint of a form that is on the page with the path at.
-// When fn refuses what was sent, again shows the page once more. It does so, too,
-// when all that is wanted of the page that answered a form is another language.
+// Take returns the endpoint of a form on the page with the path at. If fn refuses
+// the form, again shows the page once more. again is also used to switch the
+// language of the page that answered a form.
 func (s *Set) Take(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, again, form)
 }
 
-// Open is Take for a form whose fn shows a page and changes nothing, so that the
-// page can be shown once more by the same form.
+// Open is Take for a form whose fn only shows a page, which the same form can show
+// again.
 func (s *Set) Open(at string, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, fn, form)
 }
@@ -159,18 +157,18 @@ func (c *Call) answer(v View) error {
 	return nil
 }
 
-// redirect has the browser get the path or the address, whatever it has sent here.
+// redirect makes the browser GET the path or address, whatever the method of the
+// request.
 func (c *Call) redirect(to string) {
 	c.W.Header().Set("Location", to)
 	c.W.WriteHeader(http.StatusSeeOther)
 }
 
-// strictest is the policy that lets a page load and send to what is here, and
-// nothing else.
+// strictest is the policy that lets a page load from and send to this server only.
 const strictest = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// policy names the one other origin that the answer to the page's form may lead
-// to, if any: Chromium and Safari hold form-action against redirects, too
+// policy adds the one other origin that the answer to the page's form may redirect
+// to, if any: Chromium and Safari apply form-action to redirects, too
 // (github.com/w3c/webappsec-csp/issues/8).
 func (c *Call) policy(v View) string {
 	policy := strictest
@@ -191,10 +189,10 @@ type Frame struct {
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
-	Sent      []Sent // what the language of a page that answers a form is chosen with
+	Sent      []Sent // the form with which the language of a page that answers a form is switched
 	Caller    doorward.Caller
 	Now       time.Time
-	Return    string // where to be led afterwards, checked; empty unless View.Returns or Carries
+	Return    string // the checked return address; empty unless View.Returns or Carries
 	RequestID string
 	Fault     string // why the form is shown again, when it is no single field's
 	Alert     bool   // the form is shown again
@@ -209,8 +207,8 @@ func (f Frame) Can(action doorward.Action) bool {
 	return access.Can(&f.Caller.Principal, action, f.Caller.Tenant()).Allowed
 }
 
-// Onward is the link to a path here, one without the path of the base URL, that
-// leads on to where the request asks to be led.
+// Onward is a link to a path here, without the path of the base URL, that keeps the
+// return address.
 func (f Frame) Onward(path string) string { return f.Base + returning(path, f.Return) }
 
 // Render writes the page of the frame.
@@ -253,10 +251,9 @@ func (c *Call) frame(v View) (Frame, error) {
 	return f, f.blame(c, p.words)
 }
 
-// choices of a page that is the answer to a form are buttons, which send the form
-// once more with the language alone to be changed: its address shows nothing by
-// itself. A page that can't do that, one about a form that couldn't be read, has
-// none.
+// choices on a page that answers a form are buttons, which send the form again only
+// to change the language, since its address alone shows nothing. The page of an
+// unreadable form has none.
 func (c *Call) choices() []Choice {
 	if !front.Safe(c.R.Method) && c.form == nil {
 		return nil
@@ -290,7 +287,7 @@ func (c *Call) sent() (all []Sent) {
 	return all
 }
 
-// blame puts each fault at its field, and what is no field's above the form.
+// blame puts each fault at its field, and faults without a field above the form.
 func (f *Frame) blame(c *Call, words catalogue) error {
 	var e *doorward.Error
 	if !errors.As(c.fault, &e) {
@@ -311,7 +308,7 @@ func (f *Frame) blame(c *Call, words catalogue) error {
 	return err
 }
 
-// first says the first of the messages that there is, else the text.
+// first returns the first existing message, else the text.
 func (c catalogue) first(text string, keys []string, args ...any) string {
 	for _, key := range keys {
 		if said, err := c.say(key, args...); err == nil {

@@ -16,19 +16,18 @@ func ParseColour(text string) bool {
 	return ok
 }
 
-// Default is the accent of pages that nobody has given another one, as in ui.css.
+// Default is the default accent of pages, as in ui.css.
 const Default = "#3b4ccf"
 
-// Header is what stands at the top of a page: a logo, the name it stands for, or
-// both.
+// Header is the top of a page: a logo, a name, or both.
 type Header struct {
 	doorward.Logo
 	Name string
 }
 
-// Header is that of the tenant whose page it is, if it has a logo, else that of
-// the installation. A tenant's bare name stands elsewhere on its pages: here it
-// would pass for that of the service.
+// Header is the tenant's if it has a logo, else the installation's. A tenant's name
+// without a logo is elsewhere on its pages: here it would look like the name of the
+// service.
 func (f Frame) Header() Header {
 	if f.Tenant.Brand.Logo.Hash != "" {
 		return Header{f.Tenant.Brand.Logo, f.Tenant.Name}
@@ -42,7 +41,7 @@ func (f Frame) Accent() string {
 }
 
 // AccentSheet is the style sheet that gives pages an accent like "#3b4ccf", fitted
-// to both schemes; for what is none it says nothing. --accent-light and
+// to both schemes; it is empty for an invalid colour. --accent-light and
 // --accent-dark, and what is readable on them, are for samples of both schemes side
 // by side.
 func AccentSheet(accent string) string {
@@ -61,8 +60,7 @@ func AccentSheet(accent string) string {
 		rule(colour.Light) + "\n@media (prefers-color-scheme: dark) { " + rule(colour.Dark) + " }\n"
 }
 
-// brandRoutes are those of accents and logos. They take what is in their path
-// alone: who asks for a page's style or image need not be signed in.
+// brandRoutes serve accents and logos by their path only, without a session.
 func brandRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /assets/brand.css", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
@@ -81,8 +79,9 @@ func brandRoutes() []front.Route {
 	}
 }
 
-// sendLogo sends the image at Logo.Path, to be kept: another image has another
-// path. Should a browser ever take it for a page, that page may do nothing.
+// sendLogo sends the image at Logo.Path, cacheable forever: another image has
+// another path. Its policy forbids everything, in case a browser treats it as a
+// page.
 func sendLogo(ctx context.Context, c *front.Call) error {
 	hash, named := strings.CutSuffix(c.R.PathValue("file"), ".png")
 	if !named || !doorward.IsLogoHash(hash) {

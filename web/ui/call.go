@@ -34,8 +34,8 @@ func (s *Set) call(c *front.Call) *Call {
 	return own
 }
 
-// speak has the page, and those after it, be in the language of the tag, and
-// reports whether there is one.
+// speak sets the language of this and later pages, and reports whether the tag is
+// known.
 func (c *Call) speak(tag string) bool {
 	l, ok := chosen(tag)
 	if ok {
@@ -48,14 +48,14 @@ func (c *Call) speak(tag string) bool {
 // Value is what the form says under the name.
 func (c *Call) Value(name string) string { return c.form.Get(name) }
 
-// File is the file that a form for TakeFile has sent; empty for none.
+// File is the uploaded file of a form for TakeFile; empty for none.
 func (c *Call) File() []byte { return c.file }
 
-// Forget drops the form: the page that answers it can't be had by it again.
+// Forget drops the form: it can't be used to show the answering page again.
 func (c *Call) Forget() { c.form = nil }
 
-// Drop empties the form, but for the values of the names: the page that answers it
-// shows nothing of what was typed, nor sends it again in another language.
+// Drop empties the form, except for the values of the names: the answering page
+// neither shows the input nor sends it again in another language.
 func (c *Call) Drop(but ...string) {
 	maps.DeleteFunc(c.form, func(name string, _ []string) bool { return !slices.Contains(but, name) })
 }
@@ -79,16 +79,15 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 // returnParameter names where to go on, in queries and forms.
 const returnParameter = "return"
 
-// ReturnTo is the path or the address that the request asks to be led to
-// afterwards; empty for none. It is below the base URL, or in a place that the
-// operator has named (front.Site.ReturnTo): a link to this site must never lead
-// people to any other one.
+// ReturnTo is the return address of the request, a path or a full address; empty
+// for none. It is below the base URL, or in a place that the operator allows
+// (front.Site.ReturnTo): a link to this site must never lead people to any other.
 func (c *Call) ReturnTo() string {
 	to, _ := c.returnTo()
 	return to
 }
 
-// returnTo is Returning, with the origin if it may be another than ours.
+// returnTo is ReturnTo, with the origin if it is external.
 func (c *Call) returnTo() (to, origin string) {
 	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
 		if to, origin, ok := follow(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
@@ -98,8 +97,7 @@ func (c *Call) returnTo() (to, origin string) {
 	return "", ""
 }
 
-// destination is where the request leads to when nothing more is to be done here:
-// where it asks to be led, or home.
+// destination is where the request leads at the end: its return address, or home.
 func (c *Call) destination() (to, origin string) {
 	if to, origin := c.returnTo(); to != "" {
 		return to, origin
@@ -112,11 +110,11 @@ func (c *Call) destination() (to, origin string) {
 	return home, origin
 }
 
-// HasDestination reports whether leading leads to a place that somebody has chosen.
+// HasDestination reports whether destination was chosen, by the request or as home.
 func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
-// follow reads an address that people may be led to: one below base on our origin,
-// which becomes a path, or one in a place of the list, with the origin that it has.
+// follow reads a return address: one below base on our origin, which becomes a
+// path, or one in a place of the list, with its origin.
 func follow(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
 	if path, ok := ownPath(ours, base, address); ok {
 		return path, "", true
@@ -124,10 +122,9 @@ func follow(ours, base string, places returnto.List, address string) (to, origin
 	return places.Find(address)
 }
 
-// ownPath returns the path of an address that is below base on the origin.
-// Browsers read a backslash as a slash, and drop control characters and spaces
-// at the ends, so an address with any of these is none; nor is one that means
-// another place once its dots are resolved.
+// ownPath returns the path of an address that is below base on the origin. Browsers
+// read a backslash as a slash, and drop control characters and spaces at the ends,
+// so an address with any of these is refused, and so is one with dot segments.
 func ownPath(origin, base, address string) (string, bool) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return "", false
@@ -152,19 +149,18 @@ func ownPath(origin, base, address string) (string, bool) {
 // origin is the base URL without its path.
 func (c *Call) origin() string { return strings.TrimSuffix(c.Site().BaseURL(), c.Site().BasePath()) }
 
-// SignIn is the address of the login that leads back to the path, which is one
-// without the path of the base URL.
+// SignIn is the address of the login that returns to the path, which is without the
+// path of the base URL.
 func (c *Call) SignIn(path string) string {
 	return c.Site().BasePath() + "/login?" + url.Values{returnParameter: {c.Site().BasePath() + path}}.Encode()
 }
 
-// WithReturnTo leads to a page that leads on to where the request asks to be led.
+// WithReturnTo redirects to a page and keeps the return address.
 func (c *Call) WithReturnTo(path string) View {
 	return c.To(returning(path, c.ReturnTo()))
 }
 
-// returning adds where to be led to a path, which may have a query; empty for
-// nowhere.
+// returning adds the return address, if any, to a path, which may have a query.
 func returning(path, to string) string {
 	if to == "" {
 		return path
@@ -176,7 +172,7 @@ func returning(path, to string) string {
 	return path + mark + url.Values{returnParameter: {to}}.Encode()
 }
 
-// Sessions are the session tokens of the request: one, unless somebody tampers.
+// Sessions are the session tokens of the request: normally one.
 func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }
 
 // Suggest is Preset unless something was sent under the name.
@@ -186,10 +182,10 @@ func (c *Call) Suggest(name, value string) {
 	}
 }
 
-// Redirect leads to a whole path, one with the path of the base URL.
+// Redirect redirects to a path that includes the path of the base URL.
 func (c *Call) Redirect(path string) View { return View{to: path} }
 
-// Again reports whether the page is shown again because something was refused.
+// Again reports whether the page is shown again after a refusal.
 func (c *Call) Again() bool { return c.fault != nil }
 
 // Refused is the code of what was refused; empty for none.

@@ -7,11 +7,10 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// SignedIn lets in whoever has a session; others are led to /login and back.
+// SignedIn requires a session; others are redirected to /login and back.
 func SignedIn() front.Guard { return front.SignedIn() }
 
-// correctable reports whether the person can do something about it on the page
-// that the form came from.
+// correctable reports whether the person can correct it on the page of the form.
 func correctable(err error) bool {
 	e := front.AsError(err)
 	switch e.Kind() {
@@ -37,9 +36,9 @@ func failing(at string) func(context.Context, *front.Call, error) {
 	}
 }
 
-// untangle takes several different session cookies away, and returns what has the
-// login say so. Signing in sets only ours anew, so that with the others in place
-// the page and the login would lead to each other for ever.
+// untangle deletes several different session cookies, and returns the query with
+// which the login says so. Signing in replaces only ours, so with the others in
+// place the page and the login would redirect to each other forever.
 func (c *Call) untangle() string {
 	if len(c.Sessions()) < 2 {
 		return ""
@@ -48,7 +47,7 @@ func (c *Call) untangle() string {
 	return "&" + tangled + "=1"
 }
 
-// tangled is the query by which the login says why one has to sign in again.
+// tangled is the query with which the login says why people must sign in again.
 const tangled = "several"
 
 // Tangled reports whether the browser came here with several session cookies.
@@ -73,7 +72,7 @@ type mishap struct {
 	Home        bool // the way out is the account
 }
 
-// explain sends the page of an error. That it can't is a defect of the kit.
+// explain sends an error page. A failure here is a defect.
 func (c *Call) explain(err error) bool {
 	p, failed := kit.page(c.Language.Tag, "error")
 	if failed != nil {
@@ -96,8 +95,7 @@ func (c *Call) explain(err error) bool {
 	return c.answer(View{Page: "error", Title: m.titleKey(p, key), Body: m, Status: front.Status(e.Code)}) == nil
 }
 
-// titleKey is the message that the title of the page is; what has no message of
-// its own has the common one.
+// titleKey is the message for the title of the page: its own or the common one.
 func (m mishap) titleKey(p page, key string) string {
 	if _, ok := p.words[key+".title"]; ok {
 		return key + ".title"

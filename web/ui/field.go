@@ -17,16 +17,17 @@ type Field struct {
 	Optional     bool
 	Focus        bool   // has the focus when the page opens
 	New          int    // a new password's least length in code points; else 0
-	Words        string // what a new password may not contain, separated by line breaks
+	Words        string // words that a new password may not contain, separated by line breaks
 	Max          int    // length of the value; 0 for any
+	Most         int64  // value of a number
 }
 
 // fieldOf is the name of the field that a JSON Pointer such as "/settings/name"
 // is about.
 func fieldOf(pointer string) string { return pointer[strings.LastIndex(pointer, "/")+1:] }
 
-// field makes the field of a name for the template "field", with what was sent
-// and what is wrong with it. Secrets are never sent back.
+// field makes the field of a name for the template "field", with its value and
+// fault. Secrets are never sent back.
 func field(f Frame, name string, attributes ...any) (Field, error) {
 	own := Field{Name: name, ID: name, Label: "field." + name, Type: "text", Autocomplete: "off", Value: f.Form.Get(name), Fault: f.Faults[name]}
 	for i := 0; i+1 < len(attributes); i += 2 {
@@ -57,6 +58,8 @@ func (f *Field) set(attribute string, to any) error {
 		f.Focus, _ = to.(bool)
 	case attribute == "new":
 		f.New, _ = to.(int)
+	case attribute == "most":
+		f.Most, _ = to.(int64)
 	case attribute == "max":
 		f.Max, _ = to.(int)
 	default:

@@ -9,13 +9,13 @@ import (
 	"github.com/doorward/doorward/internal/returnto"
 )
 
-// accountPath is where people land without a home of the operator's choice.
+// accountPath is where people land by default.
 const accountPath = "/account"
 
 // ParseHome reads where people land after signing in, for front.Site.Home: a path
-// below the base URL, alone or as a whole address, or an address in one of the
-// places. The account, where people land anyway, is read as empty. The error says
-// what to write instead.
+// below the base URL, alone or as a full address, or an address in one of the
+// places. The account, the default, becomes empty. The error says what to write
+// instead.
 func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {
 	path := strings.TrimSuffix(base.Path, "/")
 	origin := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), path)

@@ -13,8 +13,8 @@ type Language struct {
 	Dir  string // ltr or rtl
 }
 
-// Languages are those there are; the first is the fallback. A new one is a line
-// here and a file beside each en.txt.
+// Languages are the available languages; the first is the fallback. A new one needs
+// a line here and a file beside each en.txt.
 var Languages = []Language{
 	{"en", "English", "ltr"},
 	{"de", "Deutsch", "ltr"},
@@ -36,8 +36,8 @@ const (
 	languageLife   = 365 * 24 * 60 * 60
 )
 
-// languageOf is the language asked for: in the address, in the cookie of an
-// earlier choice, by the browser (RFC 9110, section 12.5.4).
+// languageOf is the requested language: in the address, in the cookie of an earlier
+// choice, by the browser (RFC 9110, section 12.5.4).
 func languageOf(r *http.Request) Language {
 	if l, ok := chosen(r.URL.Query().Get(languageQuery)); ok {
 		return l

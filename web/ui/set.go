@@ -22,9 +22,9 @@ type page struct {
 	words catalogue
 }
 
-// NewSet returns the set of the templates in html and the messages in text,
-// besides the kit's own. They are parsed when they are first needed; Check does
-// it sooner.
+// NewSet returns the set of the templates in html and the messages in text, in
+// addition to those of this package. They are parsed on first use; Check does it
+// earlier.
 func NewSet(own fs.FS) *Set {
 	s := &Set{files: []fs.FS{files}}
 	if own != nil {
@@ -40,7 +40,7 @@ func (s *Set) Check() error {
 	return err
 }
 
-// shared are the templates that every page of a set can use: those of the kit,
+// shared are the templates that every page of a set can use: those of this package,
 // and a protocol's own file of that name.
 var shared = []string{"layout.html", "parts.html"}
 

@@ -13,8 +13,8 @@ import (
 // catalogue are the messages of one language by their keys.
 type catalogue map[string]string
 
-// read adds the lines "key = message" of a file. Empty lines and those that
-// begin with # say nothing.
+// read adds the lines "key = message" of a file. Empty lines and those that begin
+// with # are ignored.
 func (c catalogue) read(fsys fs.FS, name string) error {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -43,8 +43,7 @@ func (c catalogue) say(key string, args ...any) (string, error) {
 	return fill(message, args, func(s string) string { return s }), nil
 }
 
-// rich is say as HTML, with the values set off from the sentence and from its
-// direction of writing.
+// rich is say as HTML, with the values isolated in style and direction of writing.
 func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	message, ok := c[key]
 	if !ok {
@@ -71,7 +70,7 @@ func (c catalogue) count(key string, n int, args ...any) (string, error) {
 	return c.say(key+form, append(args, "n", n)...)
 }
 
-// fill replaces all at once, so that a value is never read as a blank.
+// fill replaces all at once, so that a value is never treated as a placeholder.
 func fill(message string, args []any, dress func(string) string) string {
 	var pairs []string
 	for i := 0; i+1 < len(args); i += 2 {

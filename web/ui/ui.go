@@ -1,5 +1,5 @@
-// Package ui is the kit of the pages that are made for one request: what the
-// hosted pages, the console and "doorward dev" have in common.
+// Package ui has what the pages rendered per request share: the hosted pages, the
+// console and "doorward dev".
 //
 // A protocol has a folder with html/*.html, one template named "page" each, and
 // text/en.txt and text/de.txt, and makes a Set of them:
@@ -11,19 +11,18 @@
 //	front.On("GET /team", ui.SignedIn(), set.Show(h.team), front.Doc{})
 //	front.On("POST /team/rename", ui.SignedIn(), set.Take("/team", h.rename, h.team), front.Doc{})
 //
-// Show answers with the View that the function returns. Take reads a form
-// first; what the function refuses is shown on the page again, each fault at
-// its field, with the status that the API would have answered. A form that names
-// a language (lang) wants the page in it, and nothing done. A page that
-// needs somebody to be signed in leads to /login and back; a fault of ours
-// never does, it says so and that the session is still there.
+// Show answers with the View that the function returns. Take reads a form first; a
+// refusal shows the page again, each fault at its field, with the status of the
+// API. A form with a language (lang) only switches the page to it. A page that
+// needs a session redirects to /login and back; a server fault is an error page and
+// keeps the session.
 //
-//	set.go      templates, by language and page; what they can call
+//	set.go      templates, by language and page; their functions
 //	call.go     a request: language, form, links, where to return to
 //	answer.go   Show, Take, the frame that the layout shows
-//	fail.go     what goes wrong: back to the form, to /login, an error page
+//	fail.go     errors: back to the form, to /login, an error page
 //	text.go     the catalogues of messages
-//	language.go which of them a request gets
+//	language.go the language of a request
 //	words.go    times, waits and devices in words
 //	brand.go    the accent colour, made readable
 //	assets.go   style sheet, scripts, icon
@@ -37,5 +36,5 @@ var files embed.FS
 //go:embed assets
 var assets embed.FS
 
-// kit has the pages that belong to no protocol: those of errors.
+// kit has the pages that belong to no protocol: error pages.
 var kit = NewSet(nil)

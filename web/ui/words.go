@@ -63,8 +63,8 @@ func (c catalogue) day(at time.Time) (string, error) {
 	return c.say("date", "day", at.UTC().Day(), "month", month, "year", at.UTC().Year())
 }
 
-// The signs by which browsers and systems are told, the first that is there
-// counts: nearly every browser also names those that it descends from.
+// The substrings that identify browsers and systems; the first match counts,
+// because most browsers also name their predecessors.
 var (
 	browsers = []struct{ sign, name string }{
 		{"Edg", "Edge"},
@@ -89,8 +89,8 @@ var (
 	}
 )
 
-// device says by the User-Agent header what a session is used on. It is a hint
-// for the eye: the header says whatever its sender likes.
+// device describes the browser and system of a session by the User-Agent header. It
+// is only a hint: the sender can choose the header.
 func (c catalogue) device(userAgent string) (string, error) {
 	browser, system := "", ""
 	for _, b := range browsers {

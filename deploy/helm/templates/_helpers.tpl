@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* What would run and be wrong is refused here. */}}
+{{/* Refuses values that would start and then misbehave. */}}
 {{- define "doorward.check" -}}
 {{- if and (not .Values.database.existingSecret) (gt (int .Values.replicas) 1) }}
 {{- fail "replicas: more than one needs PostgreSQL; set database.existingSecret, or replicas to 1 for SQLite" }}

@@ -34,8 +34,8 @@ const (
 	source = "@zxcvbn-ts/language-common@4.1.3"
 	sum    = "bf3027c16c069d7877e25dc8751bc819e10e479afcc5ee1a323eb2ab73129ca9" // SHA-256 of the tarball
 
-	// minLength is in code points. Shorter passwords are refused for their
-	// length under any setting worth having.
+	// minLength is in code points. Shorter passwords are refused for their length
+	// in any case.
 	minLength = 8
 )
 
@@ -66,7 +66,7 @@ func run(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "passwords.LICENSE.txt"), files[1], 0o644)
 }
 
-// fetch returns the package's tarball as npm brings it, its hash being right.
+// fetch returns the package's tarball from npm, with a verified hash.
 func fetch() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "commonpw")
 	if err != nil {
@@ -94,7 +94,7 @@ func check(tarball []byte) error {
 	return nil
 }
 
-// unpack returns the contents of the files named, in that order.
+// unpack returns the contents of the named files, in that order.
 func unpack(tarball []byte, names ...string) ([][]byte, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(tarball))
 	if err != nil {
@@ -123,8 +123,8 @@ func unpack(tarball []byte, names ...string) ([][]byte, error) {
 	return files, nil
 }
 
-// distil turns the dictionary, a JSON array of strings, into the form that
-// package commonpw searches: folded, sorted bytewise, each once, a line each.
+// distil turns the dictionary, a JSON array of strings, into the form that package
+// commonpw searches: folded, sorted bytewise, without duplicates, one per line.
 func distil(dictionary []byte) ([]byte, error) {
 	var words []string
 	if err := json.Unmarshal(dictionary, &words); err != nil {

@@ -8,7 +8,7 @@
 //	… door.Stop() …
 //	for _, span := range collector.Spans() { … }
 //
-// A server hands over what it still has when it is stopped.
+// A server sends its remaining spans when it is stopped.
 package tracetest
 
 import (

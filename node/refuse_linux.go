@@ -7,15 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shut lets nobody new in while those who have knocked can still be taken in.
-// Closing a listener at once would reset connections that the kernel has set up
-// and Accept has not returned yet, with the requests that are in them.
+// refuseNew drops new connections, while those that the kernel has set up can still be
+// accepted. Closing the listener at once would reset these, with the requests in them.
 //
-// The program is run by the kernel on each segment to the listening socket,
-// from the TCP header on, and drops what opens a connection (RFC 9293, section
-// 3.1: byte 13 holds the flags, bit 1 is SYN). Such a client tries again a
-// second later and then hears that nobody listens.
-func (l *listener) shut() error {
+// The kernel runs the program on each segment to the listening socket, from the TCP
+// header on. It drops segments with SYN set (RFC 9293, section 3.1: byte 13, bit 1).
+// Such a client retries a second later and is then refused.
+func (l *listener) refuseNew() error {
 	tcp, ok := l.Listener.(*net.TCPListener)
 	if !ok {
 		return errors.New("node: no TCP listener")

@@ -4,6 +4,6 @@ package node
 
 import "errors"
 
-// shut can't be done here: connections that Accept has not returned when the
+// refuseNew isn't possible here: connections that Accept has not returned when the
 // listener closes are lost.
 func (l *listener) shut() error { return errors.New("node: not on this system") }

@@ -14,7 +14,7 @@ import (
 // Whoever ends a session that somebody else is just ending has not ended it, and
 // must not be answered as if: the answer would come before the end has come to
 // every node. (Found by TestHistory.)
-func TestSessionThatEndsMeanwhileIsNotFound(t *testing.T) {
+func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	door := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")

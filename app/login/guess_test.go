@@ -1,4 +1,4 @@
-package app_test
+package login_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/credential"
 )
 
@@ -16,16 +17,16 @@ func TestGuessesAtOnce(t *testing.T) {
 	const guesses = 200
 	limits := credential.Limits{PerAccount: 5, PerIP: 30}
 	noon := time.Now()
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, e, limits, func() time.Time { return noon })
-			_, ann := w.tenant()
-			_, guest := w.tenant()
-			_, token := w.invite(ann, guest.Email, doorward.RoleUser)
+			f := apptest.New(t, e, limits, func() time.Time { return noon })
+			_, ann := f.Tenant()
+			_, guest := f.Tenant()
+			_, token := f.Invite(ann, guest.User.Email, doorward.RoleUser)
 			login := func(client int, email string) func(i int) error {
 				return func(i int) error {
-					_, err := w.on(i).Login.WithPassword(w.Context(), stranger(client), email, password(i+1), "")
+					_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(client), email, apptest.Password(i+1), "")
 					return err
 				}
 			}
@@ -35,7 +36,7 @@ func TestGuessesAtOnce(t *testing.T) {
 				wrong doorward.Code
 				most  int
 			}{
-				{"one address", login(1, ann.Email), doorward.CodeInvalidCredentials, limits.PerAccount},
+				{"one address", login(1, ann.User.Email), doorward.CodeInvalidCredentials, limits.PerAccount},
 				{"an unknown address", login(2, "nobody@example.com"), doorward.CodeInvalidCredentials, limits.PerAccount},
 				{"no address", login(3, "nobody"), doorward.CodeInvalidCredentials, limits.PerAccount},
 				{
@@ -51,30 +52,30 @@ func TestGuessesAtOnce(t *testing.T) {
 				{
 					"by invitation", // the address has been tried nowhere else
 					func(i int) error {
-						_, err := w.on(i).Invitations.Accept(w.Context(), stranger(5), token, password(i+1))
+						_, err := f.Node(i).Invitations.Accept(f.Context(), apptest.Anonymous(5), token, apptest.Password(i+1))
 						return err
 					},
 					doorward.CodeInvalidCredentials, limits.PerAccount,
 				},
-				{"by login after that", login(6, guest.Email), doorward.CodeInvalidCredentials, 0},
+				{"by login after that", login(6, guest.User.Email), doorward.CodeInvalidCredentials, 0},
 				{
 					"by changing the password after that",
 					func(i int) error {
 						by := guest.Caller
-						by.IP = stranger(7).IP
-						return failure(w.on(i).Passwords.Change(w.Context(), by, password(i+1), password(300), password(300)))
+						by.IP = apptest.Anonymous(7).IP
+						return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300)))
 					},
 					doorward.CodeValidationFailed, 0,
 				},
 			} {
-				before := w.hashes()
-				got := count(together(guesses, c.guess))
-				want := tally{doorward.CodeTooManyAttempts: guesses - c.most}
+				before := hashes(f)
+				got := apptest.CountCodes(apptest.Together(guesses, c.guess))
+				want := apptest.Codes{doorward.CodeTooManyAttempts: guesses - c.most}
 				if c.most > 0 {
 					want[c.wrong] = c.most
 				}
-				if fmt.Sprint(got) != fmt.Sprint(want) || w.hashes()-before != uint64(c.most) {
-					t.Errorf("%s: %d of %d guesses were hashed, and they ended in %v: want %v", c.name, w.hashes()-before, guesses, got, want)
+				if fmt.Sprint(got) != fmt.Sprint(want) || hashes(f)-before != uint64(c.most) {
+					t.Errorf("%s: %d of %d guesses were hashed, and they ended in %v: want %v", c.name, hashes(f)-before, guesses, got, want)
 				}
 			}
 		})
@@ -82,8 +83,8 @@ func TestGuessesAtOnce(t *testing.T) {
 }
 
 // hashes counts what the nodes have hashed.
-func (w *world) hashes() (n uint64) {
-	for _, node := range w.nodes {
+func hashes(f *apptest.Fixture) (n uint64) {
+	for _, node := range f.Nodes {
 		n += node.Hashing().Hashes
 	}
 	return n
@@ -93,15 +94,13 @@ func (w *world) hashes() (n uint64) {
 // in two counters, on two nodes. Did they lock the two in different orders,
 // PostgreSQL would need a second to notice.
 func TestHonestLoginsDontWaitForEachOther(t *testing.T) {
-	w := newWorld(t, engines[1], credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
-	_, ann := w.tenant()
+	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
+	_, ann := f.Tenant()
 	for range 5 {
-		w.ends(together(32, func(i int) error {
-			_, err := w.on(i).Login.WithPassword(w.Context(), stranger(1), ann.Email, first, "")
+		f.WantCodes(apptest.Together(32, func(i int) error {
+			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(1), ann.User.Email, apptest.FirstPassword, "")
 			return err
-		}), tally{"": 32})
+		}), apptest.Codes{"": 32})
 	}
-	if n := w.deadlocks(); n > 0 {
-		t.Errorf("PostgreSQL has resolved %d deadlocks", n)
-	}
+	f.WantNoDeadlocks()
 }

@@ -1,0 +1,36 @@
+package apptest
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Clock is what a fixture is started with.
+type Clock interface{ Now() time.Time }
+
+// MovedClock runs, ahead of the real time by what a test moves it.
+type MovedClock struct{ by atomic.Int64 }
+
+// NewMovedClock returns a clock that shows the real time.
+func NewMovedClock() *MovedClock { return &MovedClock{} }
+
+// Now returns the time.
+func (c *MovedClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
+
+// Move advances it.
+func (c *MovedClock) Move(d time.Duration) { c.by.Add(int64(d)) }
+
+// StoppedClock stands still but for what a test moves it by.
+type StoppedClock struct {
+	at time.Time
+	by atomic.Int64
+}
+
+// NewStoppedClock returns a clock that stands at the real time.
+func NewStoppedClock() *StoppedClock { return &StoppedClock{at: time.Now()} }
+
+// Now returns the time.
+func (c *StoppedClock) Now() time.Time { return c.at.Add(time.Duration(c.by.Load())) }
+
+// Move advances it.
+func (c *StoppedClock) Move(d time.Duration) { c.by.Add(int64(d)) }

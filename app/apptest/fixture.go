@@ -1,0 +1,260 @@
+// Package apptest runs the features on real databases for their tests.
+//
+//	apptest.OnEach(t, func(f *apptest.Fixture) {
+//		acme, owner := f.Tenant()
+//		bob := f.Join(owner, doorward.RoleUser)
+//		_, err := f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)
+//		f.NoError(err)
+//	})
+//
+// A fixture has one node on SQLite and two on PostgreSQL. Password hashes are
+// cheap, mail stays in memory, and nothing limits logins unless asked for.
+// A helper that fails ends the test of its fixture.
+//
+// Use OnEach where the engine matters (races, locks, several nodes) and
+// OnSQLite for a rule that is the same on both.
+package apptest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/credential"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/dbtest"
+)
+
+// Engine is a database to run on. Callers spread over its nodes.
+type Engine struct {
+	Name  string
+	Nodes int
+	DSN   func(testing.TB) string // of a new database with the schema
+}
+
+// The engines. A test that needs two nodes on SQLite, or one on PostgreSQL,
+// changes its copy.
+var (
+	SQLite   = Engine{"sqlite", 1, dbtest.SQLite}
+	Postgres = Engine{"postgres", 2, dbtest.Postgres}
+	Engines  = []Engine{SQLite, Postgres}
+)
+
+// Limits on logins.
+var (
+	NoLimits         credential.Limits
+	HighLimits       = credential.Limits{PerAccount: 50, PerIP: 1000} // counters are kept, nobody is stopped
+	ProductionLimits = credential.Limits{PerAccount: 5, PerIP: 30}
+)
+
+// TenantHold is how long a closed tenant can be restored.
+const TenantHold = 14 * 24 * time.Hour
+
+// Fixture is an installation.
+type Fixture struct {
+	*testing.T
+	DSN   string
+	DB    *store.DB // of the last node
+	Nodes []*app.App
+	Log   logtest.Journal // of all nodes
+
+	stop []func()
+	mail *mailbox
+	made int
+	observer
+}
+
+// OnEach runs a test in a new installation on each engine, without limits.
+func OnEach(t *testing.T, test func(*Fixture)) {
+	t.Helper()
+	for _, e := range Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			test(New(t, e, NoLimits, time.Now))
+		})
+	}
+}
+
+// OnSQLite runs a test in a new installation on SQLite, without limits: for a
+// rule in which the engine has no part.
+func OnSQLite(t *testing.T, test func(*Fixture)) {
+	t.Helper()
+	t.Parallel()
+	test(New(t, SQLite, NoLimits, time.Now))
+}
+
+// OnEachClock is OnEach with limits and a clock that the test moves.
+func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
+	t.Helper()
+	for _, e := range Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := newClock()
+			test(New(t, e, limits, clock.Now), clock)
+		})
+	}
+}
+
+// New returns an installation with the engine's nodes, which ends with the test.
+func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *Fixture {
+	t.Helper()
+	f := &Fixture{T: t, mail: &mailbox{}, DSN: e.DSN(t)}
+	for range e.Nodes {
+		db, err := store.Open(t.Context(), f.DSN, now)
+		f.NoError(err)
+		f.DB = db
+		f.Nodes = append(f.Nodes, f.start(db, limits))
+	}
+	return f
+}
+
+// start returns one process. It answers checks from memory, as in production.
+func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
+	a := app.New(db, app.Settings{
+		LinkURL:  "http://localhost:8080",
+		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
+		TenantHold: TenantHold, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
+		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
+		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { a.Watch.Run(ctx) })
+	f.stop = append(f.stop, sync.OnceFunc(func() { stop(); running.Wait(); db.Close() }))
+	f.Cleanup(f.stop[len(f.stop)-1])
+	return a
+}
+
+// Node returns the node that the caller with the number comes to.
+func (f *Fixture) Node(i int) *app.App { return f.Nodes[i%len(f.Nodes)] }
+
+// NoError ends the test for an error.
+func (f *Fixture) NoError(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Until waits for a condition, for a minute at most.
+func (f *Fixture) Until(what string, is func() bool) {
+	f.Helper()
+	for began := time.Now(); !is(); <-time.After(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			f.Fatalf("after a minute not yet: %s", what)
+		}
+	}
+}
+
+// Operator is somebody at the terminal.
+var Operator = doorward.OperatorAtTerminal()
+
+// Anonymous returns a caller from an address of its own.
+func Anonymous(i int) doorward.Caller {
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
+}
+
+// Password returns the valid password with the number; everybody begins with
+// FirstPassword, which has the number 0.
+func Password(i int) string { return fmt.Sprintf("quiet green llama %03d", i) }
+
+// FirstPassword is the password that everybody begins with.
+var FirstPassword = Password(0)
+
+// Person is a member, signed in.
+type Person struct {
+	doorward.Caller
+	User  doorward.User
+	Token secret.Token
+}
+
+// NewEmail returns an address that nobody has.
+func (f *Fixture) NewEmail(name string) string {
+	f.made++
+	return fmt.Sprintf("%s%d@example.com", name, f.made)
+}
+
+// Tenant makes a tenant with its first OWNER.
+func (f *Fixture) Tenant() (doorward.Tenant, Person) {
+	f.Helper()
+	email := f.NewEmail("owner")
+	c, err := f.Node(0).Tenants.Create(f.Context(), Operator, fmt.Sprintf("Company %d", f.made), email)
+	f.NoError(err)
+	_, err = f.Node(0).Invitations.Complete(f.Context(), Anonymous(0), c.Token.Reveal(), FirstPassword, FirstPassword)
+	f.NoError(err)
+	return c.Tenant, f.SignIn(email, FirstPassword)
+}
+
+// Join makes somebody new a member.
+func (f *Fixture) Join(by Person, role doorward.Role) Person {
+	f.Helper()
+	email := f.NewEmail("person")
+	_, token := f.Invite(by, email, role)
+	_, err := f.Node(0).Invitations.Complete(f.Context(), Anonymous(0), token, FirstPassword, FirstPassword)
+	f.NoError(err)
+	return f.SignIn(email, FirstPassword)
+}
+
+// Offer returns what an invitation offers.
+func Offer(email string, role doorward.Role) invite.Offer {
+	return invite.Offer{Email: email, Role: string(role)}
+}
+
+// Invite sends an invitation and reads the token in the mail.
+func (f *Fixture) Invite(by Person, email string, role doorward.Role) (inv doorward.Invitation, token string) {
+	f.Helper()
+	inv, err := f.Node(0).Invitations.Send(f.Context(), by.Caller, Offer(email, role))
+	f.NoError(err)
+	return inv, f.MailToken(email)
+}
+
+// SignIn opens a session from a browser that the account doesn't know.
+func (f *Fixture) SignIn(email, password string) Person {
+	f.Helper()
+	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
+	f.NoError(err)
+	by := Anonymous(0).As(r.User)
+	by.SessionID = r.Session.ID
+	return Person{by, r.User, r.Token}
+}
+
+// TryLogin returns how a login ends: empty for success.
+func (f *Fixture) TryLogin(email, password string) doorward.Code {
+	_, err := f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, "")
+	return Code(err)
+}
+
+// IsValid reports whether any node accepts the session.
+func (f *Fixture) IsValid(token secret.Token) bool {
+	f.Helper()
+	valid := false
+	for i := range f.Nodes {
+		_, err := f.Node(i).Sessions.Check(f.Context(), token)
+		if err != nil && Code(err) != doorward.CodeUnauthenticated {
+			f.Fatal(err)
+		}
+		valid = valid || err == nil
+	}
+	return valid
+}
+
+// Account returns the person's account as it is now.
+func (f *Fixture) Account(p Person) doorward.Account {
+	f.Helper()
+	a, err := f.DB.Read().Account(f.Context(), p.User.ID)
+	f.NoError(err)
+	return a
+}
+
+// Failure is the error of what returns something with it.
+func Failure[T any](_ T, err error) error { return err }

@@ -1,0 +1,102 @@
+package apptest
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/smtp"
+	"github.com/doorward/doorward/store"
+)
+
+// mailbox is a transport that keeps the mail.
+type mailbox struct {
+	mu   sync.Mutex
+	mail []smtp.Message
+}
+
+func (m *mailbox) Send(_ context.Context, message smtp.Message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mail = append(m.mail, message)
+	return nil
+}
+
+func (m *mailbox) Check(context.Context) error { return nil }
+
+// to returns the mail to the address, the oldest first.
+func (m *mailbox) to(email string) (found []smtp.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, message := range m.mail {
+		if message.To == email {
+			found = append(found, message)
+		}
+	}
+	return found
+}
+
+var tokenInLink = regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`)
+
+// MailToken delivers what is queued and returns the token in the newest mail to
+// the address that has one.
+func (f *Fixture) MailToken(email string) (token string) {
+	f.Helper()
+	f.Settle()
+	f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+	for _, message := range f.mail.to(email) {
+		if found := tokenInLink.FindStringSubmatch(message.Text); found != nil {
+			token = found[1]
+		}
+	}
+	if token == "" {
+		f.Fatalf("no mail with a token for %s", email)
+	}
+	return token
+}
+
+// Subjects delivers what is queued and returns the subjects of the mails to the
+// address.
+func (f *Fixture) Subjects(email string) (subjects []string) {
+	f.Helper()
+	f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+	for _, message := range f.mail.to(email) {
+		subjects = append(subjects, message.Subject)
+	}
+	return subjects
+}
+
+// Settle records what was refused and asked for, on every node.
+func (f *Fixture) Settle() {
+	f.Helper()
+	for _, node := range f.Nodes {
+		node.Inbox.Settle(f.Context())
+	}
+}
+
+// RecordDue writes what the nodes hold in memory into the inbox, and records
+// what is due there.
+func (f *Fixture) RecordDue() {
+	f.Helper()
+	for _, node := range f.Nodes {
+		f.NoError(node.Access.Inbox().Flush(f.Context()))
+		f.NoError(node.Inbox.Due(f.Context()))
+	}
+}
+
+// ResetToken makes a reset without the mail, of which there are three an hour.
+func (f *Fixture) ResetToken(p Person) string {
+	f.Helper()
+	token := secret.New()
+	hash, now := token.Hash(), f.DB.Now()
+	r := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: p.User.ID, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.InsertReset(f.Context(), r), tx.InsertLinkToken(f.Context(), hash[:], r.ID))
+	})
+	f.NoError(err)
+	return token.Reveal()
+}

@@ -1,0 +1,172 @@
+package apptest
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+// observer is a connection past the store, opened when first asked for.
+type observer struct {
+	mu sync.Mutex
+	db *sql.DB
+}
+
+// SQL returns the database as another program has it.
+func (f *Fixture) SQL() *sql.DB {
+	f.Helper()
+	f.observer.mu.Lock()
+	defer f.observer.mu.Unlock()
+	if f.observer.db != nil {
+		return f.observer.db
+	}
+	driver, dsn := "pgx", f.DSN
+	if path, ok := strings.CutPrefix(f.DSN, "sqlite:"); ok {
+		driver, dsn = "sqlite", path+"?_pragma=busy_timeout(5000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	f.NoError(err)
+	f.Cleanup(func() { db.Close() })
+	f.observer.db = db
+	return db
+}
+
+// Exec runs a statement past the store, as another version might.
+func (f *Fixture) Exec(query string, args ...any) {
+	f.Helper()
+	_, err := f.SQL().ExecContext(f.Context(), query, args...)
+	f.NoError(err)
+}
+
+// Int returns the one number that a query answers with.
+func (f *Fixture) Int(query string, args ...any) (n int) {
+	f.Helper()
+	f.NoError(f.SQL().QueryRowContext(f.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// CountRows returns how many rows a table has.
+func (f *Fixture) CountRows(table string) int {
+	f.Helper()
+	return f.Int(`SELECT count(*) FROM ` + table)
+}
+
+// CountFailures returns the failed attempts in a bucket, or in all whose name
+// begins so.
+func (f *Fixture) CountFailures(bucket string) int {
+	f.Helper()
+	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(bucket), bucket)
+}
+
+// AllRows returns all rows of all tables, as text, with the table in front.
+func (f *Fixture) AllRows() (all []string) {
+	f.Helper()
+	tables := `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`
+	if strings.HasPrefix(f.DSN, "sqlite:") {
+		tables = `SELECT name FROM sqlite_master WHERE type = 'table'`
+	}
+	for _, table := range f.textRows(tables) {
+		for _, row := range f.textRows(`SELECT * FROM "` + table + `"`) {
+			all = append(all, table+": "+row)
+		}
+	}
+	return all
+}
+
+// textRows returns each row as text, bytes as the characters they are.
+func (f *Fixture) textRows(query string) (all []string) {
+	f.Helper()
+	rows, err := f.SQL().QueryContext(f.Context(), query)
+	f.NoError(err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	f.NoError(err)
+	for rows.Next() {
+		values := make([]any, len(names))
+		for i := range values {
+			values[i] = new(any)
+		}
+		f.NoError(rows.Scan(values...))
+		var text []string
+		for _, v := range values {
+			switch v := (*v.(*any)).(type) {
+			case []byte:
+				text = append(text, string(v))
+			default:
+				text = append(text, fmt.Sprint(v))
+			}
+		}
+		all = append(all, strings.Join(text, " "))
+	}
+	f.NoError(rows.Err())
+	return all
+}
+
+// RowsWith returns the rows that contain one of the words, in any case.
+func RowsWith(rows []string, words ...string) (found []string) {
+	for _, row := range rows {
+		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(row), strings.ToLower(word)) }) {
+			found = append(found, row)
+		}
+	}
+	return found
+}
+
+// WantNoDeadlocks ends the nodes and wants PostgreSQL to have resolved no
+// deadlock. SQLite, with one writer at a time, has none.
+func (f *Fixture) WantNoDeadlocks() {
+	f.Helper()
+	if f.DB.Engine() == "sqlite" {
+		return
+	}
+	for _, stop := range f.stop {
+		stop() // connections report when they close
+	}
+	f.SQL().Close()
+	observer, err := sql.Open("pgx", f.DSN)
+	f.NoError(err)
+	defer observer.Close()
+	var n int
+	for others := 1; others > 0; {
+		f.NoError(observer.QueryRowContext(f.Context(), `SELECT numbackends - 1, deadlocks FROM pg_stat_database
+			WHERE datname = current_database()`).Scan(&others, &n))
+	}
+	if n > 0 {
+		f.Errorf("PostgreSQL has resolved %d deadlocks", n)
+	}
+}
+
+// CountWaiting returns how many connections to PostgreSQL wait for a lock.
+func (f *Fixture) CountWaiting() int {
+	f.Helper()
+	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+}
+
+// WhileLocked takes a lock on PostgreSQL and calls do before it gives it back.
+// The function handed to do returns when so many callers wait for locks, or the
+// channel closes.
+func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waiting func(n int, or <-chan struct{}))) {
+	f.Helper()
+	waiting := func(n int, or <-chan struct{}) {
+		for f.CountWaiting() < n {
+			select {
+			case <-or:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		err := lock(tx)
+		if err == nil {
+			do(waiting)
+		}
+		return err
+	})
+	f.NoError(err)
+}

@@ -1,0 +1,62 @@
+package invite_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// TestRevokeOrAccept: of a revocation and an acceptance at once one happens, and
+// the other is told.
+func TestRevokeOrAccept(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for round := range apptest.Rounds(20, 60) {
+			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
+			errs := apptest.Together(2, func(i int) error {
+				if i == 0 {
+					return f.Node(round).Invitations.Revoke(f.Context(), owner.Caller, inv.ID)
+				}
+				_, err := f.Node(round+i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword, apptest.FirstPassword)
+				return err
+			})
+			oneOf(f, errs, inv, doorward.InvitationRevoked, doorward.InvitationAccepted)
+		}
+	})
+}
+
+// TestResendOrAccept: of a resend and an acceptance by the mail before at once
+// one happens, and the other is told.
+func TestResendOrAccept(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for round := range apptest.Rounds(20, 60) {
+			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
+			errs := apptest.Together(2, func(i int) error {
+				if i == 0 {
+					_, err := f.Node(round).Invitations.Resend(f.Context(), owner.Caller, inv.ID)
+					return err
+				}
+				_, err := f.Node(round+i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.FirstPassword, apptest.FirstPassword)
+				return err
+			})
+			oneOf(f, errs, inv, doorward.InvitationPending, doorward.InvitationAccepted)
+		}
+	})
+}
+
+// oneOf wants one of an administrator's act and an acceptance to have happened,
+// and the invitation to be as that one leaves it.
+func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
+	f.Helper()
+	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+	f.NoError(err)
+	switch {
+	case errs[0] == nil && apptest.Code(errs[1]) == doorward.CodeInvitationRevoked && now.State == administered:
+	case errs[1] == nil && apptest.Code(errs[0]) == doorward.CodeInvitationNotPending && now.State == accepted:
+	default:
+		f.Fatalf("the act ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
+	}
+}

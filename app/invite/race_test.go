@@ -1,0 +1,207 @@
+package invite_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/store"
+)
+
+// TestOneRegistration: many complete one registration at once. One of them has
+// made the account, and no password but that one's opens it.
+func TestOneRegistration(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		callers := apptest.Rounds(16, 32)
+		_, owner := f.Tenant()
+		for round := range 3 {
+			email := fmt.Sprintf("new%d@example.com", round)
+			_, token := f.Invite(owner, email, doorward.RoleUser)
+			errs := apptest.Together(callers, func(i int) error {
+				_, err := f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.Password(i), apptest.Password(i))
+				return err
+			})
+			winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeInvitationUsed: callers - 1})
+			f.WantPassword(email, winner, callers)
+		}
+	})
+}
+
+// TestTwoRegistrations: somebody new is invited to two tenants and completes
+// both at once. One makes the account; the other must be accepted with it, and
+// still can be.
+func TestTwoRegistrations(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, a := f.Tenant()
+		_, b := f.Tenant()
+		for round := range 5 {
+			email := fmt.Sprintf("new%d@example.com", round)
+			_, tokenA := f.Invite(a, email, doorward.RoleUser)
+			_, tokenB := f.Invite(b, email, doorward.RoleUser)
+			tokens := []string{tokenA, tokenB}
+			errs := apptest.Together(2, func(i int) error {
+				_, err := f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(i), tokens[i], apptest.Password(i), apptest.Password(i))
+				return err
+			})
+			winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeAccountExists: 1})
+			f.WantPassword(email, winner, 2)
+			_, err := f.Node(0).Invitations.Accept(f.Context(), apptest.Anonymous(0), tokens[1-winner], apptest.Password(winner))
+			f.NoError(err)
+		}
+	})
+}
+
+// TestOneAcceptance: many accept one invitation at once, half of them by
+// password and half by session.
+func TestOneAcceptance(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		callers := apptest.Rounds(16, 32)
+		acme, owner := f.Tenant()
+		_, guest := f.Tenant()
+		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
+		errs := apptest.Together(callers, func(i int) error {
+			by, password := apptest.Anonymous(i), apptest.FirstPassword
+			if i%2 == 0 {
+				by, password = guest.Caller, ""
+			}
+			_, err := f.Node(i).Invitations.Accept(f.Context(), by, token, password)
+			return err
+		})
+		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeInvitationUsed: callers - 1})
+		all, err := f.DB.Read().Users(f.Context(), acme.ID)
+		f.NoError(err)
+		if len(all) != 2 {
+			f.Errorf("the tenant has %d members, want the owner and the guest", len(all))
+		}
+	})
+}
+
+// TestOneInvitation: two administrators invite one address many times at once.
+// Whoever is refused learns of the invitation that stands in the way.
+func TestOneInvitation(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 16
+		_, owner := f.Tenant()
+		by := []apptest.Person{owner, f.Join(owner, doorward.RoleAdmin)}
+		for round := range 5 {
+			email := fmt.Sprintf("new%d@example.com", round)
+			sent := make([]doorward.Invitation, callers)
+			errs := apptest.Together(callers, func(i int) (err error) {
+				sent[i], err = f.Node(i).Invitations.Send(f.Context(), by[i%2].Caller, apptest.Offer(email, doorward.RoleUser))
+				return err
+			})
+			winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeInvitationPending: callers - 1})
+			for i, err := range errs {
+				var e *doorward.Error
+				if errors.As(err, &e) && e.InvitationID != sent[winner].ID {
+					f.Errorf("caller %d is told of the invitation %q, and it is %q", i, e.InvitationID, sent[winner].ID)
+				}
+			}
+		}
+	})
+}
+
+// TestSuspendedInviterInvitesNobody: an invitation is revoked with its sender's
+// membership, or accepted before, and never both.
+func TestSuspendedInviterInvitesNobody(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		admin := f.Join(owner, doorward.RoleAdmin)
+		_, guest := f.Tenant()
+		for range apptest.Rounds(8, 20) {
+			admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
+			inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+			var ended doorward.Ended
+			errs := apptest.Together(2, func(i int) (err error) {
+				if i == 0 {
+					_, err = f.Node(i).Invitations.Accept(f.Context(), guest.Caller, token, "")
+					return err
+				}
+				ended, err = f.Node(i).Users.Suspend(f.Context(), owner.Caller, admin.User)
+				return err
+			})
+			f.NoError(errs[1])
+			f.WantOnly(errs, "", doorward.CodeInvitationRevoked)
+			if accepted := errs[0] == nil; accepted == (ended.Invitations == 1) {
+				f.Fatalf("accepted: %v; %d invitations were revoked", accepted, ended.Invitations)
+			}
+			f.NoError(f.Node(0).Users.Resume(f.Context(), owner.Caller, admin.User))
+			_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+				if _, err := tx.DeleteMembership(f.Context(), inv.TenantID, guest.User.ID); err != nil {
+					return err
+				}
+				return tx.ClearThrottle(f.Context(), "resend:"+inv.TenantID+":"+inv.Email) // it is no day's work
+			})
+			f.NoError(err)
+		}
+	})
+}
+
+// TestDemotedInviterInvitesNobody: whoever accepts has the inviter's authority
+// judged and the membership written as one; a demotion waits, or is seen.
+func TestDemotedInviterInvitesNobody(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	_, owner := f.Tenant()
+	admin := f.Join(owner, doorward.RoleAdmin)
+	_, guest := f.Tenant()
+	_, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+
+	// The account is held, so that the acceptance stops after its judgement.
+	var accepted, demoted error
+	acceptance, demotion := make(chan struct{}), make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error {
+		_, err := tx.LockAccount(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
+		return err
+	}, func(waiting func(n int, or <-chan struct{})) {
+		go func() {
+			defer close(acceptance)
+			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+		}()
+		waiting(1, acceptance)
+		go func() {
+			defer close(demotion)
+			demoted = f.Node(1).Users.SetRole(f.Context(), owner.Caller, admin.User, doorward.RoleViewer)
+		}()
+		waiting(2, demotion)
+		select {
+		case <-demotion:
+			t.Error("the inviter was demoted between the judgement of the acceptance and its commit")
+		default:
+		}
+	})
+	<-acceptance
+	<-demotion
+	f.NoError(errors.Join(accepted, demoted))
+}
+
+// TestInviterIsJudgedAgain: whoever is demoted while an acceptance waits for its
+// turn has lost the authority by then, and the invitation stays what it was.
+func TestInviterIsJudgedAgain(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
+	acme, owner := f.Tenant()
+	admin := f.Join(owner, doorward.RoleAdmin)
+	_, guest := f.Tenant()
+	inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
+	var accepted error
+	acceptance := make(chan struct{})
+	f.WhileLocked(func(tx *store.Tx) error {
+		_, err := tx.SetUserRole(f.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
+		return errors.Join(err, tx.LockTenant(f.Context(), acme.ID))
+	}, func(waiting func(n int, or <-chan struct{})) {
+		go func() {
+			defer close(acceptance)
+			_, accepted = f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+		}()
+		waiting(1, acceptance)
+	})
+	<-acceptance
+	f.WantCodes([]error{accepted}, apptest.Codes{doorward.CodeInvitationRevoked: 1})
+	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)
+	f.NoError(err)
+	if now.State != doorward.InvitationPending {
+		t.Errorf("the invitation is %s", now.State)
+	}
+}

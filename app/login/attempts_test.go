@@ -1,0 +1,281 @@
+package login_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/store"
+)
+
+// setHash gives the account a hash whatever it had.
+func setHash(f *apptest.Fixture, p apptest.Person, hash string) {
+	f.Helper()
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		_, err := tx.SetPassword(f.Context(), p.User.ID, f.Account(p).PasswordHash, hash)
+		return err
+	})
+	f.NoError(err)
+}
+
+// busy has somebody guess wrong at an account whose hash takes so long that others
+// can come meanwhile, and all workers of node 0 besides. It returns when that has
+// begun; the channel says how it has ended.
+func busy(f *apptest.Fixture, ctx context.Context, passes uint32) (apptest.Person, <-chan error) {
+	f.Helper()
+	_, slow := f.Tenant()
+	digest := strings.Repeat("A", 43) // of no password: who guesses is wrong after all the passes
+	setHash(f, slow, fmt.Sprintf("$argon2id$v=19$m=65536,t=%d,p=1$c2FsdHNhbHRzYWx0c2FsdA$%s", passes, digest))
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.Node(0).Login.WithPassword(ctx, apptest.Anonymous(200), slow.User.Email, apptest.Password(1), "")
+		done <- err
+	}()
+	f.Until("all workers hash", func() bool { s := f.Node(0).Hashing(); return s.Busy == s.Workers })
+	return slow, done
+}
+
+func inFlight(f *apptest.Fixture) int { return f.Int(`SELECT count(*) FROM attempts`) }
+
+// TestRightPasswordsAtOnce: sixty people of one office sign in at once. Who is one
+// too many waits for a second; nobody has failed, and the address is open.
+func TestRightPasswordsAtOnce(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		people := []apptest.Person{owner}
+		for range 11 {
+			people = append(people, f.Join(owner, doorward.RoleUser))
+		}
+		errs := apptest.Together(60, func(i int) error {
+			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(9), people[i%12].User.Email, apptest.FirstPassword, "")
+			return err
+		})
+		got := apptest.CountCodes(errs)
+		if got[""]+got[doorward.CodeTooManyAttempts] != 60 || got[""] < 12 {
+			f.Errorf("the logins ended in %v", got)
+		}
+		for _, err := range errs {
+			if err != nil {
+				waitsForASecond(f, err)
+			}
+		}
+		for i, p := range people {
+			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(9), p.User.Email, apptest.FirstPassword, "")
+			f.NoError(err)
+		}
+		if got := f.TryLogin("nobody@example.com", apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
+			f.Errorf("somebody else there gets %s", got)
+		}
+		if n := inFlight(f); n != 0 {
+			f.Errorf("%d attempts are in flight", n)
+		}
+	})
+}
+
+// TestAttemptsInFlight: while attempts are only in flight, those beyond the free
+// ones wait for a second and leave nothing. When all in flight were right, nothing
+// has happened. Here they wait for somebody who holds the account; on SQLite nobody
+// else could write meanwhile, see TestAttemptsOfAKilledNode.
+func TestAttemptsInFlight(t *testing.T) {
+	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)
+	_, ann := f.Tenant()
+	held, err := f.SQL().Begin()
+	f.NoError(err)
+	_, err = held.Exec(`UPDATE users SET revision = revision + 1 WHERE id = $1`, ann.User.ID)
+	f.NoError(err)
+	refusals := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
+	right := make(chan []error)
+	go func() {
+		right <- apptest.Together(apptest.ProductionLimits.PerAccount, func(i int) error {
+			_, err := f.Node(i).Login.WithPassword(t.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, "")
+			return err
+		})
+	}()
+	f.Until("five attempts are in flight", func() bool { return inFlight(f) == apptest.ProductionLimits.PerAccount })
+	for i := range 4 {
+		_, err := f.Node(i).Login.WithPassword(t.Context(), apptest.Anonymous(100+i), ann.User.Email, apptest.FirstPassword, "")
+		waitsForASecond(f, err)
+	}
+	if n := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refusals; n != 0 {
+		t.Errorf("%d refusals are recorded, and nothing was refused", n)
+	}
+	f.NoError(held.Rollback())
+	f.WantCodes(<-right, apptest.Codes{"": apptest.ProductionLimits.PerAccount})
+	if n := f.CountFailures("account:") + f.CountFailures("ip:"); n != 0 || inFlight(f) != 0 {
+		t.Errorf("%d failures are left, and %d attempts in flight", n, inFlight(f))
+	}
+}
+
+// waitsForASecond wants the error to be of somebody who came beside others.
+func waitsForASecond(f *apptest.Fixture, err error) {
+	f.Helper()
+	var e *doorward.Error
+	if !errors.As(err, &e) || e.Code != doorward.CodeTooManyAttempts || e.RetryAfter != time.Second {
+		f.Errorf("one beside those in flight ended in %v", err)
+	}
+}
+
+// TestAttemptsThatCantBeJudged: what is answered 503 was no failure. Here it is a
+// hash that can't be read.
+func TestAttemptsThatCantBeJudged(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
+		_, ann := f.Tenant()
+		good := f.Account(ann).PasswordHash
+		setHash(f, ann, "$unknown$")
+		for range 40 {
+			if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeUnavailable {
+				f.Fatalf("a login with a hash that can't be read: %s", got)
+			}
+		}
+		setHash(f, ann, good)
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+		if n := f.CountFailures("account:") + f.CountFailures("ip:"); n != 0 {
+			f.Errorf("%d failures are left", n)
+		}
+	})
+}
+
+// TestHangingUp: who hangs up before an attempt was judged gets it back, and who
+// hangs up after that doesn't get rid of the failure.
+func TestHangingUp(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			e.Nodes = 1
+			f := apptest.New(t, e, apptest.ProductionLimits, time.Now)
+			_, ann := f.Tenant()
+			guessing, stop := context.WithCancel(t.Context())
+			slow, guess := busy(f, guessing, 32)
+			for range apptest.ProductionLimits.PerAccount + 1 {
+				ctx, hangUp := context.WithCancel(t.Context())
+				waiting := make(chan error)
+				go func() {
+					_, err := f.Node(0).Login.WithPassword(ctx, apptest.Anonymous(100), ann.User.Email, apptest.Password(1), "")
+					waiting <- err
+				}()
+				f.Until("it waits for a worker", func() bool { return f.Node(0).Hashing().Queued == 1 })
+				hangUp()
+				if err := <-waiting; apptest.Code(err) != doorward.CodeUnavailable {
+					t.Fatalf("hanging up ends in %v", err)
+				}
+				f.Until("the attempt is given back", func() bool { return inFlight(f) == 1 })
+			}
+			stop() // while it is being hashed
+			if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
+				t.Fatalf("hanging up after the hash ends in %v", err)
+			}
+			f.Until("the wrong one is counted", func() bool { return inFlight(f) == 0 })
+			if got := f.CountFailures("account:" + slow.User.Email); got != 1 {
+				t.Errorf("%d failures are counted, want that of the wrong password", got)
+			}
+			if got := f.CountFailures("account:" + ann.User.Email); got != 0 {
+				t.Errorf("%d failures are counted, and none was judged", got)
+			}
+			f.SignIn(ann.User.Email, apptest.FirstPassword)
+		})
+	}
+}
+
+// TestAttemptsOfAKilledNode: what a node has left in flight keeps others waiting
+// for a minute at most, and is no failure.
+func TestAttemptsOfAKilledNode(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, ann := f.Tenant()
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) (err error) {
+			for i := range apptest.ProductionLimits.PerAccount {
+				a := store.Attempt{ID: fmt.Sprint(i), Own: "account:" + ann.User.Email, Wider: "ip:192.0.2.1"}
+				err = errors.Join(err, tx.InsertAttempt(f.Context(), a, tx.Now.Add(time.Minute)))
+			}
+			return err
+		})
+		f.NoError(err)
+		clock.Move(time.Minute - time.Microsecond)
+		_, err = f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, "")
+		waitsForASecond(f, err)
+		if n := f.CountFailures("account:") + f.CountFailures("ip:") + f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`); n != 0 || inFlight(f) != apptest.ProductionLimits.PerAccount {
+			f.Errorf("it has left %d traces, and %d in flight", n, inFlight(f))
+		}
+		clock.Move(time.Microsecond)
+		f.SignIn(ann.User.Email, apptest.FirstPassword)
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if n := inFlight(f); n != 0 {
+			f.Errorf("%d are in flight after a sweep", n)
+		}
+	})
+}
+
+// TestDeviceGuessesAtOnce: the allowances hold for guesses at once too, on several
+// nodes, with the cookies in any order, and nobody waits for a deadlock.
+func TestDeviceGuessesAtOnce(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, ann := f.Tenant()
+		var devices [][]byte
+		for range 6 {
+			r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, ""))
+			f.NoError(err)
+			hash := r.Device.Hash()
+			devices = append(devices, hash[:])
+		}
+		for _, c := range []struct {
+			name string
+			of   func(i int) [][]byte
+			most int
+		}{
+			{"one device", func(int) [][]byte { return devices[:1] }, 10},
+			{"two, in any order", func(i int) [][]byte { return [][]byte{devices[1+i%2], devices[2-i%2]} }, 20},
+			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
+		} {
+			for round := range 4 { // those in flight keep others waiting
+				got := apptest.CountCodes(apptest.Together(60, func(i int) error {
+					by := apptest.Anonymous(i)
+					by.Devices = c.of(i)
+					_, err := f.Node(i).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.Password(1), "")
+					return err
+				}))
+				c.most -= got[doorward.CodeInvalidCredentials]
+				if c.most < 0 || got[doorward.CodeInvalidCredentials]+got[doorward.CodeTooManyAttempts] != 60 {
+					f.Errorf("%s, round %d: %v", c.name, round, got)
+				}
+			}
+			if c.most != 0 {
+				f.Errorf("%s: %d tries of the allowance are left", c.name, c.most)
+			}
+		}
+		clock.Move(time.Hour)
+		by := apptest.Anonymous(0)
+		by.Devices = devices[:1]
+		_, err := f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
+		f.NoError(err)
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestDevicesAtOnce: however many browsers are remembered at once, an account has
+// twenty, and the one that was used is among them.
+func TestDevicesAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, ""))
+		f.NoError(err)
+		hash, by := r.Device.Hash(), apptest.Anonymous(0)
+		by.Devices = [][]byte{hash[:]}
+		_, err = f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
+		f.NoError(err)
+		f.WantCodes(apptest.Together(40, func(i int) error {
+			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, "")
+			return err
+		}), apptest.Codes{"": 40})
+		if n := f.Int(`SELECT count(*) FROM devices`); n != 20 {
+			f.Errorf("there are %d devices, want 20", n)
+		}
+		known, err := f.DB.Read().KnownDevices(f.Context(), ann.User.Email, by.Devices, time.Time{})
+		f.NoError(err)
+		if len(known) != 1 {
+			f.Error("the one that was used is gone")
+		}
+	})
+}

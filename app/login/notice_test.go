@@ -1,0 +1,26 @@
+package login_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// TestOneNotice: one browser that is not known signs in many times at once. Its
+// owner hears of it once, and of each other one.
+func TestOneNotice(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const callers = 16
+		_, owner := f.Tenant() // who has signed in once
+		for _, client := range []int{1, 2} {
+			before := len(f.Subjects(owner.User.Email))
+			f.WantCodes(apptest.Together(callers, func(i int) error {
+				_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(client), owner.User.Email, apptest.FirstPassword, "")
+				return err
+			}), apptest.Codes{"": callers})
+			if got := len(f.Subjects(owner.User.Email)) - before; got != 1 {
+				t.Errorf("%d mails, want one", got)
+			}
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package mail
+
+import (
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/colour"
+)
+
+// style is what the HTML of a mail takes from a brand. Mail programs keep colours or
+// invert them together, so the button sets both of its own; the background is theirs.
+type style struct {
+	Accent, OnAccent string
+	Logo             *mailLogo // nil: none
+}
+
+type mailLogo struct {
+	URL, Name     string
+	Width, Height int // as shown
+	Ground        string
+}
+
+// defaultAccent is the colour of buttons where nobody has chosen one.
+const defaultAccent = "#1f4fd8"
+
+var defaultStyle = styleWith(defaultAccent)
+
+// styleWith is the style with an accent, darkened until it can be read on white.
+func styleWith(accent string) style {
+	c, ok := colour.Parse(accent)
+	if !ok {
+		c = colour.Must(defaultAccent)
+	}
+	fitted, _ := colour.Light.Fit(c)
+	return style{Accent: fitted.String(), OnAccent: colour.On(fitted).String()}
+}
+
+// styleOf is that of a tenant; for the zero one, that of the installation. An image has
+// one URL for all recipients, so that loading it identifies nobody.
+func (m *Mail) styleOf(t doorward.Tenant) style {
+	brand := t.Brand.Over(m.brand)
+	l := styleWith(brand.Accent)
+	if brand.Logo.Hash == "" {
+		return l
+	}
+	l.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Ground: grounds[brand.Logo.Ground]}
+	if brand.Logo == t.Brand.Logo {
+		l.Logo.Name = oneLine(t.Name)
+	}
+	l.Logo.Width, l.Logo.Height = logoSize(brand.Logo)
+	return l
+}
+
+// grounds are the colours behind logos that need one.
+var grounds = map[string]string{"light": "#ffffff", "dark": "#171a21"}
+
+// logoSize is the size of a logo in a mail, in CSS pixels.
+func logoSize(l doorward.Logo) (width, height int) {
+	height = min(l.Height, 48)
+	width = max(1, l.Width*height/l.Height)
+	if width > 256 {
+		width, height = 256, max(1, l.Height*256/l.Width)
+	}
+	return width, height
+}

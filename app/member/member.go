@@ -1,0 +1,132 @@
+// Package member creates accounts and memberships. It is the only place that does:
+// invitations and imports come here, and so will every other way to join a tenant.
+//
+// An account is one canonical address in the whole installation. A membership is an
+// account in one tenant, with a role. Whether the caller may add somebody, and with
+// which role, is decided by package access before any of this runs.
+//
+// Every function runs in the transaction of the caller's act:
+//
+//	account, err := member.Ensure(ctx, tx, member.NewAccount(email, "", locale))
+//	…
+//	err = member.Add(ctx, tx, doorward.User{ID: account.ID, TenantID: tenantID, …})
+//
+// Locks are taken in the order of a login: tenant, account, membership. A transaction
+// that adds several people must go by address, or two of them would deadlock.
+package member
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/store"
+)
+
+// NewAccount returns an account for Create or Ensure, with an id of its own. The
+// address is canonical; the password hash and the locale may be empty.
+func NewAccount(email, passwordHash, locale string) doorward.Account {
+	return doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: email, PasswordHash: passwordHash, Locale: locale}
+}
+
+// Create adds the account. Errors: account_exists when the address has one.
+func Create(ctx context.Context, tx *access.Tx, a doorward.Account) error {
+	created, err := insert(ctx, tx, a)
+	if err == nil && !created {
+		err = doorward.Fail(doorward.CodeAccountExists, "")
+	}
+	return err
+}
+
+var errNotCanonical = errors.New("member: the address of a new account is not in canonical form")
+
+// insert reports whether the address was free. Two forms of one address would be two
+// accounts of one person, so an address that isn't canonical is a mistake of the caller.
+func insert(ctx context.Context, tx *access.Tx, a doorward.Account) (bool, error) {
+	if email, err := mailaddr.Parse(a.Email); err != nil || email != a.Email {
+		return false, errNotCanonical
+	}
+	a.CreatedAt = tx.Now
+	return tx.InsertAccount(ctx, a)
+}
+
+// Account is the account of an address, locked until the transaction ends.
+type Account struct {
+	doorward.Account
+	// Created: by this call.
+	Created bool
+	// Unused: it existed without a password and in no tenant, so nobody could sign in.
+	Unused bool
+}
+
+// maxInserts bounds how often Ensure finds an account that is then deleted.
+const maxInserts = 3
+
+var errDeleted = errors.New("member: the account is deleted as often as it is found")
+
+// Ensure returns the account that the address of a has, or creates a. An account that
+// was in use keeps its password, an unused one gets that of a, if a has one. The
+// account is locked, so that its last membership doesn't end at the same time, which
+// would take the password away. Errors: unavailable.
+func Ensure(ctx context.Context, tx *access.Tx, a doorward.Account) (Account, error) {
+	for range maxInserts {
+		created, err := insert(ctx, tx, a)
+		if err != nil || created {
+			return Account{Account: a, Created: created}, err
+		}
+		existing, err := lock(ctx, tx, a.Email)
+		if errors.Is(err, store.ErrNone) { // deleted since the insertion
+			continue
+		}
+		if err == nil && existing.Unused && a.PasswordHash != "" {
+			_, err = tx.SetPassword(ctx, existing.ID, "", a.PasswordHash)
+		}
+		return existing, err
+	}
+	return Account{}, doorward.Unavailable(errDeleted)
+}
+
+// lock returns the account as it is once it is locked.
+func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err error) {
+	if a.Account, err = tx.AccountByEmail(ctx, email); err != nil {
+		return a, err
+	}
+	if _, err = tx.HoldAccount(ctx, a.ID); err != nil {
+		return a, err
+	}
+	if a.Account, err = tx.Account(ctx, a.ID); err != nil || a.PasswordHash != "" {
+		return a, err
+	}
+	memberships, err := tx.CountMemberships(ctx, a.ID)
+	a.Unused = memberships == 0
+	return a, err
+}
+
+// SetFirstPassword gives an existing account without a password its first one, for a
+// person who has proved to receive mail at the address. It ends the trust in browsers,
+// as a reset does. Errors: account_exists when the account has a password by now, or
+// was deleted.
+func SetFirstPassword(ctx context.Context, tx *access.Tx, a doorward.Account, hash string) error {
+	set, err := tx.SetPassword(ctx, a.ID, "", hash)
+	if err == nil && !set {
+		err = doorward.Fail(doorward.CodeAccountExists, "")
+	}
+	if err != nil {
+		return err
+	}
+	return tx.RaiseGeneration(ctx, a.ID, nil)
+}
+
+// Add makes the account u.ID a member of the tenant u.TenantID, with the role, status
+// and name of u. The caller has locked the tenant and the account, or created it in
+// this transaction. Errors: already_member, also for a suspended one.
+func Add(ctx context.Context, tx *access.Tx, u doorward.User) error {
+	u.CreatedAt = tx.Now
+	added, err := tx.InsertMembership(ctx, u)
+	if err == nil && !added {
+		err = doorward.Fail(doorward.CodeAlreadyMember, "")
+	}
+	return err
+}

@@ -1,0 +1,188 @@
+package member_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store"
+)
+
+// fixture is a database with two tenants, tnt_a and tnt_b.
+type fixture struct {
+	*testing.T
+	door *access.Door
+	db   *store.DB
+}
+
+func onEach(t *testing.T, test func(*fixture)) {
+	t.Helper()
+	for name, dsn := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
+		"postgres": func(t testing.TB) string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := store.Open(t.Context(), dsn(t), time.Now)
+			if err == nil {
+				err = db.Migrate(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			f := &fixture{T: t, door: access.New(db, db.Watch(store.MinLease)), db: db}
+			f.write(func(tx *access.Tx) error {
+				err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_a", Name: "A", Status: doorward.TenantActive, CreatedAt: tx.Now})
+				if err == nil {
+					err = tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_b", Name: "B", Status: doorward.TenantActive, CreatedAt: tx.Now})
+				}
+				return err
+			})
+			test(f)
+		})
+	}
+}
+
+func (f *fixture) try(fn func(*access.Tx) error) error {
+	return f.door.Upkeep(f.Context(), func(tx *store.Tx) error { return fn(&access.Tx{Tx: tx}) })
+}
+
+func (f *fixture) write(fn func(*access.Tx) error) {
+	f.Helper()
+	if err := f.try(fn); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) ensure(email, hash string) (a member.Account) {
+	f.Helper()
+	f.write(func(tx *access.Tx) (err error) {
+		a, err = member.Ensure(f.Context(), tx, member.NewAccount(email, hash, ""))
+		return err
+	})
+	return a
+}
+
+func (f *fixture) add(accountID, tenantID string) error {
+	return f.try(func(tx *access.Tx) error {
+		return member.Add(f.Context(), tx, doorward.User{ID: accountID, Email: "ann@acme.example", TenantID: tenantID, Role: doorward.RoleUser, Status: doorward.UserActive})
+	})
+}
+
+func (f *fixture) passwordOf(id string) string {
+	f.Helper()
+	a, err := f.db.Read().Account(f.Context(), id)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return a.PasswordHash
+}
+
+// An address has one account, whoever creates it, and a tenant has it once.
+func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		ann := f.ensure("ann@acme.example", "hash")
+		if !ann.Created || ann.Unused {
+			f.Errorf("a new account is %+v", ann)
+		}
+		if again := f.ensure("ann@acme.example", "other"); again.ID != ann.ID || again.Created {
+			f.Errorf("the same address has the account %+v, want %s", again, ann.ID)
+		}
+		err := f.try(func(tx *access.Tx) error {
+			return member.Create(f.Context(), tx, member.NewAccount("ann@acme.example", "other", ""))
+		})
+		if !doorward.HasCode(err, doorward.CodeAccountExists) {
+			f.Errorf("a second account is created with %v", err)
+		}
+		for tenant, want := range map[string]doorward.Code{"tnt_a": doorward.CodeAlreadyMember, "tnt_b": doorward.CodeAlreadyMember} {
+			if err := f.add(ann.ID, tenant); err != nil {
+				f.Fatal(err)
+			}
+			if err := f.add(ann.ID, tenant); !doorward.HasCode(err, want) {
+				f.Errorf("a second membership in %s is added with %v", tenant, err)
+			}
+		}
+	})
+}
+
+// A hash that somebody else hands in becomes the password only of an account that
+// nobody uses; the owner of the address may set the first one of any.
+func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		ann := f.ensure("ann@acme.example", "")
+		if got := f.ensure("ann@acme.example", "listed"); !got.Unused || f.passwordOf(ann.ID) != "listed" {
+			f.Errorf("the unused account is %+v with the password %q", got, f.passwordOf(ann.ID))
+		}
+		if got := f.ensure("ann@acme.example", "other"); got.Unused || f.passwordOf(ann.ID) != "listed" {
+			f.Errorf("an account with a password is %+v and has %q now", got, f.passwordOf(ann.ID))
+		}
+		bob := f.ensure("bob@acme.example", "")
+		if err := f.add(bob.ID, "tnt_a"); err != nil {
+			f.Fatal(err)
+		}
+		if got := f.ensure("bob@acme.example", "listed"); got.Unused || f.passwordOf(bob.ID) != "" {
+			f.Errorf("a member without a password is %+v and has %q now", got, f.passwordOf(bob.ID))
+		}
+		first := func() error {
+			return f.try(func(tx *access.Tx) error { return member.SetFirstPassword(f.Context(), tx, bob.Account, "own") })
+		}
+		if err := first(); err != nil || f.passwordOf(bob.ID) != "own" {
+			f.Errorf("the first password is %q, %v", f.passwordOf(bob.ID), err)
+		}
+		if err := first(); !doorward.HasCode(err, doorward.CodeAccountExists) {
+			f.Errorf("a second first password is set with %v", err)
+		}
+	})
+}
+
+func TestAddressesAreCanonical(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		for _, email := range []string{"", "Ann@acme.example", "ann@ACME.example", " ann@acme.example", "ann@müller.example", "ann"} {
+			err := f.try(func(tx *access.Tx) error {
+				_, err := member.Ensure(f.Context(), tx, member.NewAccount(email, "", ""))
+				return err
+			})
+			if err == nil {
+				f.Errorf("%q is stored", email)
+			}
+		}
+	})
+}
+
+// An account that is deleted while it is looked for is created again.
+func TestEnsureWhileAnAccountIsDeleted(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		for range 100 {
+			ann := f.ensure("ann@acme.example", "")
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := f.try(func(tx *access.Tx) error { return remove(f.Context(), tx, ann.Account) }); err != nil {
+					f.Error(err)
+				}
+			})
+			both.Go(func() {
+				err := f.try(func(tx *access.Tx) error {
+					_, err := member.Ensure(f.Context(), tx, member.NewAccount("ann@acme.example", "", ""))
+					return err
+				})
+				if err != nil {
+					f.Error(err)
+				}
+			})
+			both.Wait()
+		}
+	})
+}
+
+func remove(ctx context.Context, tx *access.Tx, a doorward.Account) error {
+	if _, err := tx.HoldAccount(ctx, a.ID); err != nil {
+		return err
+	}
+	return tx.DeleteAccount(ctx, a)
+}

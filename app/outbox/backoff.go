@@ -1,0 +1,40 @@
+package outbox
+
+import "time"
+
+// Backoff is how long work waits after each failed try for the next one. When it is
+// used up the work is dead.
+type Backoff []time.Duration
+
+// DefaultBackoff takes a little over two days, the span that RFC 5321, section 4.5.4.1,
+// has mail servers keep trying.
+var DefaultBackoff = func() Backoff {
+	b := Backoff{5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
+	for range 48 {
+		b = append(b, time.Hour)
+	}
+	return b
+}()
+
+// State is what work is in after a try.
+type State int
+
+// The states.
+const (
+	Sent  State = iota
+	Retry       // due again after a pause
+	Dead        // not tried any more
+)
+
+// After returns the state of work after a try that ended in err, nil for success, and
+// the pause before a Retry. There were so many tries before that one. A permanent
+// error is the host's refusal for good.
+func (b Backoff) After(before int, err error, permanent bool) (State, time.Duration) {
+	switch {
+	case err == nil:
+		return Sent, 0
+	case permanent || before >= len(b):
+		return Dead, 0
+	}
+	return Retry, b[before]
+}

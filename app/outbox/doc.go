@@ -1,0 +1,41 @@
+// Package outbox sends work that is queued in the database to hosts that may be slow
+// or dead, so that nobody's work waits for somebody else's.
+//
+// The table belongs to the caller, as app/mail's does. A [Queue] says how to fetch what
+// is due, whose it is, where it goes, and how to try it; [Queue.Run] does so until its
+// context ends. Work has these states:
+//
+//	           claim                    success
+//	queued ───────────────▶ claimed ───────────────▶ sent
+//	  ▲  ▲                   │ │  │
+//	  │  └── claim runs out ─┘ │  └────────────────▶ dead: refused for good,
+//	  │     (the node died)    │                     or the last try failed
+//	  └───── retry: due again ─┘
+//	         after the backoff
+//
+// The claim is a conditional statement that one of many workers wins, in this process
+// or another one. So work is sent at least once: twice when a node dies between
+// the host's answer and the note of it.
+//
+// What a node does at once is bounded by slots, see limiter.go:
+//
+//   - 32 tries, each in a goroutine of its own: 12 of one share (whose work it is), 4 to
+//     one host. About a third of the slots is for urgent work alone.
+//   - Hosts that have answered slowly share a quarter of the slots, one try each. An
+//     unknown host counts as fast. A try that turns out to be slow is cancelled when
+//     work for fast hosts has no slot, and is tried again among the slow ones.
+//   - Work waits in four lanes, by urgency and speed of the host. In a lane shares
+//     take turns, and in a share its hosts.
+//
+// So a thousand dead hosts delay the work for a fast one by about a second, and only
+// until each has been tried once.
+//
+//	outbox.go      Queue, Run and Drain
+//	backoff.go     what follows a try: sent, retry or dead
+//	dispatch.go    the loop that starts, cancels and ends tries
+//	limiter.go     how many tries may run, in all and of one share or host
+//	poller.go      how the table is read, batch by batch
+//	waiting.go     what is due, by lane, in the order in which it is started
+//	try.go         one try
+//	hosts.go       which hosts are slow
+package outbox

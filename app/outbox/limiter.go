@@ -1,0 +1,70 @@
+package outbox
+
+// limits bound the tries that a node runs to hosts of one speed.
+type limits struct {
+	slots    int // in all
+	normal   int // of these, for work that isn't urgent
+	perShare int
+	perHost  int // tries to the host, whatever its speed was when they began
+}
+
+// Mail servers allow a client some 50 connections at once
+// (smtpd_client_connection_count_limit of Postfix).
+var (
+	fastLimits = limits{slots: 24, normal: 16, perShare: 8, perHost: 4}
+	slowLimits = limits{slots: 8, normal: 6, perShare: 4, perHost: 1}
+)
+
+func limitsOf(slow bool) limits {
+	if slow {
+		return slowLimits
+	}
+	return fastLimits
+}
+
+// limiter counts the tries that run.
+type limiter struct {
+	lane  [lanes]int
+	share map[shareSpeed]int
+	host  map[string]int
+}
+
+// shareSpeed is the tries of a share to hosts of one speed.
+type shareSpeed struct {
+	share string
+	slow  bool
+}
+
+func newLimiter() limiter { return limiter{share: map[shareSpeed]int{}, host: map[string]int{}} }
+
+// add counts a try that begins, n being 1, or that has ended, -1.
+func (l *limiter) add(t *try, n int) {
+	l.lane[laneOf(t.Urgent, t.slow)] += n
+	add(l.share, shareSpeed{t.Share, t.slow}, n)
+	add(l.host, t.Host, n)
+}
+
+func add[K comparable](to map[K]int, key K, n int) {
+	if to[key] += n; to[key] == 0 {
+		delete(to, key)
+	}
+}
+
+// running is how many tries there are to hosts of the speed.
+func (l *limiter) running(slow bool) int {
+	return l.lane[laneOf(true, slow)] + l.lane[laneOf(false, slow)]
+}
+
+// hasSlot reports whether one more try may begin, of whatever share and host.
+func (l *limiter) hasSlot(urgent, slow bool) bool {
+	most := limitsOf(slow)
+	return l.running(slow) < most.slots && (urgent || l.lane[laneOf(false, slow)] < most.normal)
+}
+
+func (l *limiter) shareHasSlot(share string, slow bool) bool {
+	return l.share[shareSpeed{share, slow}] < limitsOf(slow).perShare
+}
+
+func (l *limiter) hostHasSlot(host string, slow bool) bool {
+	return l.host[host] < limitsOf(slow).perHost
+}

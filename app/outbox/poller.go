@@ -1,0 +1,206 @@
+package outbox
+
+import "time"
+
+// poller is how far the table has been read, in two ways. A recent poll reads what has
+// become due since the one before. A scan reads everything, batch by batch, again and
+// again: what was there at the start, what had no room in memory, and what was
+// committed late. Both read urgent work first, however much else there is.
+type poller struct {
+	urgent, normal recent
+
+	scanning    bool
+	scanAfter   Job // up to here
+	scanBegan   time.Time
+	nextBatchAt time.Time // no batch before
+	nextScanAt  time.Time // no new scan before
+	incomplete  bool      // something was left out for want of memory or time
+
+	rows  int // fetched so far
+	timer *time.Timer
+}
+
+// recent is how far the recent polls of urgent or of normal work have come.
+type recent struct {
+	wanted    bool      // there may be something new
+	polledAt  time.Time // the last one, by the queue's clock
+	notBefore time.Time // none before, by this machine's clock
+}
+
+const (
+	batchSize = 2000 // rows
+	// overlap is how long before a poll something can have become due that the poll
+	// didn't find: transactions take a while, and clocks differ by a little.
+	overlap = 5 * time.Second
+	// The rest after a recent poll, a batch and a scan, as a multiple of how long it took.
+	restRecent, restBatch, restScan = 4, 4, 19
+	// smallPoll rows are read without a rest: how long so few take depends on how busy
+	// the machine is.
+	smallPoll = 100
+	// lowWater is when a scan fetches what had no room in memory.
+	lowWater = 1000
+)
+
+// poll makes the polls and reads the batch that it is time for.
+func (d *dispatcher[T]) poll() {
+	p, now := &d.poller, time.Now()
+	if now.Before(d.pausedUntil) {
+		return
+	}
+	err := d.pollRecent(&p.urgent, d.fetchUrgent)
+	if err == nil {
+		err = d.pollRecent(&p.normal, d.fetchNormal)
+	}
+	if err != nil {
+		d.pause(err)
+		return
+	}
+	if !p.scanning && (!now.Before(p.nextScanAt) || p.incomplete && d.waiting.len() < lowWater) {
+		p.scanning, p.incomplete, p.scanAfter, p.scanBegan = true, false, Job{}, now
+	}
+	if p.scanning && !now.Before(p.nextBatchAt) {
+		began := time.Now()
+		if err := d.scanBatch(); err != nil {
+			d.pause(err)
+			return
+		}
+		p.nextBatchAt = restFor(began, restBatch)
+	}
+}
+
+// pollRecent reads what has become due since the last time, and a little before.
+func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error {
+	began, now := time.Now(), d.queue.Now()
+	if !r.wanted || began.Before(r.notBefore) {
+		return nil
+	}
+	from := now
+	if !r.polledAt.IsZero() && r.polledAt.Before(from) { // else the clock was set back
+		from = r.polledAt
+	}
+	before := d.poller.rows
+	if err := read(Job{Due: from.Add(-overlap)}); err != nil {
+		return err
+	}
+	r.wanted, r.polledAt, r.notBefore = false, now, time.Now()
+	if d.poller.rows-before > smallPoll {
+		r.notBefore = restFor(began, restRecent)
+	}
+	return nil
+}
+
+// fetchNormal fetches a batch of what comes after a job. A scan finds the rest.
+func (d *dispatcher[T]) fetchNormal(after Job) error {
+	n, _, err := d.fetch(false, after)
+	d.poller.incomplete = d.poller.incomplete || n == batchSize
+	return err
+}
+
+// fetchUrgent fetches the urgent work that comes after a job, as far as there is room
+// for it.
+func (d *dispatcher[T]) fetchUrgent(after Job) error {
+	for range maxWaiting / batchSize {
+		n, last, err := d.fetch(true, after)
+		if err != nil || n < batchSize {
+			return err
+		}
+		after = last
+	}
+	return nil
+}
+
+// scanBatch goes on with the scan.
+func (d *dispatcher[T]) scanBatch() error {
+	p := &d.poller
+	if p.scanAfter == (Job{}) {
+		if err := d.fetchUrgent(p.scanAfter); err != nil {
+			return err
+		}
+	}
+	n, last, err := d.fetch(false, p.scanAfter)
+	if err != nil {
+		return err
+	}
+	p.scanAfter = last
+	if n < batchSize {
+		p.scanning = false
+		p.nextScanAt = restFor(p.scanBegan, restScan)
+		if soonest := time.Now().Add(pollEvery); p.nextScanAt.Before(soonest) {
+			p.nextScanAt = soonest
+		}
+	}
+	return nil
+}
+
+// fetchAll fetches everything that there is room for, and returns how much was new.
+func (d *dispatcher[T]) fetchAll() (found int, err error) {
+	for after := (Job{}); ; {
+		before := d.waiting.len()
+		n, last, err := d.fetch(false, after)
+		found += d.waiting.len() - before
+		if err != nil || n < batchSize {
+			return found, err
+		}
+		after = last
+	}
+}
+
+// fetch reads a batch of what comes after a job, or of the urgent part of that, and
+// returns how much it was and the last of it.
+func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err error) {
+	all, err := d.queue.Fetch(d.ctx, urgent, after, batchSize)
+	if err != nil {
+		return 0, after, err
+	}
+	d.poller.rows += len(all)
+	last = after
+	for _, work := range all {
+		last = d.queue.Job(work)
+		if d.running[last.ID] != nil {
+			continue
+		}
+		if !d.waiting.add(work, last, d.hosts.isSlow(last.Host)) {
+			d.poller.incomplete = true
+		}
+	}
+	return len(all), last, nil
+}
+
+// restFor returns when the rest after work that has begun then is over: so many times
+// as long as the work took.
+func restFor(began time.Time, times int) time.Time {
+	now := time.Now()
+	return now.Add(time.Duration(times) * now.Sub(began))
+}
+
+// wake notes that there may be something new.
+func (p *poller) wake() { p.urgent.wanted, p.normal.wanted = true, true }
+
+// nextPoll receives when it is time for the next poll or batch.
+func (d *dispatcher[T]) nextPoll() <-chan time.Time {
+	p := &d.poller
+	at := p.nextScanAt
+	if p.scanning || p.incomplete && d.waiting.len() < lowWater {
+		at = p.nextBatchAt
+	}
+	for _, r := range []recent{p.urgent, p.normal} {
+		if r.wanted && r.notBefore.Before(at) {
+			at = r.notBefore
+		}
+	}
+	if at.Before(d.pausedUntil) {
+		at = d.pausedUntil
+	}
+	if p.timer == nil {
+		p.timer = time.NewTimer(time.Until(at))
+	} else {
+		p.timer.Reset(time.Until(at))
+	}
+	return p.timer.C
+}
+
+func (p *poller) end() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}

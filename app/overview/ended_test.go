@@ -1,0 +1,164 @@
+package overview_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/store"
+)
+
+// idle is the limit that the tenant of these tests has tightened from an hour.
+const idle = 5 * time.Minute
+
+// TestEndedAreTheLive: a tenant tightens its idle limit, which ends sessions
+// without deleting them. What an act is about to end, what it says that it has
+// ended and what is on record are then all the number of sessions that still pass.
+func TestEndedAreTheLive(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		acme, owner := f.Tenant()
+		users, ctx := f.Node(0).Users, f.Context()
+		ends := []struct {
+			act doorward.Action
+			do  func(who apptest.Person) (doorward.Ended, error)
+		}{
+			{doorward.UserSignOut, func(who apptest.Person) (doorward.Ended, error) { return users.SignOut(ctx, owner.Caller, who.User) }},
+			{doorward.UserSuspend, func(who apptest.Person) (doorward.Ended, error) { return users.Suspend(ctx, owner.Caller, who.User) }},
+			{doorward.UserRemove, func(who apptest.Person) (doorward.Ended, error) {
+				return users.Remove(ctx, owner.Caller, who.User, nil)
+			}},
+			{doorward.UserLeave, func(who apptest.Person) (doorward.Ended, error) { return users.Leave(ctx, who.Caller, acme.ID) }},
+		}
+		for range len(ends) + 1 {
+			f.Join(owner, doorward.RoleUser)
+		}
+		owner, who := tighten(f, acme, clock)
+		for i, end := range ends {
+			before := atStake(f, owner, who[i])
+			after, err := end.do(who[i])
+			f.NoError(err)
+			if want := (doorward.Ended{Sessions: 2}); before != want || held(f, after) != want || onRecord(f, acme.ID, end.act) != "2" {
+				f.Errorf("%s: %+v before, %+v after, %q on record; two sessions were live", end.act, before, after, onRecord(f, acme.ID, end.act))
+			}
+		}
+		before, err := f.Node(0).Overviews.AllAtStake(ctx, owner.Caller)
+		f.NoError(err)
+		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
+		f.NoError(err)
+		if want := (doorward.Ended{Sessions: 4}); before != want || held(f, after) != want || onRecord(f, acme.ID, doorward.TenantClose) != "4" {
+			f.Errorf("closing: %+v before, %+v after, %q on record; four sessions were live", before, after, onRecord(f, acme.ID, doorward.TenantClose))
+		}
+	})
+}
+
+// TestOwnEndedAreTheLive is the same for what people do to their own sessions, and
+// for what an operator does to a tenant.
+func TestOwnEndedAreTheLive(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		acme, owner := f.Tenant()
+		for range 2 {
+			f.Join(owner, doorward.RoleUser)
+		}
+		_, who := tighten(f, acme, clock)
+		f.NoError(apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
+		f.NoError(apptest.Failure(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
+		for i, act := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
+			if got := onRecord(f, acme.ID, act); got != "1" || !f.IsValid(who[i].Token) {
+				f.Errorf("%s: %q on record, and that session passes: %v; one other was live", act, got, f.IsValid(who[i].Token))
+			}
+		}
+		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
+		f.NoError(err)
+		if ended.Sessions != 4 || onRecord(f, acme.ID, doorward.TenantFreeze) != "4" {
+			f.Errorf("freezing: %+v, %q on record; four sessions were live", ended, onRecord(f, acme.ID, doorward.TenantFreeze))
+		}
+	})
+}
+
+// tighten has every member sign in twice more, after what they have already is
+// older than the limit that the tenant sets then, and returns the OWNER and the
+// others with a session that is live.
+func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock) (owner apptest.Person, others []apptest.Person) {
+	f.Helper()
+	page, err := f.DB.Read().UserPage(f.Context(), acme.ID, store.UserFilter{}, doorward.Window{Limit: 20})
+	f.NoError(err)
+	clock.Move(30 * time.Minute)
+	for _, u := range page.Items {
+		f.SignIn(u.Email, apptest.FirstPassword)
+		p := f.SignIn(u.Email, apptest.FirstPassword)
+		if u.Role == doorward.RoleOwner {
+			owner = p
+			continue
+		}
+		others = append(others, p)
+	}
+	minutes := int64(idle / time.Minute)
+	_, err = f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{SessionIdleMinutes: &minutes})
+	f.NoError(err)
+	return owner, others
+}
+
+func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
+	f.Helper()
+	e, err := f.Node(0).Overviews.AtStake(f.Context(), by.Caller, member.User)
+	f.NoError(err)
+	return e
+}
+
+// onRecord is how many sessions the newest such act has ended, by the trail.
+func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
+	f.Helper()
+	events, err := f.DB.Read().Events(f.Context(), tenantID)
+	f.NoError(err)
+	for _, e := range slices.Backward(events) {
+		for _, c := range e.Changes {
+			if e.Action == act && c.Field == "sessionsEnded" {
+				return c.To
+			}
+		}
+	}
+	return ""
+}
+
+// TestUnwrittenUseCounts: a session in use on another node, of which the database
+// doesn't know yet, is counted by a node that has not seen it.
+func TestUnwrittenUseCounts(t *testing.T) {
+	clock := apptest.NewMovedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	acme, owner := f.Tenant()
+	bob := f.Join(owner, doorward.RoleUser)
+	minutes := int64(idle / time.Minute)
+	_, err := f.Node(0).Tenants.Edit(f.Context(), owner.Caller, tenant.Edit{SessionIdleMinutes: &minutes})
+	f.NoError(err)
+	check := func() {
+		t.Helper()
+		_, err := f.Node(1).Sessions.Check(f.Context(), bob.Token)
+		f.NoError(err)
+	}
+	check()
+	clock.Move(idle - time.Second)
+	check()
+	clock.Move(2 * time.Second)
+	check()
+	if before, want := atStake(f, owner, bob), (doorward.Ended{Sessions: 1}); before != want {
+		t.Errorf("%+v before, and one session passes", before)
+	}
+	ended, err := f.Node(0).Users.SignOut(f.Context(), owner.Caller, bob.User)
+	f.NoError(err)
+	if ended.Sessions != 1 || onRecord(f, acme.ID, doorward.UserSignOut) != "1" {
+		t.Errorf("%+v after, and one session passed", ended)
+	}
+}
+
+// held is the count without how it was made to hold, which every node has.
+func held(f *apptest.Fixture, e doorward.Ended) doorward.Ended {
+	f.Helper()
+	if e.Revocation.Nodes != len(f.Nodes) || e.Revocation.Took <= 0 {
+		f.Errorf("%+v: want it to hold on every node", e.Revocation)
+	}
+	e.Revocation = doorward.Revocation{}
+	return e
+}

@@ -1,0 +1,108 @@
+package password_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// A flood of requests for resets, from many networks for many addresses, leaves a
+// handful of rows, and after an hour nothing but the events.
+func TestFloodOfForgotten(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		f.Settle()
+		events, mails, throttles := f.CountRows("events"), f.CountRows("mails"), f.CountRows("throttles")
+		const networks, each = 60, 25
+		f.WantCodes(apptest.Together(networks, func(i int) error {
+			for n := range each {
+				by := anonymousAt(fmt.Sprintf("198.51.%d.%d", i/250, i%250))
+				if err := f.Node(i).Passwords.Forgot(f.Context(), by, fmt.Sprintf("a%d.%d@nowhere.example", i, n), ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		}), apptest.Codes{"": networks})
+		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(1), owner.User.Email, ""))
+		if got := f.CountRows("events") - events; got != 0 {
+			f.Errorf("the requests themselves made %d events", got)
+		}
+		f.RecordDue()
+		clock.Move(time.Minute)
+		f.RecordDue()
+		// One for the owner; for each minute that it took, ten networks and the rest.
+		if got := f.CountRows("events") - events; got < 2 || got > 1+3*11 {
+			f.Errorf("%d events of %d requests", got, networks*each)
+		}
+		if got := f.Int(`SELECT CAST(sum(times) AS BIGINT) FROM events WHERE action = 'password.forgot'`); got != networks*each+1 {
+			f.Errorf("the events tell of %d requests, want %d", got, networks*each+1)
+		}
+		if got := f.CountRows("mails") - mails; got != 1 {
+			f.Errorf("%d mails, want the owner's", got)
+		}
+		if got := f.CountRows("inbox"); got != 0 {
+			f.Errorf("%d rows stay in the inbox", got)
+		}
+		clock.Move(time.Hour)
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if got := f.CountRows("throttles"); got > throttles {
+			f.Errorf("%d counters were %d before, an hour ago", got, throttles)
+		}
+	})
+}
+
+// A network asks thirty times an hour, an address gets three, and what is more
+// writes nothing.
+func TestForgottenPerNetwork(t *testing.T) {
+	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		forgot := func(ip, email string) doorward.Code {
+			return apptest.Code(f.Node(0).Passwords.Forgot(f.Context(), anonymousAt(ip), email, ""))
+		}
+		for n := range 3 {
+			for _, email := range []string{owner.User.Email, "nobody@example.com"} {
+				if got := forgot(fmt.Sprintf("192.0.2.%d", n), email); got != "" {
+					f.Errorf("%s for the mail %d to %s", got, n, email)
+				}
+			}
+		}
+		written := f.CountRows("inbox") + f.CountRows("throttles")
+		for _, email := range []string{owner.User.Email, "nobody@example.com"} {
+			if got := forgot("192.0.2.9", email); got != doorward.CodeTooManyAttempts {
+				f.Errorf("%q for the fourth mail to %s", got, email)
+			}
+		}
+		if got := f.CountRows("inbox") + f.CountRows("throttles"); got != written {
+			f.Errorf("refusals wrote %d rows", got-written)
+		}
+		for _, ip := range []string{"203.0.113.1", "2001:db8:1:2:%x::1"} {
+			for n := range 31 {
+				from := ip
+				if strings.Contains(ip, "%") {
+					from = fmt.Sprintf(ip, n)
+				}
+				want := doorward.Code("")
+				if n == 30 {
+					want = doorward.CodeTooManyAttempts
+				}
+				if got := forgot(from, fmt.Sprintf("n%d@example.com", n)); got != want {
+					f.Errorf("%q for request %d from %s, want %q", got, n, from, want)
+				}
+				clock.Move(time.Second)
+			}
+		}
+		clock.Move(time.Hour)
+		if got := forgot("203.0.113.1", "n1@example.com"); got != "" {
+			f.Errorf("%s an hour later", got)
+		}
+	})
+}
+
+// anonymousAt returns somebody unknown at the address.
+func anonymousAt(ip string) doorward.Caller {
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
+}

@@ -1,0 +1,96 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// TestSessionLimit: of many logins at once as many stay as the limit allows, in
+// whichever tenants they are.
+func TestSessionLimit(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, ann := f.Tenant()
+		tenants := []string{acme.ID}
+		for range 4 {
+			other, owner := f.Tenant()
+			_, token := f.Invite(owner, ann.User.Email, doorward.RoleUser)
+			_, err := f.Node(0).Invitations.Accept(f.Context(), ann.Caller, token, "")
+			f.NoError(err)
+			tenants = append(tenants, other.ID)
+		}
+		account := f.Account(ann)
+		for round := range 6 {
+			var o apptest.Opened
+			errs := apptest.Together(20, func(i int) error {
+				to := tenants[i%len(tenants)]
+				if round > 0 { // without the hash they come closer together
+					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.WriteNothingElse))
+				}
+				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
+				return o.Add(r.Opened, err)
+			})
+			f.WantCodes(errs, apptest.Codes{"": 20})
+			rows, err := f.DB.Read().UserSessions(f.Context(), ann.User.ID)
+			f.NoError(err)
+			if n := f.CountValid(&o); n != 10 || len(rows) != 10 {
+				f.Fatalf("of 20 new sessions %d are let pass and %d are stored, want 10", n, len(rows))
+			}
+		}
+	})
+}
+
+// TestOneSwitch: a session is exchanged once, however often that is asked for.
+func TestOneSwitch(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		zeta, guest := f.Tenant()
+		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
+		joined, err := f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
+		f.NoError(err)
+		var o apptest.Opened
+		errs := apptest.Together(8, func(i int) error {
+			to := []string{joined.TenantID, zeta.ID}[i%2]
+			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to))
+		})
+		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
+		if f.IsValid(guest.Token) || f.CountValid(&o) != 1 {
+			f.Errorf("the old session passes: %v; %d new ones do", f.IsValid(guest.Token), f.CountValid(&o))
+		}
+		switchesCross(f, owner, guest, joined.TenantID, zeta.ID)
+	})
+}
+
+// switchesCross: people who go from one tenant to another write into the trails
+// of both, and those who come the other way meanwhile never wait for each other.
+func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta string) {
+	f.Helper()
+	guest = f.SignIn(guest.User.Email, apptest.FirstPassword)
+	_, token := f.Invite(moved(f, guest, zeta), owner.User.Email, doorward.RoleViewer)
+	_, err := f.Node(0).Invitations.Accept(f.Context(), owner.Caller, token, "")
+	f.NoError(err)
+	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(guest.User.Email, apptest.FirstPassword), zeta)}
+	f.WantCodes(apptest.Together(2, func(i int) error {
+		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
+		for n := range apptest.Rounds(20, 40) {
+			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2])
+			if err != nil {
+				return err
+			}
+			by.SessionID = opened.Session.ID
+		}
+		return nil
+	}), apptest.Codes{"": 2})
+	f.WantNoDeadlocks()
+}
+
+// moved is the person in the tenant.
+func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person {
+	f.Helper()
+	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID)
+	f.NoError(err)
+	by := p.Caller.As(s.User)
+	by.SessionID = s.Session.ID
+	return apptest.Person{Caller: by, Token: s.Token}
+}

@@ -1,0 +1,132 @@
+package tenant_test
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
+)
+
+// dot is the smallest logo.
+func dot(f *apptest.Fixture) []byte {
+	f.Helper()
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
+	f.NoError(encoder.Encode(&out, image.NewNRGBA(image.Rect(0, 0, 2, 1))))
+	return out.Bytes()
+}
+
+// leaveTraces has the person guess wrong, forget the password, and set the same
+// one again.
+func leaveTraces(f *apptest.Fixture, p apptest.Person) {
+	f.Helper()
+	if got := f.TryLogin(p.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {
+		f.Fatalf("a wrong password: %s", got)
+	}
+	for range 2 {
+		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), p.User.Email, ""))
+		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken(p.User.Email), apptest.FirstPassword, apptest.FirstPassword)))
+	}
+	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), p.User.Email, ""))
+	f.MailToken(p.User.Email)
+}
+
+// soundTrail wants the chain of the installation to hold.
+func soundTrail(f *apptest.Fixture) {
+	f.Helper()
+	_, faults, err := f.Node(0).Audit.Verify(f.Context(), "")
+	f.NoError(err)
+	if len(faults) > 0 {
+		f.Errorf("the trail of the installation is broken: %v", faults)
+	}
+}
+
+// TestClosedTenantIsGone: until the hold is over a closed tenant can be
+// restored whole; then no table knows its people any more, while those who are
+// members elsewhere too stay there, and the trail says that it happened.
+func TestClosedTenantIsGone(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := apptest.NewMovedClock()
+			f := apptest.New(t, e, apptest.HighLimits, clock.Now)
+			staying, stayer := f.Tenant()
+			gone, owner := f.Tenant()
+			names := []string{"Vanishing Ltd", "Vera Vanish"}
+			_, err := f.Node(0).Tenants.Edit(t.Context(), owner.Caller, tenant.Edit{Name: &names[0]})
+			f.NoError(err)
+			logo := dot(f)
+			_, err = f.Node(0).Tenants.SetLogo(t.Context(), owner.Caller, logo, nil)
+			f.NoError(err)
+			alone := f.Join(owner, doorward.RoleAdmin)
+			_, _, err = f.Node(0).Users.Edit(t.Context(), owner.Caller, alone.User, user.Edit{Name: &names[1]})
+			f.NoError(err)
+			both := f.Join(owner, doorward.RoleUser)
+			_, token := f.Invite(stayer, both.User.Email, doorward.RoleViewer)
+			_, err = f.Node(0).Invitations.Accept(t.Context(), both.Caller, token, "")
+			f.NoError(err)
+			f.Invite(alone, "pending.vanish@example.com", doorward.RoleUser)
+			leaveTraces(f, alone)
+
+			for range 2 { // closed, restored, closed
+				_, _, err = f.Node(0).Tenants.Close(t.Context(), owner.Caller, names[0])
+				f.NoError(err)
+				clock.Move(apptest.TenantHold - time.Minute)
+				f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
+				owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+				_, err = f.Node(0).Tenants.Restore(t.Context(), owner.Caller)
+				f.NoError(err)
+			}
+			f.SignIn(alone.User.Email, apptest.FirstPassword)
+			_, _, err = f.Node(0).Tenants.Close(t.Context(), owner.Caller, names[0])
+			f.NoError(err)
+			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+			clock.Move(apptest.TenantHold)
+			_, err = f.Node(0).Tenants.Restore(t.Context(), owner.Caller)
+			if apptest.Code(err) != doorward.CodeTenantNotClosing {
+				t.Errorf("a restoration after the hold: %v", err)
+			}
+
+			names = append(names, string(logo))
+			people := []string{owner.User.Email, alone.User.Email, "pending.vanish@example.com"}
+			ids := []string{owner.User.ID, alone.User.ID, gone.ID}
+			if before := f.AllRows(); len(apptest.RowsWith(before, names...)) == 0 || len(apptest.RowsWith(before, people...)) < 10 || len(apptest.RowsWith(before, ids...)) < 10 {
+				t.Fatal("the search finds too little before the destruction to say anything after it")
+			}
+			for i := range 2 {
+				f.NoError(f.Node(i).Tenants.Sweep(t.Context()))
+			}
+			after := f.AllRows()
+			if _, err := f.Node(0).Tenants.Logo(t.Context(), doorward.HashLogo(logo)); apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("the logo: %v", err)
+			}
+			if left := apptest.RowsWith(after, append(names, people...)...); len(left) > 0 {
+				t.Errorf("there is left:\n%s", strings.Join(left, "\n"))
+			}
+			// The log of changes is followed by nodes and swept by the hour; in the
+			// trail of the installation ids stand for those whose data is blanked.
+			about := slices.DeleteFunc(apptest.RowsWith(after, ids...), func(row string) bool {
+				return strings.HasPrefix(row, "changes: ") || strings.HasPrefix(row, "events: ") && !strings.Contains(row, gone.ID)
+			})
+			if len(about) != 1 || !strings.Contains(about[0], string(doorward.TenantDestroy)) {
+				t.Errorf("of the tenant there is left, besides one event:\n%s", strings.Join(about, "\n"))
+			}
+			soundTrail(f)
+			if again := f.SignIn(both.User.Email, apptest.FirstPassword); again.User.TenantID != staying.ID {
+				t.Errorf("the member of both is in %s, want the tenant that stays", again.User.TenantID)
+			}
+			f.SignIn(stayer.User.Email, apptest.FirstPassword)
+			if got := f.TryLogin(alone.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
+				t.Errorf("somebody who is gone gets %s", got)
+			}
+		})
+	}
+}

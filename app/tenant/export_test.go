@@ -1,0 +1,114 @@
+package tenant_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/internal/argon"
+)
+
+// TestExportedPeopleComeIn into another installation, with their passwords.
+func TestExportedPeopleComeIn(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleViewer)
+		_, err := f.Node(0).Users.Suspend(f.Context(), apptest.Operator, bob.User)
+		f.NoError(err)
+		cat := f.Join(owner, doorward.RoleUser)
+		var file bytes.Buffer
+		f.NoError(f.Node(0).Tenants.ExportPeople(f.Context(), apptest.Operator, acme.ID, true, &file))
+
+		other := apptest.New(t, apptest.SQLite, apptest.NoLimits, f.DB.Now)
+		list, err := roster.Read(&file, roster.JSONLines)
+		f.NoError(err)
+		c, err := other.Node(0).Tenants.Create(other.Context(), apptest.Operator, "Acme", "somebody@example.com")
+		other.NoError(err)
+		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, false)
+		other.NoError(err)
+		if done.Members != 3 || done.Unset != 0 {
+			f.Errorf("done: %+v", done)
+		}
+		for email, want := range map[string]doorward.Code{owner.User.Email: "", cat.User.Email: "", bob.User.Email: doorward.CodeMembershipSuspended} {
+			if got := other.TryLogin(email, apptest.FirstPassword); got != want {
+				f.Errorf("%s signs in there: %q, want %q", email, got, want)
+			}
+		}
+		if p := other.SignIn(owner.User.Email, apptest.FirstPassword); p.User.Role != doorward.RoleOwner {
+			f.Errorf("the OWNER is %s there", p.User.Role)
+		}
+	})
+}
+
+func TestExport(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		_, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
+		_, stranger := f.Tenant()
+		hash := f.Account(owner).PasswordHash
+		for _, hashes := range []bool{false, true} {
+			var file bytes.Buffer
+			f.NoError(f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, hashes, &file))
+			if got := strings.Contains(file.String(), hash); got != hashes {
+				f.Errorf("hashes asked for: %v, and there: %v", hashes, got)
+			}
+			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email} {
+				if strings.Contains(file.String(), secret) {
+					f.Errorf("the export has %q in it", secret)
+				}
+			}
+			whole(f, file.Bytes(), hashes)
+		}
+		err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
+		if apptest.Code(err) != doorward.CodeNotFound {
+			f.Errorf("no tenant: %v", err)
+		}
+		err = f.Node(0).Tenants.Export(f.Context(), owner.Caller, acme.ID, true, &bytes.Buffer{})
+		if apptest.Code(err) != doorward.CodeForbidden {
+			f.Errorf("by an OWNER: %v", err)
+		}
+		full := errors.New("the disk is full")
+		if err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, false, failing{full}); !errors.Is(err, full) {
+			f.Errorf("a writer that fails: %v", err)
+		}
+	})
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// whole wants a document with all parts, the record of itself included.
+func whole(f *apptest.Fixture, text []byte, hashes bool) {
+	f.Helper()
+	var doc struct {
+		Format int
+		Tenant struct{ ID, Name, Status string }
+		People []struct {
+			Email, Role  string
+			HasPassword  bool
+			PasswordHash string
+		}
+		Invitations []struct{ Email, Status string }
+		AuditEvents []struct {
+			Action  string
+			Changes []doorward.Change
+		}
+	}
+	f.NoError(json.Unmarshal(text, &doc))
+	if doc.Format != 1 || doc.Tenant.ID == "" || len(doc.People) != 1 || len(doc.Invitations) != 2 || len(doc.AuditEvents) < 4 {
+		f.Fatalf("the document is\n%s", text)
+	}
+	if p := doc.People[0]; p.Role != "OWNER" || !p.HasPassword || hashes && argon.Known(p.PasswordHash) != nil {
+		f.Errorf("the OWNER is %+v", p)
+	}
+	last := doc.AuditEvents[len(doc.AuditEvents)-1]
+	if last.Action != "tenant.export" || len(last.Changes) == 1 != hashes {
+		f.Errorf("the last record is %+v", last)
+	}
+}

@@ -1,0 +1,235 @@
+package tenant_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/internal/argon"
+	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// TestClosingOutrunsLogin: once the closing has answered no session of a USER is
+// of use, and none comes back to life when the tenant is restored.
+func TestClosingOutrunsLogin(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		account := f.Account(bob)
+		for range apptest.Rounds(12, 40) {
+			var o apptest.Opened
+			errs := apptest.Together(5, func(i int) error {
+				if i == 4 {
+					_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+					return err
+				}
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, apptest.WriteNothingElse))
+			})
+			f.NoError(errs[4])
+			f.WantOnly(errs, "", doorward.CodeTenantClosing)
+			if n := f.CountValid(&o); n > 0 {
+				f.Fatalf("%d sessions are let pass after the closing", n)
+			}
+			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+			_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
+			f.NoError(err)
+			if n := f.CountValid(&o); n > 0 || !f.IsValid(owner.Token) {
+				f.Fatalf("%d sessions have come back to life; the OWNER's own passes: %v", n, f.IsValid(owner.Token))
+			}
+		}
+	})
+}
+
+// TestRestoreBringsNoSessionBack: not even one that was written while the tenant
+// was being closed.
+func TestRestoreBringsNoSessionBack(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+		f.NoError(err)
+		slipped, now := secret.New(), f.DB.Now()
+		hash := slipped.Hash()
+		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
+			return tx.InsertSession(f.Context(), doorward.Session{
+				ID: doorward.NewID(doorward.PrefixSession), UserID: bob.User.ID, TenantID: acme.ID, CreatedAt: now, LastSeenAt: now,
+			}, hash[:])
+		})
+		f.NoError(err)
+		if f.IsValid(slipped) {
+			f.Fatal("a USER's session passes in a tenant that is closing")
+		}
+		_, err = f.Node(0).Tenants.Restore(f.Context(), f.SignIn(owner.User.Email, apptest.FirstPassword).Caller)
+		f.NoError(err)
+		if f.IsValid(slipped) {
+			f.Error("it has come back to life")
+		}
+	})
+}
+
+// status returns the tenant as it is stored.
+func status(f *apptest.Fixture, id string) doorward.Tenant {
+	f.Helper()
+	t, err := f.Node(0).Tenants.Get(f.Context(), id)
+	f.NoError(err)
+	return t
+}
+
+// TestFreezeOfAClosedTenant: an OWNER gets out of a freeze by no way, closing and
+// restoring included.
+func TestFreezeOfAClosedTenant(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		closed, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+		f.NoError(err)
+		owner = f.SignIn(owner.User.Email, apptest.FirstPassword) // to restore it
+		ended, err := f.Node(1).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
+		if err != nil || ended.Sessions != 1 {
+			t.Fatalf("freezing a closed tenant ends %d sessions, %v; want the OWNER's", ended.Sessions, err)
+		}
+		if f.IsValid(owner.Token) {
+			t.Error("the OWNER's session goes on")
+		}
+		if got := f.TryLogin(owner.User.Email, apptest.FirstPassword); got != doorward.CodeTenantFrozen {
+			t.Errorf("the OWNER's login ends with %q", got)
+		}
+		if _, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller); apptest.Code(err) != doorward.CodeUnauthenticated {
+			t.Errorf("restoring with a session that has ended: %v", err)
+		}
+		both := status(f, acme.ID)
+		if both.Status != doorward.TenantFrozen || both.DestroyAt == nil || !both.DestroyAt.Equal(*closed.DestroyAt) {
+			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
+		}
+
+		f.NoError(apptest.Failure(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+		if err := apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
+			t.Errorf("thawing what is closed and not frozen: %v", err)
+		}
+		if is := status(f, acme.ID); is.Status != doorward.TenantClosing {
+			t.Errorf("the thawed tenant is %s", is.Status)
+		}
+		owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+		restored, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller)
+		if err != nil || restored.Status != doorward.TenantActive || restored.ClosedAt != nil || restored.DestroyAt != nil {
+			t.Errorf("restored: %+v, %v", restored, err)
+		}
+	})
+}
+
+// TestFreezeCloseAndRestoreAtOnce: whatever comes first, a tenant that the operator
+// has frozen stays so, and nobody's session is of use there.
+func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		var closedToo, restored int
+		rounds := apptest.Rounds(10, 25)
+		for range rounds {
+			second := f.SignIn(owner.User.Email, apptest.FirstPassword)
+			errs := apptest.Together(3, func(i int) (err error) {
+				switch i {
+				case 0:
+					_, err = f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
+				case 1:
+					_, _, err = f.Node(1).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+				case 2:
+					_, err = f.Node(1).Tenants.Restore(f.Context(), second.Caller)
+				}
+				return err
+			})
+			f.NoError(errs[0])
+			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated, doorward.CodeTenantFrozen, doorward.CodeTenantNotClosing)
+			is := status(f, acme.ID)
+			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
+				t.Fatalf("the tenant is %s; sessions pass: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
+			}
+			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+			if is.ClosedAt != nil {
+				closedToo++
+				owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+				_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
+				f.NoError(err)
+				restored++
+			}
+		}
+		t.Logf("of %d freezes %d met a closing", rounds, closedToo)
+	})
+}
+
+// TestFrozenTenantsAreNotDestroyed: what is frozen is kept, however long ago the
+// hold ended, and after the thaw an OWNER has a day.
+func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := apptest.NewMovedClock()
+			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
+			acme, owner := f.Tenant()
+			_, _, err := f.Node(0).Tenants.Close(t.Context(), owner.Caller, acme.Name)
+			f.NoError(err)
+			_, err = f.Node(0).Tenants.Freeze(t.Context(), apptest.Operator, acme.ID)
+			f.NoError(err)
+			clock.Move(apptest.TenantHold + time.Hour)
+			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
+			status(f, acme.ID)
+			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID)))
+			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
+			clock.Move(23 * time.Hour)
+			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
+			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
+			clock.Move(2 * time.Hour)
+			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
+			if _, err := f.Node(0).Tenants.Get(t.Context(), acme.ID); apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("a day after the thaw the tenant is there: %v", err)
+			}
+		})
+	}
+}
+
+// TestDestructionIsAsPromised: neither another node's hold nor what the version
+// before leaves out brings it forward.
+func TestDestructionIsAsPromised(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := apptest.NewMovedClock()
+			f := apptest.New(t, e, apptest.NoLimits, clock.Now)
+			acme, owner := f.Tenant()
+			old, oldOwner := f.Tenant()
+			closed, _, err := f.Node(0).Tenants.Close(t.Context(), owner.Caller, acme.Name)
+			f.NoError(err)
+			if got := closed.DestroyAt.Sub(*closed.ClosedAt); got != apptest.TenantHold {
+				t.Fatalf("the data is destroyed %v after the closing, want %v", got, apptest.TenantHold)
+			}
+			_, _, err = f.Node(0).Tenants.Close(t.Context(), oldOwner.Caller, old.Name)
+			f.NoError(err)
+			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the version before leaves it
+			var journal logtest.Journal
+			hasty := app.New(f.DB, app.Settings{Lease: store.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
+			for range 2 {
+				f.NoError(hasty.Sweep(t.Context()))
+				status(f, acme.ID)
+				status(f, old.ID)
+				clock.Move(apptest.TenantHold - time.Hour)
+			}
+			clock.Move(2*time.Hour - apptest.TenantHold)
+			f.NoError(hasty.Sweep(t.Context()))
+			for _, id := range []string{acme.ID, old.ID} {
+				if _, err := f.Node(0).Tenants.Get(t.Context(), id); apptest.Code(err) != doorward.CodeNotFound {
+					t.Errorf("after the hold the tenant is there: %v", err)
+				}
+			}
+			for _, want := range []string{"tenant data is being destroyed", "tenant data is destroyed", acme.ID, "destroyAt"} {
+				if !strings.Contains(journal.String(), want) {
+					t.Errorf("the log does not say %q:\n%s", want, journal.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package user_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/user"
+)
+
+// TestRemoveAsSeen: of a removal that was decided on what a member was, and an
+// edit of the member at once, one happens: nobody is removed whom an edit that
+// the remover hasn't seen has just made somebody else.
+func TestRemoveAsSeen(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		for round := range apptest.Rounds(15, 40) {
+			bob := f.Join(owner, doorward.RoleViewer)
+			seen, err := f.Node(round).Users.Get(f.Context(), owner.Caller, bob.User.ID)
+			f.NoError(err)
+			errs := apptest.Together(2, func(i int) error {
+				if i == 0 {
+					return f.Node(round).Users.SetRole(f.Context(), owner.Caller, bob.User, doorward.RoleUser)
+				}
+				_, err := f.Node(round+i).Users.Remove(f.Context(), owner.Caller, bob.User, []string{seen.Version()})
+				return err
+			})
+			switch {
+			case errs[0] == nil && apptest.Code(errs[1]) == doorward.CodePreconditionFailed:
+			case errs[1] == nil && apptest.Code(errs[0]) == doorward.CodeNotFound:
+			default:
+				f.Fatalf("round %d: the edit ended with %v, the removal with %v", round, errs[0], errs[1])
+			}
+		}
+	})
+}
+
+// TestDeedsAreJudgedBeforeTheyAreDone: who gives up a role may still do with it
+// what was asked for in the same breath, and what is given to somebody doesn't
+// put that one out of reach.
+func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		role, status, name := doorward.RoleViewer, doorward.UserSuspended, "Gone"
+		self := f.Join(owner, doorward.RoleOwner)
+		after, ended, err := f.Node(0).Users.Edit(f.Context(), self.Caller, self.User, user.Edit{Role: &role, Status: &status, Name: &name})
+		f.NoError(err)
+		if after.Role != role || after.Status != status || after.Name != name || ended.Sessions != 1 || f.IsValid(self.Token) {
+			f.Errorf("the edit of oneself has led to %+v and ended %+v", after, ended)
+		}
+		admin, bob := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
+		role = doorward.RoleAdmin
+		after, _, err = f.Node(0).Users.Edit(f.Context(), admin.Caller, bob.User, user.Edit{Role: &role, Name: &name})
+		f.NoError(err)
+		if after.Role != role || after.Name != name {
+			f.Errorf("the edit has led to %+v", after)
+		}
+	})
+}
+
+// TestSuspensionOutrunsLogin: whatever a login has answered, once the suspension
+// has answered no session of the person is of use, and none comes back to life
+// with the membership.
+func TestSuspensionOutrunsLogin(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleUser)
+		account := f.Account(bob)
+		for range apptest.Rounds(25, 100) {
+			var o apptest.Opened
+			suspended := 4
+			errs := apptest.Together(5, func(i int) error {
+				switch i {
+				case suspended:
+					_, err := f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)
+					return err
+				case 0:
+					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), bob.User.Email, apptest.FirstPassword, ""))
+					return o.Add(r.Opened, err)
+				}
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, apptest.WriteNothingElse))
+			})
+			f.NoError(errs[suspended])
+			f.WantOnly(errs, "", doorward.CodeMembershipSuspended)
+			if n := f.CountValid(&o); n > 0 {
+				f.Fatalf("%d sessions are let pass after the suspension", n)
+			}
+			f.NoError(f.Node(1).Users.Resume(f.Context(), owner.Caller, bob.User))
+			if n := f.CountValid(&o); n > 0 {
+				f.Fatalf("%d sessions have come back to life", n)
+			}
+		}
+	})
+}

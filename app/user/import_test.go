@@ -1,0 +1,312 @@
+package user_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/store"
+)
+
+// staple is the password of the hashes here; they were made by the programs
+// that internal/argon's tests name.
+const (
+	staple        = "correct horse battery staple"
+	stapledBcrypt = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"
+)
+
+// people reads a list in CSV, whose columns are these.
+func people(f *apptest.Fixture, rows ...string) roster.List {
+	f.Helper()
+	list, err := roster.Read(strings.NewReader("email,role,name,status,passwordHash\n"+strings.Join(rows, "\n")+"\n"), roster.CSV)
+	f.NoError(err)
+	return list
+}
+
+// faults are the places and codes of an import that was refused.
+func faults(f *apptest.Fixture, err error) (all []string) {
+	f.Helper()
+	var refused *roster.Error
+	if !errors.As(err, &refused) {
+		f.Fatalf("the error is %v, want faults of the list", err)
+	}
+	for _, f := range refused.Faults.Faults {
+		all = append(all, fmt.Sprintf("%d %s %s", f.Line, f.Column, f.Code))
+	}
+	return all
+}
+
+// picture is all that an import could change.
+func picture(f *apptest.Fixture) (all []any) {
+	f.Helper()
+	ctx, read := f.Context(), f.DB.Read()
+	tenants, err := read.Tenants(ctx)
+	f.NoError(err)
+	for _, t := range tenants {
+		f.NoError(read.EachMember(ctx, t.ID, func(m store.Member) error { all = append(all, m); return nil }))
+		f.NoError(read.EachInvitation(ctx, t.ID, func(i doorward.Invitation) error { all = append(all, i); return nil }))
+		f.NoError(read.EachEvent(ctx, t.ID, func(e doorward.Event) error { all = append(all, e); return nil }))
+	}
+	return all
+}
+
+func unchanged(f *apptest.Fixture, before []any) {
+	f.Helper()
+	if diff := cmp.Diff(before, picture(f)); diff != "" {
+		f.Errorf("something is left of it:\n%s", diff)
+	}
+}
+
+func TestImport(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		_, elsewhere := f.Tenant()
+		inv, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
+		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f,
+			"eve@acme.example,VIEWER,,suspended,"+stapledBcrypt,
+			"bob@acme.example,ADMIN,Bob,,"+stapledBcrypt,
+			"cat@acme.example,USER,Cat,,",
+			elsewhere.User.Email+",USER,,,"+stapledBcrypt,
+		), false)
+		f.NoError(err)
+		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: stapledBcrypt}}
+		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, Unset: 1, Kept: kept, Invitations: 1}, done); diff != "" {
+			f.Errorf("done (-want +got):\n%s", diff)
+		}
+
+		for email, want := range map[string]doorward.Code{
+			"bob@acme.example": "", "eve@acme.example": doorward.CodeMembershipSuspended, "cat@acme.example": doorward.CodeInvalidCredentials,
+			elsewhere.User.Email: doorward.CodeInvalidCredentials,
+		} {
+			if got := f.TryLogin(email, staple); got != want {
+				f.Errorf("%s signs in with the imported password: %q, want %q", email, got, want)
+			}
+		}
+		if got := f.TryLogin(elsewhere.User.Email, apptest.FirstPassword); got != "" {
+			f.Errorf("who had an account and signs in with the password of that: %q", got)
+		}
+		bob := f.SignIn("bob@acme.example", staple).User
+		if bob.Role != doorward.RoleAdmin || bob.Name != "Bob" || bob.TenantID != acme.ID {
+			f.Errorf("Bob is %+v", bob)
+		}
+		_, err = f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword, apptest.FirstPassword)
+		if apptest.Code(err) != doorward.CodeInvitationRevoked {
+			f.Errorf("the invitation %s of somebody who was imported: %v", inv.ID, err)
+		}
+		recorded(f, acme.ID, bob.ID, 4)
+	})
+}
+
+// recorded wants a record of the import for each person, and one with their
+// number.
+func recorded(f *apptest.Fixture, tenantID, bob string, people int) {
+	f.Helper()
+	events, err := f.DB.Read().Events(f.Context(), tenantID)
+	f.NoError(err)
+	targets := map[string][]doorward.Change{}
+	for _, e := range events {
+		if e.Action == doorward.UserImport && e.Outcome == doorward.Done && e.ActorType == doorward.Operator {
+			targets[e.Target.ID] = e.Changes
+		}
+	}
+	want := map[string][]doorward.Change{
+		tenantID: {{Field: "people", To: fmt.Sprint(people)}}, bob: {{Field: "role", To: "ADMIN"}},
+	}
+	for id, changes := range want {
+		if diff := cmp.Diff(changes, targets[id]); diff != "" {
+			f.Errorf("recorded for %s (-want +got):\n%s", id, diff)
+		}
+	}
+	if len(targets) != people+1 {
+		f.Errorf("%d records of an import of %d people", len(targets), people)
+	}
+}
+
+// TestImportAllOrNothing: one row that can't be, and nobody comes in, whether
+// that shows in the list, in the tenant, or only when it is written.
+func TestImportAllOrNothing(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		frank := f.Join(owner, doorward.RoleUser)
+		before := picture(f)
+		list := people(f,
+			"ann@acme.example,USER,,,",
+			"ann@acme.example,USER,,,",
+			frank.User.Email+",ADMIN,,,",
+			"bob@acme.example,BOSS,,,",
+			"cat@acme.example,USER,,,",
+		)
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		if diff := cmp.Diff([]string{"3 email duplicate", "4 email already_member", "5 role invalid"}, faults(f, err)); diff != "" {
+			f.Errorf("faults (-want +got):\n%s", diff)
+		}
+		unchanged(f, before)
+
+		for id, want := range map[string]doorward.Code{"tnt_none": doorward.CodeNotFound, "": doorward.CodeNotFound} {
+			if _, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, id, people(f, "ann@acme.example,USER,,,"), false); apptest.Code(err) != want {
+				f.Errorf("into the tenant %q: %v, want %s", id, err, want)
+			}
+		}
+		_, err = f.Node(0).Users.Import(f.Context(), owner.Caller, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		if apptest.Code(err) != doorward.CodeForbidden {
+			f.Errorf("by an OWNER: %v", err)
+		}
+	})
+}
+
+func TestImportIntoAClosingTenant(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
+		f.NoError(err)
+		before := picture(f)
+		_, err = f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		if apptest.Code(err) != doorward.CodeTenantClosing {
+			f.Errorf("the error is %v", err)
+		}
+		unchanged(f, before)
+	})
+}
+
+// TestDryRunLeavesNothing and says what the import then does.
+func TestDryRunLeavesNothing(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		f.Invite(owner, "bob@acme.example", doorward.RoleUser)
+		before := picture(f)
+		list := people(f, "ann@acme.example,USER,,,"+stapledBcrypt, "bob@acme.example,USER,,,")
+		dry, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, true)
+		f.NoError(err)
+		unchanged(f, before)
+		for _, email := range []string{"ann@acme.example", "bob@acme.example"} {
+			if _, err := f.DB.Read().AccountByEmail(f.Context(), email); !errors.Is(err, store.ErrNone) {
+				f.Errorf("%s has an account after a dry run: %v", email, err)
+			}
+		}
+		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		f.NoError(err)
+		if diff := cmp.Diff(dry, done); diff != "" || done.Members != 2 {
+			f.Errorf("the dry run said something else (-dry +done):\n%s", diff)
+		}
+	})
+}
+
+// TestImportsAtOnce: two lists with people in common, in opposite orders. Into
+// one tenant one of them comes; into two both, and everybody has one account.
+func TestImportsAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const size = 200
+		var up, down []string
+		for i := range size {
+			up = append(up, fmt.Sprintf("p%03d@acme.example,USER,,,%s", i, stapledBcrypt))
+			down = append(down, fmt.Sprintf("p%03d@acme.example,USER,,,%s", size-1-i, stapledBcrypt))
+		}
+		lists := []roster.List{people(f, up...), people(f, down...)}
+		acme, _ := f.Tenant()
+		errs := apptest.Together(2, func(i int) error {
+			_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, acme.ID, lists[i], false)
+			if refused := (*roster.Error)(nil); errors.As(err, &refused) {
+				err = doorward.Fail(doorward.CodeAlreadyMember, "")
+			}
+			return err
+		})
+		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeAlreadyMember: 1})
+		members(f, acme.ID, size+1)
+
+		fresh := make([]roster.List, 2)
+		for i, list := range lists {
+			for _, p := range list.People {
+				p.Email = "new." + p.Email
+				fresh[i].People = append(fresh[i].People, p)
+			}
+		}
+		zeta, _ := f.Tenant()
+		iota, _ := f.Tenant()
+		done := make([]user.Imported, 2)
+		errs = apptest.Together(2, func(i int) (err error) {
+			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], false)
+			return err
+		})
+		f.WantCodes(errs, apptest.Codes{"": 2})
+		members(f, zeta.ID, size+1)
+		members(f, iota.ID, size+1)
+		if n := done[0].Accounts + done[1].Accounts; n != size {
+			f.Errorf("%d accounts made for %d people", n, size)
+		}
+		f.WantNoDeadlocks()
+	})
+}
+
+func members(f *apptest.Fixture, tenantID string, want int) {
+	f.Helper()
+	all, err := f.DB.Read().Users(f.Context(), tenantID)
+	f.NoError(err)
+	if len(all) != want {
+		f.Errorf("%d members, want %d", len(all), want)
+	}
+}
+
+// TestImportedHashes: who was somebody elsewhere signs in as there, and has a
+// hash of ours from then on.
+func TestImportedHashes(t *testing.T) {
+	hashes := map[string]string{
+		"bcrypt": stapledBcrypt,
+		"php":    "$2y$06$rzkPS/i1xtIjuEeqbHVAYeFM2JcwkxoZPZw2dTP/AWOaa.0jDBN9a",
+		"scrypt": "$scrypt$ln=14,r=8,p=1$+vn49/b19PPy8fDv7u3s6w$hZ/MDx2Co/P240yeA5bUGCAORzx8HHWM+7ckVjfiafM",
+		"pbkdf2": "$pbkdf2-sha256$29000$.vn49/b19PPy8fDv7u3s6w$Hv4NnEud71XJdkFre9JY2ppEXEdfkyg3Spli7LIDxE4",
+		"sha512": "$pbkdf2-sha512$25000$.vn49/b19PPy8fDv7u3s6w$tGxph8r9A1uirdwD/0X5Mx6caGeSTU3RMziKcFTdjXL0eAC0Xm1yU8xVfm1xxiAoI8rRPyLkluOd6Z79cyp.VQ",
+		"argon2": "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$QKHrg5tayLGcN+Y0HVPNaBqykOVLUxlMkZycXE1uWRM",
+	}
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, _ := f.Tenant()
+		var rows []string
+		for name, hash := range hashes {
+			rows = append(rows, name+"@acme.example,USER,,,\""+hash+"\"")
+		}
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, rows...), false)
+		f.NoError(err)
+		for name := range hashes {
+			email := name + "@acme.example"
+			if got := f.TryLogin(email, staple+"r"); got != doorward.CodeInvalidCredentials {
+				f.Errorf("%s with a wrong password: %q", name, got)
+			}
+			for range 2 {
+				p := f.SignIn(email, staple)
+				if hash := f.Account(p).PasswordHash; !strings.HasPrefix(hash, "$argon2id$v=19$m=1024,t=1,p=1$") {
+					f.Errorf("%s: the hash after a login is %.20s…", name, hash)
+				}
+			}
+		}
+	})
+}
+
+// TestImportedWithoutPassword: nothing opens the account, the empty password
+// neither, until its owner has set one by mail.
+func TestImportedWithoutPassword(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, _ := f.Tenant()
+		_, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
+		f.NoError(err)
+		hashes := f.Node(0).Hashing().Hashes
+		for _, guess := range []string{"", " ", apptest.FirstPassword} {
+			if got := f.TryLogin("ann@acme.example", guess); got != doorward.CodeInvalidCredentials {
+				f.Errorf("with %q: %q", guess, got)
+			}
+		}
+		if got := f.Node(0).Hashing().Hashes - hashes; got != 3 {
+			f.Errorf("%d hashes for three attempts: the time tells that there is no password", got)
+		}
+		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), "ann@acme.example", ""))
+		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))
+		if p := f.SignIn("ann@acme.example", apptest.FirstPassword); p.User.TenantID != acme.ID {
+			f.Errorf("signed in as %+v", p.User)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package user_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/roster"
+)
+
+// What stays of an account that is in no tenant any more, and how its person comes
+// back.
+
+// signInHere is signIn with a browser that is known from then on.
+func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
+	f.Helper()
+	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
+	f.NoError(err)
+	by := apptest.Anonymous(0).As(r.User)
+	by.SessionID = r.Session.ID
+	if r.Device != nil {
+		hash := r.Device.Hash()
+		by.Devices = [][]byte{hash[:]}
+	}
+	return apptest.Person{Caller: by, User: r.User, Token: r.Token}
+}
+
+// holds says whether the account has a password, and how many browsers it knows.
+func holds(f *apptest.Fixture, p apptest.Person) string {
+	f.Helper()
+	devices, err := f.DB.Read().CountDevices(f.Context(), p.User.ID, time.Time{})
+	f.NoError(err)
+	return fmt.Sprintf("password: %v, browsers: %d", f.Account(p).PasswordHash != "", devices)
+}
+
+const (
+	holdsAll     = "password: true, browsers: 2"
+	holdsNothing = "password: false, browsers: 0"
+)
+
+// TestLastMembership: the password and the known browsers go with it, at once, and
+// with no other one; the counters go a day later.
+func TestLastMembership(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			clock := apptest.NewStoppedClock()
+			f := apptest.New(t, e, apptest.HighLimits, clock.Now)
+			_, owner := f.Tenant()
+			_, boss := f.Tenant()
+			for how, end := range map[string]func(apptest.Person) error{
+				"removed": func(p apptest.Person) error {
+					_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, nil)
+					return err
+				},
+				"left": func(p apptest.Person) error {
+					_, err := f.Node(0).Users.Leave(f.Context(), p.Caller, p.User.TenantID)
+					return err
+				},
+			} {
+				p := f.Join(owner, doorward.RoleUser)
+				p = signInHere(f, p.User.Email, apptest.FirstPassword)
+				both := f.Join(owner, doorward.RoleUser)
+				both = signInHere(f, both.User.Email, apptest.FirstPassword)
+				_, token := f.Invite(boss, both.User.Email, doorward.RoleUser)
+				_, err := f.Node(0).Invitations.Accept(f.Context(), both.Caller, token, "")
+				f.NoError(err)
+				if got := f.TryLogin(p.User.Email, apptest.Password(1)); got != doorward.CodeInvalidCredentials {
+					t.Fatal(got)
+				}
+				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
+				f.NoError(end(both))
+				if got := holds(f, both); got != holdsAll {
+					t.Errorf("%s, and in another tenant: %s", how, got)
+				}
+				_, err = f.Node(0).Users.Suspend(f.Context(), apptest.Operator, p.User)
+				f.NoError(err)
+				if got := holds(f, p); got != holdsAll {
+					t.Errorf("suspended: %s", got)
+				}
+				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
+				p = signInHere(f, p.User.Email, apptest.FirstPassword) // a third one, of which two are counted below
+				f.NoError(end(p))
+				if got := holds(f, p); got != holdsNothing {
+					t.Errorf("%s: %s", how, got)
+				}
+				if got := f.TryLogin(p.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
+					t.Errorf("%s: a login is %q", how, got)
+				}
+
+				bucket := "account:" + p.User.Email
+				clock.Move(24*time.Hour - time.Microsecond)
+				f.NoError(f.Node(0).Sweep(f.Context()))
+				if f.CountFailures(bucket) == 0 {
+					t.Errorf("%s: its counter is gone within a day", how)
+				}
+				clock.Move(time.Microsecond)
+				f.NoError(f.Node(0).Sweep(f.Context()))
+				if n := len(apptest.RowsWith(f.AllRows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
+					t.Errorf("%s: after a day %d of its counters are left", how, n)
+				}
+				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword) // a day is over
+
+				// And comes back, as the same one.
+				_, token = f.Invite(owner, p.User.Email, doorward.RoleViewer)
+				shown, err := f.Node(0).Invitations.Show(f.Context(), token)
+				f.NoError(err)
+				if shown.HasAccount {
+					t.Errorf("%s: who has no password is asked for it", how)
+				}
+				again, err := f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
+				f.NoError(err)
+				if again.ID != p.User.ID {
+					t.Errorf("%s: comes back as %s, was %s", how, again.ID, p.User.ID)
+				}
+				clock.Move(24 * time.Hour)
+				f.NoError(f.Node(0).Sweep(f.Context()))
+				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword)
+				f.NoError(end(f.SignIn(p.User.Email, apptest.Password(2))))
+			}
+		})
+	}
+}
+
+// TestImportOfWhoWasRemoved: a list that brings somebody back brings the password.
+func TestImportOfWhoWasRemoved(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		p, bare := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		hash := f.Account(p).PasswordHash
+		for _, gone := range []apptest.Person{p, bare} {
+			_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, gone.User, nil)
+			f.NoError(err)
+		}
+		list := roster.List{People: []roster.Person{
+			{Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: hash},
+			{Line: 2, Email: bare.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive},
+		}}
+		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
+		f.NoError(err)
+		if done.Members != 2 || done.Accounts != 0 || done.Unset != 1 || len(done.Kept) != 0 {
+			f.Errorf("the import has done %+v", done)
+		}
+		f.SignIn(p.User.Email, apptest.FirstPassword)
+	})
+}
+
+// TestRemovalAndReturnAtOnce: somebody is removed from the only tenant, and becomes
+// a member of another one at the same time. Who is a member then has the password,
+// who is none has nothing, and nobody waits for a deadlock.
+func TestRemovalAndReturnAtOnce(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		globex, boss := f.Tenant()
+		returns := map[string]func(i int, p apptest.Person, token string) error{
+			"by password": func(i int, _ apptest.Person, token string) error {
+				_, err := f.Node(i).Invitations.Accept(f.Context(), apptest.Anonymous(1), token, apptest.FirstPassword)
+				return err
+			},
+			"by session": func(i int, p apptest.Person, token string) error {
+				_, err := f.Node(i).Invitations.Accept(f.Context(), p.Caller, token, "")
+				return err
+			},
+			"by registration": func(i int, _ apptest.Person, token string) error {
+				_, err := f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(1), token, apptest.FirstPassword, apptest.FirstPassword)
+				return err
+			},
+			"by a list": func(i int, p apptest.Person, _ string) error {
+				list := roster.List{People: []roster.Person{{
+					Line: 1, Email: p.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: f.Account(boss).PasswordHash,
+				}}}
+				_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, globex.ID, list, false)
+				return err
+			},
+			"by signing in": func(i int, p apptest.Person, _ string) error {
+				_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(1), p.User.Email, apptest.FirstPassword, "")
+				return err
+			},
+			"by another password": func(i int, p apptest.Person, _ string) error {
+				return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
+			},
+		}
+		for how, comes := range returns {
+			for round := range 6 {
+				p := f.Join(owner, doorward.RoleUser)
+				p = signInHere(f, p.User.Email, apptest.FirstPassword)
+				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
+				errs := apptest.Together(2, func(i int) error {
+					if i == round%2 {
+						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, nil)
+						return err
+					}
+					return comes(i, p, token)
+				})
+				f.NoError(errs[round%2])
+				memberships, err := f.DB.Read().CountMemberships(f.Context(), p.User.ID)
+				f.NoError(err)
+				if member, password := memberships > 0, f.Account(p).PasswordHash != ""; member != password {
+					f.Errorf("%s: a member: %v, a password: %v; %v", how, member, password, errs)
+				}
+				if memberships == 0 && holds(f, p) != holdsNothing {
+					f.Errorf("%s: who is in no tenant has %s", how, holds(f, p))
+				}
+			}
+		}
+		f.WantNoDeadlocks()
+	})
+}
+
+// TestLeftBeforeTheUpgrade: of accounts that were left when the password stayed, it
+// goes with the first sweep, unless they are members again.
+func TestLeftBeforeTheUpgrade(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		left, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
+		left = signInHere(f, left.User.Email, apptest.FirstPassword)
+		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as it was done
+		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
+		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
+		f.NoError(f.Node(0).Sweep(f.Context()))
+		if got := holds(f, left); got != holdsNothing {
+			f.Errorf("the one who left has %s", got)
+		}
+		f.SignIn(member.User.Email, apptest.FirstPassword)
+		if n := f.Int(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {
+			f.Errorf("%d are marked still", n)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package user_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/store"
+)
+
+// againstOwners are what an OWNER can do against an OWNER, oneself included.
+var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person) error{
+	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
+		return f.Node(i).Users.SetRole(f.Context(), by.Caller, target.User, doorward.RoleAdmin)
+	},
+	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
+		_, err := f.Node(i).Users.Suspend(f.Context(), by.Caller, target.User)
+		return err
+	},
+	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
+		_, err := f.Node(i).Users.Remove(f.Context(), by.Caller, target.User, nil)
+		return err
+	},
+	func(f *apptest.Fixture, i int, by, _ apptest.Person) error {
+		_, err := f.Node(i).Users.Leave(f.Context(), by.Caller, by.TenantID)
+		return err
+	},
+}
+
+// TestOneOwnerIsLeft: two OWNERs demote, suspend and remove each other and
+// themselves, and leave, at once. One active OWNER is left, whoever was first,
+// and nobody is told of a success that didn't happen.
+func TestOneOwnerIsLeft(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		bob := f.Join(ann, doorward.RoleOwner)
+		two := []apptest.Person{ann, bob}
+		ways := len(againstOwners)
+		for round := range apptest.Rounds(4*ways*ways, 200) { // each pair of ways, by each of the four
+			way := []int{round % ways, round / ways % ways}
+			self := round / ways / ways % 4 // who acts on oneself: nobody, the first, the second, both
+			errs := apptest.Together(2, func(i int) error {
+				target := two[1-i]
+				if self>>i&1 == 1 {
+					target = two[i]
+				}
+				return againstOwners[way[i]](f, i, two[i], target)
+			})
+			f.WantOnly(errs, "", doorward.CodeLastOwner, doorward.CodeForbidden, doorward.CodeNotFound, doorward.CodeUnauthenticated)
+			if errs[0] != nil && errs[1] != nil {
+				f.Fatalf("round %d: both lost: %v", round, errs)
+			}
+			oneOwnerThenTwo(f, two)
+			for i, p := range two { // who lost the membership lost the session
+				two[i] = f.SignIn(p.User.Email, apptest.FirstPassword)
+			}
+		}
+	})
+}
+
+// TestLastOwnerStays: two owners demote each other, as long as it takes.
+func TestLastOwnerStays(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		bob := f.Join(ann, doorward.RoleOwner)
+		two := []apptest.Person{ann, bob}
+		for range apptest.Rounds(30, 200) {
+			errs := apptest.Together(2, func(i int) error {
+				return f.Node(i).Users.SetRole(f.Context(), two[i].Caller, two[1-i].User, doorward.RoleAdmin)
+			})
+			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // who was demoted first may not any more
+			oneOwnerThenTwo(f, two)
+		}
+	})
+}
+
+// TestLastOwnerStaysWhoeverActs: by operators, whom no role restrains, and by
+// suspension and leaving, too.
+func TestLastOwnerStaysWhoeverActs(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, ann := f.Tenant()
+		bob := f.Join(ann, doorward.RoleOwner)
+		two := []apptest.Person{ann, bob}
+		ways := []func(i int, p apptest.Person) error{
+			func(i int, p apptest.Person) error {
+				return f.Node(i).Users.SetRole(f.Context(), apptest.Operator, p.User, doorward.RoleAdmin)
+			},
+			func(i int, p apptest.Person) error {
+				_, err := f.Node(i).Users.Suspend(f.Context(), apptest.Operator, p.User)
+				return err
+			},
+			func(i int, p apptest.Person) error {
+				_, err := f.Node(i).Users.Leave(f.Context(), p.Caller, p.User.TenantID)
+				return err
+			},
+		}
+		for round := range apptest.Rounds(2, 10) * len(ways) * len(ways) {
+			errs := apptest.Together(2, func(i int) error {
+				way := []int{round % len(ways), round / len(ways) % len(ways)}[i]
+				return ways[way](i, two[i])
+			})
+			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
+			oneOwnerThenTwo(f, two)
+		}
+	})
+}
+
+// oneOwnerThenTwo wants one active owner to be left, and makes both owners again.
+func oneOwnerThenTwo(f *apptest.Fixture, two []apptest.Person) {
+	f.Helper()
+	all, err := f.DB.Read().Users(f.Context(), two[0].User.TenantID)
+	f.NoError(err)
+	owners := 0
+	for _, u := range all {
+		if u.Role == doorward.RoleOwner && u.Status == doorward.UserActive {
+			owners++
+		}
+	}
+	if owners != 1 {
+		f.Fatalf("%d active owners are left", owners)
+	}
+	hash := f.Account(two[0]).PasswordHash + f.Account(two[1]).PasswordHash
+	hash = hash[strings.LastIndex(hash, "$argon2id$"):] // who lost the membership lost the password
+	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		for _, p := range two {
+			_, err1 := tx.DeleteMembership(f.Context(), p.User.TenantID, p.User.ID)
+			_, err2 := tx.InsertMembership(f.Context(), p.User)
+			_, err3 := tx.SetPassword(f.Context(), p.User.ID, "", hash)
+			if err := errors.Join(err1, err2, err3); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f.NoError(err)
+}

@@ -39,8 +39,9 @@ var siblings = map[string][]string{
 // secret of cursors, the end of what was closed.
 var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
-// The two doors that the last two laws watch, by their full names.
+// The functions that some laws watch, by their full names.
 const (
+	permitted  = "(*" + module + ".Permissions).Allow"
 	writeDoor  = "(*" + module + "/store.DB).Write"
 	fillDoor   = "(*" + module + "/store.DB).Fill"
 	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
@@ -243,6 +244,17 @@ var laws = []law{
 		plant:  file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
+		name:   "only app/access decides: no other calls (*Permissions).Allow",
+		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Role.Permissions are for tables",
+		breaks: func(s step) bool { return s.calls == permitted && s.ships() && s.from.folder != "app/access" },
+		plant: file{"web/api/login.go", `package api
+
+import "` + module + `"
+
+func may(p *doorward.Permissions) { p.Allow() } // here
+`},
+	},
+	{
 		name:   "only app/access writes: no other calls (*store.DB).Write",
 		remedy: "write through access.Do, so that the act is decided and recorded",
 		breaks: func(s step) bool {
@@ -320,7 +332,7 @@ func TestLawsHold(t *testing.T) {
 // A door that is renamed would be watched no longer, and no test would say so.
 func TestDoorsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, door := range slices.Concat([]string{writeDoor, fillDoor, upkeepDoor}, leaseDoors, memberDoors) {
+	for _, door := range slices.Concat([]string{permitted, writeDoor, fillDoor, upkeepDoor}, leaseDoors, memberDoors) {
 		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
 		}
@@ -352,7 +364,7 @@ func TestLawfulTreeBreaksNoLaw(t *testing.T) {
 
 // lawful is a small tree that uses every freedom that the laws leave.
 var lawful = []file{
-	{"doorward.go", "package doorward\n\nimport _ \"net/netip\""},
+	{"doorward.go", "package doorward\n\nimport _ \"net/netip\"\n\ntype Permissions struct{}\n\nfunc (p *Permissions) Allow() {}"},
 	{"internal/secret/secret.go", "package secret\n\nimport _ \"os\""},
 	{"internal/pgtest/pgtest.go", "package pgtest\n\nimport _ \"github.com/jackc/pgx/v5\""},
 	{"store/store.go", `package store

@@ -116,9 +116,10 @@ func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	if err == nil {
 		err = c.operator.App.Users.Resume(context.Background(), by, found[0])
 	}
-	by.Revoked = func(_ int, d time.Duration) { took = d }
 	if err == nil {
-		_, err = c.operator.App.Users.Suspend(context.Background(), by, found[0])
+		var ended doorward.Ended
+		ended, err = c.operator.App.Users.Suspend(context.Background(), by, found[0])
+		took = ended.Revocation.Took
 	}
 	if err != nil || took == 0 {
 		t.Fatalf("suspended in %v: %v", took, err)

@@ -117,14 +117,14 @@ func TestResetInAFlood(t *testing.T) {
 // inviteDead invites one person at each of so many hosts.
 func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
-	by := doorward.Caller{Kind: doorward.Anonymous, IP: "192.0.2.1"}
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
 	outcome, err := d.Node.App.Login.WithPassword(t.Context(), by, owner.Email, doorwardtest.Password, "")
 	in, complete := outcome.(login.SignedIn)
 	if !complete {
 		t.Fatal(outcome, err)
 	}
 	by = by.As(in.User)
-	by.Session = in.Session
+	by.SessionID = in.Session.ID
 	for n := 0; n < hosts; n += 100 {
 		var offers []invite.Offer
 		for i := range 100 {

@@ -255,7 +255,7 @@ func (h *recorder) withAcceptances() []step {
 			h.freeze(h.t, h.acme.ID)
 			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": h.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
 			h.login(h.t, h.bob.Email, password).fails(403, "tenant_frozen")
-			if err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
+			if _, err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
 				h.t.Fatal(err)
 			}
 		}, []string{
@@ -524,14 +524,11 @@ func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := d.Node.App.Sessions.Check(t.Context(), token)
+	p, err := d.Node.App.Sessions.Check(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{
-		ID: who.ID, Email: who.Email, Role: doorward.RoleOwner, Status: doorward.UserActive, TenantID: tenantID, TenantStatus: doorward.TenantActive,
-	})
-	by.Session = doorward.Session{ID: id.SessionID, UserID: who.ID, TenantID: tenantID}
+	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test", Principal: p}
 	if _, _, err := d.Node.App.Tenants.Close(t.Context(), by, name); err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ var Operator = doorward.OperatorAtTerminal()
 
 // Anonymous returns a caller from an address of its own.
 func Anonymous(i int) doorward.Caller {
-	return doorward.Caller{Kind: doorward.Anonymous, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
 }
 
 // Password returns the valid password with the number; everybody begins with
@@ -175,6 +175,7 @@ var FirstPassword = Password(0)
 // Person is a member, signed in.
 type Person struct {
 	doorward.Caller
+	User  doorward.User
 	Token secret.Token
 }
 
@@ -224,8 +225,8 @@ func (f *Fixture) SignIn(email, password string) Person {
 	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := Anonymous(0).As(r.User)
-	by.Session = r.Session
-	return Person{by, r.Token}
+	by.SessionID = r.Session.ID
+	return Person{by, r.User, r.Token}
 }
 
 // TryLogin returns how a login ends: empty for success.
@@ -255,3 +256,6 @@ func (f *Fixture) Account(p Person) doorward.Account {
 	f.NoError(err)
 	return a
 }
+
+// Failure is the error of what returns something with it.
+func Failure[T any](_ T, err error) error { return err }

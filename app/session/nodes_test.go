@@ -78,7 +78,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Kind: doorward.Anonymous}, account, in[0].TenantID, nothingElse)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, nothingElse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +240,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%d of %d sessions are in memory: want some, and some not", n, sessions)
 		}
 	}
-	by := doorward.Caller{Kind: doorward.Anonymous}
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}
 	for together := range slices.Chunk(all[:20], session.MaxTokens) {
-		if err := door.Node.App.Sessions.End(t.Context(), by, together); err != nil {
+		if _, err := door.Node.App.Sessions.End(t.Context(), by, together); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,7 +308,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	target := doorward.User{ID: member.UserID, TenantID: member.TenantID}
+	target := doorward.User{ID: member.ID, TenantID: member.TenantID}
 	for n := range apptest.Rounds(30, 200) {
 		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
 		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {

@@ -35,26 +35,26 @@ var siblings = map[string][]string{
 	"user":     {"member", "roster"},
 }
 
-// upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
-// secret of cursors, the end of what was closed.
+// upkeepers may write without an action of a caller: attempts, last use, the mail
+// queue, the secret of cursors, the deletion of closed tenants.
 var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
-// The functions that some laws watch, by their full names.
+// The functions that some laws restrict, by their full names.
 const (
 	permitted  = "(*" + module + ".Permissions).Allow"
-	writeDoor  = "(*" + module + "/store.DB).Write"
-	fillDoor   = "(*" + module + "/store.DB).Fill"
-	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
+	writeCall  = "(*" + module + "/store.DB).Write"
+	fillCall   = "(*" + module + "/store.DB).Fill"
+	upkeepCall = "(*" + module + "/app/access.Writer).Upkeep"
 )
 
-// leaseDoors are what store has for the lease alone.
-var leaseDoors = []string{
+// leaseCalls are the functions of store that only the lease calls.
+var leaseCalls = []string{
 	"(*" + module + "/store.DB).Servers", "(*" + module + "/store.DB).Listen",
 	"(*" + module + "/store.DB).NotifyNodes", "(*" + module + "/store.DB).MeasureClock",
 }
 
-// memberDoors create an account and a membership.
-var memberDoors = []string{
+// memberCalls create an account and a membership.
+var memberCalls = []string{
 	"(*" + module + "/store.Tx).InsertAccount",
 	"(*" + module + "/store.Tx).InsertMembership",
 }
@@ -65,7 +65,7 @@ var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e"
 // ships are the floors that end up in the binary.
 var ships = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}
 
-// outside are the standard packages through which the words would do I/O.
+// outside are the standard packages that would let the root package do I/O.
 var outside = []string{
 	"database/sql", "database/sql/driver", "io/fs", "io/ioutil", "net", "net/http", "net/rpc", "net/smtp",
 	"net/textproto", "os", "os/exec", "os/signal", "os/user", "path/filepath", "syscall",
@@ -137,7 +137,7 @@ var laws = []law{
 	},
 	{
 		name:   "app/access imports doorward, store, store/lease and internal/trace only",
-		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
+		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(s step) bool {
 			return s.from.folder == "app/access" && s.leaves(".", "store", "store/lease", "store/storetest", "internal/trace")
 		},
@@ -258,7 +258,7 @@ func may(p *doorward.Permissions) { p.Allow() } // here
 		name:   "only app/access writes: no other calls (*store.DB).Write",
 		remedy: "write through access.Do, so that the act is decided and recorded",
 		breaks: func(s step) bool {
-			return s.calls == writeDoor && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
+			return s.calls == writeCall && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
 		},
 		plant: file{"app/invite/invite.go", `package invite
 
@@ -273,7 +273,7 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
 		remedy: "write through access.Do, so that the act is decided and recorded",
 		breaks: func(s step) bool {
-			return s.calls == fillDoor && s.ships() && s.from.folder != "store/transfer"
+			return s.calls == fillCall && s.ships() && s.from.folder != "store/transfer"
 		},
 		plant: file{"node/restore.go", `package node
 
@@ -286,7 +286,7 @@ func restore(db *store.DB) { db.Fill(nil) } // here
 		name:   "what drives the lease is called by store/lease only",
 		remedy: "ask lease.Lease",
 		breaks: func(s step) bool {
-			return slices.Contains(leaseDoors, s.calls) && s.ships() && s.from.folder != "store/lease"
+			return slices.Contains(leaseCalls, s.calls) && s.ships() && s.from.folder != "store/lease"
 		},
 		plant: file{"node/measure.go", `package node
 
@@ -299,7 +299,7 @@ func measure(db *store.DB) { db.Servers() } // here
 		name:   "only app/member creates accounts and memberships",
 		remedy: "call app/member, and name it as a sibling of the feature",
 		breaks: func(s step) bool {
-			return slices.Contains(memberDoors, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
+			return slices.Contains(memberCalls, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
 		},
 		plant: file{"app/invite/invite.go", `package invite
 
@@ -309,16 +309,16 @@ func accept(tx *access.Tx) { tx.InsertMembership() } // here
 `},
 	},
 	{
-		name:   "the upkeep door is open to named packages only",
-		remedy: "an act of somebody goes through access.Do; if this is nobody's act, name the package in upkeepers in arch_test.go",
+		name:   "only named packages call access.Upkeep",
+		remedy: "an action of a caller goes through access.Do; if there is no caller, name the package in upkeepers in arch_test.go",
 		breaks: func(s step) bool {
-			return s.calls == upkeepDoor && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepers, s.from.folder)
+			return s.calls == upkeepCall && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepers, s.from.folder)
 		},
 		plant: file{"app/invite/invite.go", `package invite
 
 import "` + module + `/app/access"
 
-func Accept(door *access.Door) { door.Upkeep(nil) } // here
+func Accept(writer *access.Writer) { writer.Upkeep(nil) } // here
 `},
 	},
 }
@@ -329,12 +329,12 @@ func TestLawsHold(t *testing.T) {
 	}
 }
 
-// A door that is renamed would be watched no longer, and no test would say so.
-func TestDoorsAreInUse(t *testing.T) {
+// A law about a renamed function would no longer find anything, and pass.
+func TestGuardedCallsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, door := range slices.Concat([]string{permitted, writeDoor, fillDoor, upkeepDoor}, leaseDoors, memberDoors) {
-		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
-			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
+	for _, call := range slices.Concat([]string{permitted, writeCall, fillCall, upkeepCall}, leaseCalls, memberCalls) {
+		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == call }) {
+			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", call)
 		}
 	}
 }
@@ -411,9 +411,9 @@ func Move(to *store.DB) { to.Fill(nil) }
 
 import "` + module + `/store"
 
-type Door struct{ db *store.DB }
+type Writer struct{ db *store.DB }
 
-func (d *Door) Upkeep(fn func()) { d.db.Write(fn) }
+func (w *Writer) Upkeep(fn func()) { w.db.Write(fn) }
 
 type Tx struct{ *store.Tx }
 `},
@@ -430,7 +430,7 @@ import (
 	_ "` + module + `/store/lease"
 )
 
-func Touch(door *access.Door) { door.Upkeep(nil) }
+func Touch(writer *access.Writer) { writer.Upkeep(nil) }
 `},
 	{"app/session/session_test.go", "package session_test\n\nimport _ \"" + module + "/doorwardtest\""},
 	{"app/login/login.go", "package login\n\nimport _ \"" + module + "/app/session\""},

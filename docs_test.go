@@ -143,7 +143,7 @@ var proofs = map[doorward.Action]string{
 	doorward.PasswordReset:    "the token of the reset's mail",
 	doorward.PasswordForgot:   "nothing: the mail goes to the address alone",
 	doorward.UserProfile:      "a session of the person whose name it is",
-	doorward.RequestRefuse:    "nothing: it is the record of a request that was turned away at the door",
+	doorward.RequestRefuse:    "nothing: it is the record of a request that was refused before routing",
 }
 
 func proofTable(t *testing.T) string {

@@ -58,7 +58,7 @@ type Settings struct {
 
 // App is the list of features.
 type App struct {
-	Access      *access.Door
+	Access      *access.Writer
 	Login       *login.Login
 	Sessions    *session.Sessions
 	Invitations *invite.Invitations
@@ -96,27 +96,27 @@ func New(db *store.DB, s Settings) *App {
 			poke(mended)
 		}
 	})
-	door := access.New(db, l)
+	writer := access.New(db, l)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
-	sessions := session.New(door, db, l, s.Sessions, s.SessionsInMemory)
+	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
-	verifier := credential.New(door, db, pool, s.Attempts)
-	waiting := inbox.New(door, db, s.Log)
+	verifier := credential.New(writer, db, pool, s.Attempts)
+	waiting := inbox.New(writer, db, s.Log)
 	return &App{
-		Access:       door,
+		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
 		Sessions:     sessions,
-		Invitations:  invite.New(door, db, verifier, rules, s.InviteResendWait),
-		Passwords:    password.New(door, db, verifier, rules, life),
-		Users:        user.New(door, db, life),
-		Tenants:      tenant.New(door, db, life, s.TenantHold, s.Log),
-		Keys:         key.New(door, db),
-		Mail:         mail.New(door, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
+		Invitations:  invite.New(writer, db, verifier, rules, s.InviteResendWait),
+		Passwords:    password.New(writer, db, verifier, rules, life),
+		Users:        user.New(writer, db, life),
+		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
+		Keys:         key.New(writer, db),
+		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        waiting,
 		Audit:        audit.New(db, waiting.Settle),
-		Overviews:    overview.New(door, db, life, waiting.Settle),
-		Installation: installation.New(door, life),
+		Overviews:    overview.New(writer, db, life, waiting.Settle),
+		Installation: installation.New(writer, life),
 		Lease:        l, PasswordRules: rules,
 		db: db, verifier: verifier, pool: pool, log: s.Log, mended: mended,
 	}

@@ -1,25 +1,23 @@
-// Package access says who may what, and is the one door to a write.
+// Package access authorizes actions and is the only way to write.
 //
-// Can decides, for everybody who asks: gateways, guards of routes, pages, and Do.
+// Can decides for all callers: gateways, route guards, pages and Do.
 //
 // Nothing is written without a decision and a record: Do decides whether the
-// caller may act, opens the transaction, lets the feature write its rows, adds
-// the audit event, and commits all of it together. What happens to the object
-// besides (mail to be sent) is a row that the feature writes in the same
-// transaction.
+// caller may act, opens the transaction, lets the feature write its rows, adds the
+// audit event, and commits all of it together. Side effects, such as mail to be
+// sent, are rows that the feature writes in the same transaction.
 //
 // A refusal is recorded too, but not by the request: it goes to the Inbox, which
-// counts what is alike, and package app/inbox adds it to the trail. So whoever may
-// do nothing can't make others wait, nor fill the trail.
+// counts equal refusals, and package app/inbox appends it to the audit trail. So a
+// caller without permissions can neither delay others nor fill the trail.
 //
-// An act of administration is decided a second time inside the transaction,
-// with the role read again under a lock on the tenant: an ADMIN who is demoted
-// while the request waits has lost, and two acts in one tenant never decide on
-// the same past.
+// An administrative action is decided a second time inside the transaction, with
+// the role read again under a lock on the tenant: an ADMIN who is demoted while
+// the request waits is refused, and two actions in one tenant never decide on the
+// same stale state.
 //
-// Upkeep is the narrow door beside it, for what is nobody's act: noting that a
-// session was used, counting attempts, the state of the mail queue. A test of
-// the architecture names the packages that may use it.
+// Upkeep writes without a caller: the last use of a session, counters of attempts,
+// the state of the mail queue. arch_test.go names the packages that may use it.
 package access
 
 import (
@@ -37,24 +35,24 @@ import (
 )
 
 // Door writes through one database. Make it with New.
-type Door struct {
+type Writer struct {
 	db    *store.DB
 	lease *lease.Lease
 	inbox *Inbox
 }
 
-// New returns the door to db. What is written there and ends something holds
-// everywhere, by way of the lease, when a method here returns.
-func New(db *store.DB, l *lease.Lease) *Door {
-	d := &Door{db: db, lease: l}
-	d.inbox = newInbox(d)
-	return d
+// New returns a Writer to db. When a method of it returns, what it has ended is
+// ended on every node, by way of the lease.
+func New(db *store.DB, l *lease.Lease) *Writer {
+	w := &Writer{db: db, lease: l}
+	w.inbox = newInbox(w)
+	return w
 }
 
 // Tx is a transaction opened by Do.
 type Tx struct {
 	*store.Tx
-	// By is the caller, the role as it is now.
+	// By is the caller, with the role read again.
 	By doorward.Caller
 	// event is what will be recorded, unless idle.
 	event doorward.Event
@@ -80,10 +78,10 @@ func (tx *Tx) RecordEnded(e doorward.Ended) {
 	}
 }
 
-// RecordEndedByTenant is Ended for sessions of a user in several tenants, by tenant: the event
-// tells of those in its own one, and the trail of each other one has an end of its
-// own. It is none of a tenant's business where else somebody signs in, so it is
-// told nothing of another, and of the act only what has been done to the account.
+// RecordEndedByTenant is RecordEnded for a user's sessions in several tenants. The
+// event counts those of its own tenant; each other tenant gets an event of its
+// own. A tenant must not learn where else a user signs in, so these events name
+// the cause only if it concerns the account.
 func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions map[string]int64) error {
 	tx.RecordEnded(doorward.Ended{Sessions: sessions[tx.event.Target.TenantID]})
 	for _, tenantID := range slices.Sorted(maps.Keys(sessions)) {
@@ -102,17 +100,18 @@ func (tx *Tx) RecordEndedByTenant(ctx context.Context, userID string, sessions m
 	return nil
 }
 
-// ofAccount are the acts to an account, which its tenants share.
+// ofAccount are the actions on an account, which its tenants share.
 var ofAccount = map[doorward.Action]bool{doorward.PasswordChange: true, doorward.PasswordReset: true}
 
-// SetTenant puts the event into the trail of a tenant that only the rows tell.
+// SetTenant puts the event into a tenant's trail, for an action whose tenant is
+// known only after reading the row.
 func (tx *Tx) SetTenant(tenantID string) {
 	tx.event.Target.TenantID = tenantID
 	tx.MailShare = share(tx.event)
 }
 
-// share is whose the mails of an act are: the tenant's, or the caller's where there
-// is none.
+// share is the unit of fair mail dispatch: the tenant of the event, else its
+// caller.
 func share(e doorward.Event) string {
 	switch {
 	case e.Target.TenantID != "":
@@ -125,26 +124,25 @@ func share(e doorward.Event) string {
 	return e.IP
 }
 
-// SkipEvent says that the act changes nothing, so that there is nothing to record.
+// SkipEvent says that the action changes nothing, so no event is recorded.
 func (tx *Tx) SkipEvent() { tx.idle = true }
 
-// Notify queues a notice of the act to a canonical address. It says what the
-// event says: who acted, when, from where, and what has changed. An act that
-// changes nothing has no event and gives no notice.
+// Notify queues a notice of the action to a canonical address. It says what the
+// event says: who acted, when, from where, and what has changed. An action that
+// changes nothing has no event and sends no notice.
 func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error {
 	return tx.QueueMail(ctx, kind, to, tx.event.ID)
 }
 
-// ByBrowser adds the client's name for itself to the event, where the notice of
-// the act, or whoever looks into it, needs it.
+// ByBrowser adds the client's user agent to the event, for notices and
+// investigations.
 func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 
 // FieldUserAgent is the field of events that ByBrowser fills.
 const FieldUserAgent = "userAgent"
 
-// RecordAlso records what the act has done to another object, with the fields before
-// and after: what an act does to many has a record for each, so that the trail of
-// any of them is whole.
+// RecordAlso records what the action did to another object: an action on many
+// objects has an event for each, so that the trail of each object is complete.
 func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.Object, changes ...doorward.Change) error {
 	also := tx.event
 	also.ID, also.Action, also.Target = doorward.NewID(doorward.PrefixEvent), done, on
@@ -152,68 +150,68 @@ func (tx *Tx) RecordAlso(ctx context.Context, done doorward.Action, on doorward.
 	return tx.InsertEvent(ctx, also)
 }
 
-// RecordAlsoBy is Also for the act of somebody else than the caller, who has proved to
-// be there by a credential of their own.
+// RecordAlsoBy is RecordAlso for an action of somebody other than the caller, who
+// has proved their identity with a credential of their own.
 func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, done doorward.Action, on doorward.Object) error {
 	return tx.InsertEvent(ctx, event(by, done, on, doorward.Done))
 }
 
-// Operation is an act to an object, and what it writes.
+// Operation is an action on an object, and what it writes.
 type Operation struct {
 	Action doorward.Action
 	On     doorward.Object
-	// Look, unless nil, returns the object as it is under the lock on its tenant,
-	// for the second judgement.
+	// Look, unless nil, reads the object under the lock on its tenant, for the second
+	// decision.
 	Look  func(*store.Tx) (doorward.Object, error)
 	Write func(*Tx) error
 }
 
 // Do decides, runs fn in a transaction, records, and commits. It returns the
-// decision's or fn's error as it is; either way nothing is then written but
-// the record of a refusal. fn may run more than once.
+// decision's or fn's error unchanged; then nothing is written but the record of a
+// refusal. fn may run more than once.
 //
-// The result says how what has ended was made to hold on every node. It may come
-// with not_found, since somebody else may have ended it. When that isn't known on
-// every node in time, the error is unavailable although it is committed: to be tried
-// again.
-func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
-	return d.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
+// The result says how the end of sessions was confirmed on every node. It may come
+// with not_found, since somebody else may have ended them. If the confirmation
+// times out, the error is unavailable although the transaction is committed: the
+// caller retries.
+func (w *Writer) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
+	return w.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
 }
 
-// DoAll is Do for several operations as one: all of them, each with its own decision
-// and record, or none. They are judged before any is done, so that one who gives
-// up a role may do something else with it in the same breath.
+// DoAll is Do for several operations at once: all of them, each with its own
+// decision and record, or none. All are decided before any is performed, so that a
+// caller who gives up a role can use it in another operation of the same call.
 //
-// While the clock is wrong nothing is done: the error is unavailable.
-func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
-	if err := d.db.Clock().Err(); err != nil {
+// While the clock is wrong nothing is written: the error is unavailable.
+func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
+	if err := w.db.Clock().Err(); err != nil {
 		return doorward.Revocation{}, err
 	}
 	at, err := authorizeAll(by, operations)
 	var held doorward.Revocation
 	idle, ended := false, false
 	if err == nil {
-		held, ended, err = d.write(ctx, at.Action, func(tx *store.Tx) (err error) {
+		held, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
 			if at, idle, err = performAll(ctx, tx, by, operations); idle {
 				tx.ForceDurable()
 			}
 			return err
 		})
 	}
-	// Who is told that it is so already, or gone, relies on that as much as the
-	// one who did it, who may still be waiting.
+	// A caller told that it is already so, or gone, relies on that as much as the one
+	// who did it, whose call may still be waiting for the nodes.
 	switch {
 	case err == nil && idle && !ended:
-		_, err = d.settled(ctx, d.lease.SettleAll) // the answer says nothing of it: this call has revoked nothing
+		_, err = w.settled(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		var gone error
-		held, gone = d.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
+		held, gone = w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 			_, _, err := performAll(ctx, tx, by, operations)
 			return doorward.HasCode(err, doorward.CodeNotFound), nil
 		})
 		err = cmp.Or(gone, err)
 	}
-	return held, d.Refused(ctx, by, at.Action, at.On, err)
+	return held, w.Refused(ctx, by, at.Action, at.On, err)
 }
 
 // authorizeAll returns the operation that is refused and why.
@@ -230,66 +228,66 @@ func authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err
 // nothing.
 func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operations []Operation) (at Operation, idle bool, err error) {
 	callers := make([]doorward.Caller, len(operations))
-	for i, d := range operations {
-		if callers[i], err = decideAgain(ctx, tx, by, d); err != nil {
-			return d, false, err
+	for i, op := range operations {
+		if callers[i], err = decideAgain(ctx, tx, by, op); err != nil {
+			return op, false, err
 		}
 	}
-	for i, d := range operations {
-		nothing, err := perform(ctx, tx, callers[i], d)
+	for i, op := range operations {
+		nothing, err := perform(ctx, tx, callers[i], op)
 		if err != nil {
-			return d, false, err
+			return op, false, err
 		}
 		idle = idle || nothing
 	}
 	return at, idle, nil
 }
 
-// ConfirmGone returns once what absent finds to be gone is so for good, and has ended on
-// every node with everything else that has ended so far. Whoever is told that
-// something is gone, and didn't end it, may rely on that as much as the one who
-// did. The error is unavailable.
-func (d *Door) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
-	if err := d.db.ConfirmAbsent(ctx, absent); err != nil {
+// ConfirmGone returns once what absent reports as gone is durably gone, and every
+// node knows everything that has ended so far. A caller who is told that something
+// is gone may rely on it as much as the one who ended it. The error is
+// unavailable.
+func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
+	if err := w.db.ConfirmAbsent(ctx, absent); err != nil {
 		return doorward.Revocation{}, err
 	}
-	return d.settled(ctx, d.lease.SettleAll)
+	return w.settled(ctx, w.lease.SettleAll)
 }
 
-func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (idle bool, err error) {
-	act := &Tx{Tx: tx, By: by, event: event(by, d.Action, d.On, doorward.Done)}
+func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
+	act := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done)}
 	tx.MailShare = share(act.event)
-	if err := d.Write(act); err != nil || act.idle {
+	if err := op.Write(act); err != nil || act.idle {
 		return act.idle, err
 	}
 	return false, tx.InsertEvent(ctx, act.event)
 }
 
-// decideAgain judges a user by the role that the membership has now, and the
-// object as it is now.
-func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (doorward.Caller, error) {
-	verb, _ := doorward.Lookup(d.Action)
-	if verb.By == doorward.ByProof || d.On.TenantID == "" {
+// decideAgain decides with the role that the membership has now, and the object as
+// it is now.
+func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (doorward.Caller, error) {
+	verb, _ := doorward.Lookup(op.Action)
+	if verb.By == doorward.ByProof || op.On.TenantID == "" {
 		return by, nil
 	}
-	if err := tx.LockTenant(ctx, d.On.TenantID); err != nil {
+	if err := tx.LockTenant(ctx, op.On.TenantID); err != nil {
 		return by, err
 	}
 	by, err := asNow(ctx, tx, by)
 	if err != nil {
 		return by, err
 	}
-	on := d.On
-	if d.Look != nil {
-		if on, err = d.Look(tx); err != nil {
+	on := op.On
+	if op.Look != nil {
+		if on, err = op.Look(tx); err != nil {
 			return by, err
 		}
 	}
-	return by, Can(&by.Principal, d.Action, on).Err()
+	return by, Can(&by.Principal, op.Action, on).Err()
 }
 
-// asNow is the caller as the session and the membership are now, if the session
-// still is one.
+// asNow returns the caller as the session and the membership are now. Errors:
+// unauthenticated if the session has ended.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.Kind != doorward.ByUser {
 		return by, nil
@@ -305,62 +303,60 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	return by, nil
 }
 
-// Require decides without writing anything but a refusal: the gate in front of
-// reads and of whole endpoints.
-func (d *Door) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
-	return d.Refused(ctx, by, act, on, Can(&by.Principal, act, on).Err())
+// Require decides and writes nothing but a refusal: for reads and for route
+// guards.
+func (w *Writer) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
+	return w.Refused(ctx, by, act, on, Can(&by.Principal, act, on).Err())
 }
 
-// Refuse records that the act was refused for a reason that only the feature
+// Refuse records that the action was refused for a reason that only the feature
 // knows, and returns the reason.
-func (d *Door) Refuse(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return d.record(ctx, by, act, on, reason)
+func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return w.record(ctx, by, act, on, reason)
 }
 
-// Refused records err if it says that the caller may not, and returns it. An
-// OWNER who may not go because no other one is left is refused like one whose
-// role doesn't do; that something is over, absent or otherwise than thought is
-// no refusal.
-func (d *Door) Refused(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
+// Refused records err if it means forbidden, and returns it. The last OWNER's
+// attempt to leave is recorded too. Conflicts and absent objects are no refusals.
+func (w *Writer) Refused(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner {
 		return err
 	}
-	return d.record(ctx, by, act, on, e)
+	return w.record(ctx, by, act, on, e)
 }
 
-// Upkeep writes without a decision or a record. Not for anybody's act.
-func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
-	_, _, err := d.write(ctx, "upkeep", fn)
+// Upkeep writes without a decision or a record. Never for an action of a caller.
+func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
+	_, _, err := w.write(ctx, "upkeep", fn)
 	return err
 }
 
-// write commits and, when that has ended something, returns once no node
-// answers from the memory of it any more, or of anything that ended before.
-func (d *Door) write(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) (held doorward.Revocation, ended bool, err error) {
-	changes, err := d.commit(ctx, act, fn)
+// write commits. If that has ended something, it returns once no node answers from
+// memory of it, or of anything that ended before.
+func (w *Writer) write(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) (held doorward.Revocation, ended bool, err error) {
+	changes, err := w.commit(ctx, act, fn)
 	if err != nil || len(changes) == 0 {
 		return held, false, err
 	}
-	held, err = d.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return d.lease.Settle(ctx, changes) })
+	held, err = w.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return w.lease.Settle(ctx, changes) })
 	return held, true, err
 }
 
-// commit writes. What is followed shows the name of the act and when its turn
-// had come.
-func (d *Door) commit(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
-	ctx, span := trace.Transaction(ctx, systems[d.db.Engine()], string(act))
+// commit writes, in a trace span that names the action and includes the wait for
+// the database.
+func (w *Writer) commit(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
+	ctx, span := trace.Transaction(ctx, systems[w.db.Engine()], string(act))
 	defer span.End()
-	changes, err := d.db.Write(ctx, fn)
+	changes, err := w.db.Write(ctx, fn)
 	failed(span, err)
 	return changes, err
 }
 
-// systems are the names that OpenTelemetry has for databases.
+// systems are OpenTelemetry's names of databases.
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
 // settled waits for the other nodes.
-func (d *Door) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
+func (w *Writer) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()
 	settled, err := wait(ctx)
@@ -372,8 +368,8 @@ func (d *Door) settled(ctx context.Context, wait func(context.Context) (lease.Se
 	return doorward.Revocation{Nodes: settled.Nodes, Took: settled.Took}, nil
 }
 
-// failed tells of an error by its code alone: its text may say anything. What is
-// no error of ours is how a feature leaves its transaction.
+// failed puts an error's code on the span, never its text, which may hold personal
+// data. Errors without a code are marked _OTHER.
 func failed(span *trace.Span, err error) {
 	var e *doorward.Error
 	switch {

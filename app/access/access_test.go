@@ -18,16 +18,16 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// house is a tenant with an OWNER, and the door to it.
-type house struct {
+// fixture is a tenant with an OWNER, and a Writer to its database.
+type fixture struct {
 	*testing.T
-	*Door
+	*Writer
 	owner doorward.Caller
 }
 
 const tenantID = "tnt_acme"
 
-func build(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
 	if err == nil {
@@ -41,7 +41,7 @@ func build(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{T: t, Door: New(db, lease.New(db, time.Second))}
+	h := &fixture{T: t, Writer: New(db, lease.New(db, time.Second))}
 	h.prepare(func(tx *store.Tx) error {
 		return tx.InsertTenant(t.Context(), doorward.Tenant{ID: tenantID, Name: "Acme", Status: doorward.TenantActive})
 	})
@@ -49,7 +49,7 @@ func build(t *testing.T) *house {
 	return h
 }
 
-func (h *house) prepare(fn func(*store.Tx) error) {
+func (h *fixture) prepare(fn func(*store.Tx) error) {
 	h.Helper()
 	if err := h.Upkeep(h.Context(), fn); err != nil {
 		h.Fatal(err)
@@ -58,7 +58,7 @@ func (h *house) prepare(fn func(*store.Tx) error) {
 
 // join makes somebody a member and signs them in; the caller is as a request
 // would have it.
-func (h *house) join(name string, role doorward.Role) doorward.Caller {
+func (h *fixture) join(name string, role doorward.Role) doorward.Caller {
 	h.Helper()
 	user := doorward.User{
 		ID: "usr_" + name, Email: name + "@acme.example", Role: role, Status: doorward.UserActive,
@@ -78,44 +78,44 @@ func (h *house) join(name string, role doorward.Role) doorward.Caller {
 	return doorward.Caller{IP: "192.0.2.1", RequestID: "req_test", Principal: doorward.PrincipalOf(user, session)}
 }
 
-// remembered is the principal as a memory would have it that knows another role.
+// remembered is the caller's principal with a role that is out of date.
 func remembered(by doorward.Caller, role doorward.Role) doorward.Principal {
 	u := doorward.User{ID: by.ID, Email: by.Email, TenantID: by.TenantID, TenantStatus: by.TenantStatus, Role: role, Status: doorward.UserActive}
 	return doorward.PrincipalOf(u, doorward.Session{ID: by.SessionID})
 }
 
 // do is Do where only the error matters.
-func (h *house) do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
+func (h *fixture) do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
 	_, err := h.Do(ctx, by, act, on, fn)
 	return err
 }
 
-// home is the own tenant.
+// home is the callers' tenant.
 var home = doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
 
-// mark is a write whose trace is easy to see.
-func (h *house) mark(tx *Tx, hash byte) error {
+// mark writes a row that marked can find.
+func (h *fixture) mark(tx *Tx, hash byte) error {
 	return tx.InsertLinkToken(h.Context(), []byte{hash}, tenantID)
 }
 
-// marked reports whether the mark with the hash is there.
-func (h *house) marked(hash byte) bool {
+// marked reports whether mark was committed for the hash.
+func (h *fixture) marked(hash byte) bool {
 	h.Helper()
 	var there bool
 	err := h.Upkeep(h.Context(), func(tx *store.Tx) error {
 		there = tx.InsertLinkToken(h.Context(), []byte{hash}, "x") != nil
-		return errLook
+		return errRollback
 	})
-	if !errors.Is(err, errLook) && !there {
+	if !errors.Is(err, errRollback) && !there {
 		h.Fatal(err)
 	}
 	return there
 }
 
-var errLook = errors.New("only looking")
+var errRollback = errors.New("roll back")
 
-// events are those of the tenant, the oldest first.
-func (h *house) events() []doorward.Event {
+// events returns the tenant's trail, the oldest first.
+func (h *fixture) events() []doorward.Event {
 	h.Helper()
 	all, err := storetest.Events(h.Context(), h.db.Read(), tenantID)
 	if err != nil {
@@ -132,7 +132,7 @@ func is(t *testing.T, err error, want doorward.Code) {
 }
 
 func TestDoRecordsWhatWasDone(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	by, before := h.owner, len(h.events())
 	_, err := h.Do(t.Context(), by, doorward.SettingsManage, home, func(tx *Tx) error {
 		tx.Changed("name", "old", "new")
@@ -152,8 +152,8 @@ func TestDoRecordsWhatWasDone(t *testing.T) {
 	}
 }
 
-// refusals are those that wait for their record, the oldest first.
-func (h *house) refusals() []doorward.Event {
+// refusals returns the events of the inbox, the oldest first.
+func (h *fixture) refusals() []doorward.Event {
 	h.Helper()
 	rows, err := h.db.Read().PendingInbox(h.Context(), 1000)
 	if err != nil {
@@ -166,9 +166,9 @@ func (h *house) refusals() []doorward.Event {
 	return all
 }
 
-// A refusal leaves a record in the inbox and nothing else, wherever it comes from.
+// A refusal leaves a record in the inbox and nothing else, from each method.
 func TestRefusalsAreRecorded(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	viewer := h.join("viewer", doorward.RoleViewer)
 	owner := h.owner
 	before := len(h.events())
@@ -197,11 +197,11 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
-// What fails for another reason leaves nothing.
+// A write that fails for another reason than a refusal records nothing.
 func TestFailuresLeaveNothing(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	by, before := h.owner, len(h.events())
-	failure := errors.New("no luck")
+	failure := errors.New("some fault")
 	for _, fails := range []error{failure, doorward.Fail(doorward.CodeAlreadyMember, ""), doorward.Fail(doorward.CodeNotFound, ""), store.ErrNone} {
 		_, err := h.Do(t.Context(), by, doorward.SettingsManage, home, func(tx *Tx) error {
 			return errors.Join(h.mark(tx, 1), fails)
@@ -218,10 +218,10 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 }
 
-// Who has lost the role, the membership or the session since the request came
-// has lost: what the request says of the caller isn't what counts.
+// The request is refused if the caller has lost the role, the membership or the
+// session since it arrived.
 func TestDecidedAgainInTheTransaction(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	stale := h.join("viewer", doorward.RoleViewer)
 	stale.Principal = remembered(stale, doorward.RoleOwner)
 	write := func(tx *Tx) error { return h.mark(tx, 1) }
@@ -238,9 +238,9 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 	}
 }
 
-// The role that fn sees is the one of now.
+// fn sees the role that the membership has now.
 func TestTheCallerInTheTransaction(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	stale := h.owner
 	stale.Principal = remembered(stale, doorward.RoleAdmin)
 	_, err := h.Do(t.Context(), stale, doorward.SettingsManage, home, func(tx *Tx) error {
@@ -254,11 +254,11 @@ func TestTheCallerInTheTransaction(t *testing.T) {
 	}
 }
 
-// A notice names the event of its act; an act that fails leaves neither, and
-// one that changes nothing a notice without an event.
+// A notice names the event of its action. An action that fails leaves neither; one
+// that changes nothing leaves a notice without an event.
 func TestNotify(t *testing.T) {
-	h := build(t)
-	tell := func(end func(*Tx) error) error {
+	h := newFixture(t)
+	notify := func(end func(*Tx) error) error {
 		return h.do(t.Context(), h.owner, doorward.SettingsManage, home, func(tx *Tx) error {
 			tx.ByBrowser()
 			return errors.Join(tx.Notify(t.Context(), store.MailRoleChanged, "ann@acme.example"), end(tx))
@@ -275,11 +275,11 @@ func TestNotify(t *testing.T) {
 		return about
 	}
 	h.owner.UserAgent = "a browser"
-	is(t, tell(func(*Tx) error { return doorward.Fail(doorward.CodeForbidden, "") }), doorward.CodeForbidden)
+	is(t, notify(func(*Tx) error { return doorward.Fail(doorward.CodeForbidden, "") }), doorward.CodeForbidden)
 	if got := notices(); len(got) > 0 {
-		t.Errorf("a failed act is told by %q", got)
+		t.Errorf("a failed action sent the notices %q", got)
 	}
-	if err := tell(func(*Tx) error { return nil }); err != nil {
+	if err := notify(func(*Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	about := notices()
@@ -293,12 +293,12 @@ func TestNotify(t *testing.T) {
 	if want := []doorward.Change{{Field: FieldUserAgent, To: "a browser"}}; err != nil || event.Action != doorward.SettingsManage || !slices.Equal(event.Changes, want) {
 		t.Errorf("the notice is about %+v, %v", event, err)
 	}
-	if err := tell(func(tx *Tx) error { tx.SkipEvent(); return nil }); err != nil {
+	if err := notify(func(tx *Tx) error { tx.SkipEvent(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range notices() {
 		if _, err := h.db.Read().Event(t.Context(), id); id != about[0] && !errors.Is(err, store.ErrNone) {
-			t.Errorf("an act that changes nothing has the event %s, %v", id, err)
+			t.Errorf("an action that changes nothing has the event %s, %v", id, err)
 		}
 	}
 }

@@ -6,28 +6,28 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Reason is what a decision rests on.
+// Reason is the ground of a decision.
 type Reason string
 
 // The reasons.
 const (
-	// ReasonRole: what the role grants, or doesn't.
+	// ReasonRole: the role grants it, or does not.
 	ReasonRole Reason = "role"
 	// ReasonRank: the role that the object holds, or would be given, is too high.
 	ReasonRank Reason = "rank"
 	// ReasonForeign: the object is in another tenant.
 	ReasonForeign Reason = "foreign"
-	// ReasonTenant: the tenant's state, frozen or being closed, and nothing else.
+	// ReasonTenant: the tenant is frozen or closing.
 	ReasonTenant Reason = "tenant"
-	// ReasonMembership: there is none that is active.
+	// ReasonMembership: there is no active membership.
 	ReasonMembership Reason = "membership"
-	// ReasonCredential: the caller has shown none.
+	// ReasonCredential: the caller has no credential.
 	ReasonCredential Reason = "credential"
-	// ReasonKind: the credential is of a kind that is no good there.
+	// ReasonKind: this kind of credential is not accepted here.
 	ReasonKind Reason = "kind"
-	// ReasonOperator: the action belongs to who runs the installation.
+	// ReasonOperator: the action belongs to the operator of the installation.
 	ReasonOperator Reason = "operator"
-	// ReasonProof: whoever calls Do has had a proof, such as a password.
+	// ReasonProof: the feature has verified a proof, such as a password.
 	ReasonProof Reason = "proof"
 	// ReasonUnknown: there is no such action.
 	ReasonUnknown Reason = "unknown"
@@ -39,25 +39,25 @@ type Decision struct {
 	Reason  Reason
 
 	own doorward.Role // of the principal
-	// stands in the way: a permission, a role that is too high, a tenant's status.
-	stands string
-	given  bool // the role would be given, and isn't held
+	// obstacle is a permission, a role that is too high, or a tenant's status.
+	obstacle string
+	given    bool // the obstacle is the role to be granted, not one that is held
 }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
 
 func no(r Reason) Decision { return Decision{Reason: r} }
 
-// Can says whether the principal may do the action to the object. It doesn't
-// allocate. Here alone that is decided, for gateways, guards, writes and pages.
+// Can says whether the principal may perform the action on the object. It is the
+// only decision, for gateways, guards, writes and pages. It doesn't allocate.
 //
-// It judges the principal as handed in. Do asks again inside the transaction, with
-// the principal read anew; only that second decision lets something be written.
+// It trusts the principal as passed in. Do decides again inside the transaction,
+// with the principal read again; only that second decision permits a write.
 func Can(p *doorward.Principal, act doorward.Action, on doorward.Object) Decision {
 	verb, ok := doorward.Lookup(act)
 	switch {
 	case !ok:
-		return Decision{Reason: ReasonUnknown, stands: string(act)}
+		return Decision{Reason: ReasonUnknown, obstacle: string(act)}
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
@@ -75,19 +75,19 @@ func canMember(p *doorward.Principal, verb doorward.Verb, on *doorward.Object) D
 	case on.TenantID != p.TenantID:
 		return no(ReasonForeign)
 	case !p.Permissions.Allow(verb):
-		return Decision{Reason: ReasonRole, own: p.Role, stands: string(verb.Through)}
+		return Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
 	case on.Granted.Outranks(p.Rank):
-		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Granted), given: true}
+		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Granted), given: true}
 	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
-		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Held)}
+		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held)}
 	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
-		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
+		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonRole)
 }
 
-// CanEnter says whether the principal may use what is there for people of a tenant.
-// While the tenant is being closed that is only what is open then, too.
+// CanEnter says whether the principal may use what is open to members of a tenant.
+// In a closing tenant that is limited to what has openWhileClosing.
 func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	switch {
 	case p.Kind == doorward.Anonymous:
@@ -95,12 +95,12 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	case p.Kind != doorward.ByUser:
 		return no(ReasonKind)
 	case p.TenantStatus == doorward.TenantClosing && !openWhileClosing:
-		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
+		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonTenant)
 }
 
-// CanOperate says whether the principal may use what is there for the operator.
+// CanOperate says whether the principal may use what is open to the operator.
 func CanOperate(p *doorward.Principal) Decision {
 	switch p.Kind {
 	case doorward.Operator:
@@ -111,8 +111,8 @@ func CanOperate(p *doorward.Principal) Decision {
 	return no(ReasonOperator)
 }
 
-// CanSignIn says whether a session may be opened, or go on, in the membership. In a
-// tenant that is being closed that is the OWNERs' alone, who may restore it.
+// CanSignIn says whether a session may be opened, or continue, in the membership.
+// In a closing tenant only an OWNER may, to restore it.
 func CanSignIn(u doorward.User) Decision {
 	switch {
 	case u.Status != doorward.UserActive:
@@ -121,10 +121,10 @@ func CanSignIn(u doorward.User) Decision {
 		u.TenantStatus == doorward.TenantClosing && u.Role == doorward.RoleOwner:
 		return yes(ReasonMembership)
 	}
-	return Decision{Reason: ReasonTenant, stands: string(u.TenantStatus)} // perhaps one of a newer version
+	return Decision{Reason: ReasonTenant, obstacle: string(u.TenantStatus)} // frozen, or a status of a newer version
 }
 
-// Err returns nil for yes, else what Refusal does.
+// Err returns nil for yes, else Refusal.
 func (d Decision) Err() error {
 	if d.Allowed {
 		return nil
@@ -132,12 +132,12 @@ func (d Decision) Err() error {
 	return d.Refusal()
 }
 
-// Refusal is what the caller is told of a no: not_found for an object of another
-// tenant, so that nothing shows that it exists.
+// Refusal is the error for the caller: not_found for an object of another tenant,
+// so that nothing shows that it exists.
 func (d Decision) Refusal() *doorward.Error {
 	switch d.Reason {
 	case ReasonRole:
-		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.stands)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.obstacle)
 	case ReasonRank:
 		return d.tooHigh()
 	case ReasonForeign:
@@ -153,18 +153,18 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}
-	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: no such action: %q", d.stands)}
+	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: no such action: %q", d.obstacle)}
 }
 
 func (d Decision) tooHigh() *doorward.Error {
 	if d.given {
-		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.stands)
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.obstacle)
 	}
-	return doorward.Fail(doorward.CodeForbidden, "Only an OWNER may change someone who is %s.", d.stands)
+	return doorward.Fail(doorward.CodeForbidden, "Only an OWNER may change someone who is %s.", d.obstacle)
 }
 
 func (d Decision) notOpen() *doorward.Error {
-	if d.stands == string(doorward.TenantClosing) {
+	if d.obstacle == string(doorward.TenantClosing) {
 		return doorward.Fail(doorward.CodeTenantClosing, "")
 	}
 	return doorward.Fail(doorward.CodeTenantFrozen, "")

@@ -8,13 +8,13 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// callers are of every kind.
+// callers has every kind without a tenant.
 var callers = map[string]doorward.Principal{
 	"anonymous": {Kind: doorward.Anonymous}, "zero": {}, "unknown": {Kind: "robot"},
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
 }
 
-// An action that isn't on the list is a defect, whoever asks.
+// An unknown action is an internal error for every caller.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
@@ -25,15 +25,15 @@ func TestUnknownActions(t *testing.T) {
 	}
 }
 
-// A caller of no known kind, or in no tenant, may do nothing that needs a role
-// or an operator.
+// A caller of unknown kind, or in no tenant, may do nothing that needs a role or
+// an operator.
 func TestCallersOfNoKind(t *testing.T) {
 	nowhere := doorward.PrincipalOf(doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, doorward.Session{})
 	for _, verb := range doorward.Verbs() {
 		if verb.By == doorward.ByProof {
 			continue
 		}
-		for name, by := range map[string]doorward.Principal{"zero": callers["zero"], "unknown": callers["unknown"], "a role that is none": nowhere} {
+		for name, by := range map[string]doorward.Principal{"zero": callers["zero"], "unknown": callers["unknown"], "unknown role": nowhere} {
 			if Can(&by, verb.Action, doorward.Object{}).Allowed {
 				t.Errorf("%s may %s", name, verb.Action)
 			}
@@ -41,7 +41,7 @@ func TestCallersOfNoKind(t *testing.T) {
 	}
 }
 
-// A higher role may all that a lower one may, to the same object.
+// A higher role may do everything that a lower one may, on the same object.
 func TestHigherRolesMayMore(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
 		for _, held := range append([]doorward.Role{""}, doorward.Roles...) {
@@ -60,8 +60,7 @@ func TestHigherRolesMayMore(t *testing.T) {
 	}
 }
 
-// Nothing in the answer tells an object of another tenant from none, or what
-// it holds.
+// An object of another tenant is answered exactly like one that doesn't exist.
 func TestOtherTenantsAreNotThere(t *testing.T) {
 	for _, role := range doorward.Roles {
 		by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
@@ -78,12 +77,12 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 	}
 }
 
-// member is one of the tenant tnt_x.
+// member is the principal of a member of the tenant tnt_x.
 func member(role doorward.Role, status doorward.UserStatus, tenant doorward.TenantStatus) doorward.Principal {
 	return doorward.PrincipalOf(doorward.User{ID: "usr_1", TenantID: "tnt_x", TenantStatus: tenant, Role: role, Status: status}, doorward.Session{ID: "ses_1"})
 }
 
-// Each no has the reason that it rests on, and the code that goes with it.
+// Each refusal has its reason and the code that belongs to it.
 func TestReasons(t *testing.T) {
 	own := doorward.Object{TenantID: "tnt_x"}
 	admin := member(doorward.RoleAdmin, doorward.UserActive, doorward.TenantActive)
@@ -101,11 +100,11 @@ func TestReasons(t *testing.T) {
 		{"rank of what is held", Can(&admin, doorward.UserRemove, doorward.Object{TenantID: "tnt_x", Held: doorward.RoleAdmin}), ReasonRank, doorward.CodeForbidden},
 		{"another tenant", Can(&admin, doorward.UserRead, doorward.Object{TenantID: "tnt_y"}), ReasonForeign, doorward.CodeNotFound},
 		{"a tenant that is closing", Can(&owner, doorward.UserInvite, own), ReasonTenant, doorward.CodeTenantClosing},
-		{"nobody", Can(&doorward.Principal{Kind: doorward.Anonymous}, doorward.TenantFreeze, own), ReasonCredential, doorward.CodeUnauthenticated},
-		{"no operator", Can(&owner, doorward.TenantFreeze, own), ReasonOperator, doorward.CodeForbidden},
-		{"an operator among people", CanEnter(&doorward.Principal{Kind: doorward.Operator}, false), ReasonKind, doorward.CodeForbidden},
-		{"closing, at the entrance", CanEnter(&owner, false), ReasonTenant, doorward.CodeTenantClosing},
-		{"a person for the operator", CanOperate(&admin), ReasonOperator, doorward.CodeForbidden},
+		{"anonymous", Can(&doorward.Principal{Kind: doorward.Anonymous}, doorward.TenantFreeze, own), ReasonCredential, doorward.CodeUnauthenticated},
+		{"a user for an operator's action", Can(&owner, doorward.TenantFreeze, own), ReasonOperator, doorward.CodeForbidden},
+		{"an operator inside a tenant", CanEnter(&doorward.Principal{Kind: doorward.Operator}, false), ReasonKind, doorward.CodeForbidden},
+		{"CanEnter while closing", CanEnter(&owner, false), ReasonTenant, doorward.CodeTenantClosing},
+		{"CanOperate for a user", CanOperate(&admin), ReasonOperator, doorward.CodeForbidden},
 		{"frozen", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleOwner, TenantStatus: doorward.TenantFrozen}), ReasonTenant, doorward.CodeTenantFrozen},
 		{"closing, not for an ADMIN", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleAdmin, TenantStatus: doorward.TenantClosing}), ReasonTenant, doorward.CodeTenantClosing},
 		{"a suspended membership", CanSignIn(doorward.User{Status: doorward.UserSuspended, TenantStatus: doorward.TenantActive}), ReasonMembership, doorward.CodeMembershipSuspended},
@@ -117,8 +116,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// While a tenant is closing its OWNER can look at it, close it once more and restore
-// it, and do nothing else that needs a role.
+// While a tenant is closing its OWNER can read, close and restore it, and do
+// nothing else that needs a role.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
 	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}
@@ -128,11 +127,11 @@ func TestClosingTenant(t *testing.T) {
 		}
 	}
 	if d := CanEnter(&owner, true); !d.Allowed {
-		t.Errorf("the OWNER cannot get at what is open while closing: %+v", d)
+		t.Errorf("the OWNER can't use what is open while closing: %+v", d)
 	}
 }
 
-// Decisions are made for each request of the platform: they leave nothing behind.
+// A decision is part of every request, so it must not allocate.
 func TestCanAllocatesNothing(t *testing.T) {
 	user := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive)
 	allowed := 0

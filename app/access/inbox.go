@@ -14,32 +14,32 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// What one node keeps in memory, and what all of them keep in the database.
+// Limits of a node's memory and of the table.
 const (
-	inboxKeys     = 10_000  // in memory; what is beyond is written each time
-	inboxSubjects = 30      // of one source in a minute; the rest is counted together
+	inboxKeys     = 10_000  // in memory; a refusal beyond is written at once
+	inboxSubjects = 30      // of one source in a minute; further ones are counted together
 	inboxRows     = 100_000 // in the database; beyond it refusals are only counted
-	inboxBatch    = 200     // rows that are written at once
+	inboxBatch    = 200     // rows written in one transaction
 )
 
-// inboxOthers is the subject of what a source does beyond inboxSubjects.
+// inboxOthers is the subject for a source's refusals beyond inboxSubjects.
 const inboxOthers = "others"
 
-// Inbox takes refusals, so that none of them waits for a chain of events, nor has
-// anybody else wait for one. The first of its kind in a minute is in the database
-// before the caller is answered. Those that follow in that minute are counted in
-// memory and written by Flush: a process that is killed loses their number.
+// Inbox takes refusals, so that none waits for the lock on an event chain or makes
+// others wait for it. The first of its kind in a minute is in the database before
+// the caller is answered. Repetitions in that minute are counted in memory and
+// written by Flush: a process that is killed loses their number.
 type Inbox struct {
 	db    *store.DB
 	write func(context.Context, doorward.Action, func(*store.Tx) error) error
 
 	mu       sync.Mutex
 	minute   time.Time
-	counted  map[inboxKey]*store.InboxRow // Hits: not yet written
+	counted  map[inboxKey]*store.InboxRow // Hits counts what is not yet written
 	subjects map[string]int               // by source
-	late     []store.InboxRow             // of earlier minutes, to be written
+	late     []store.InboxRow             // rows of earlier minutes, to be written
 
-	rows    atomic.Int64 // in the database, as counted last, and what was added since
+	rows    atomic.Int64 // in the database: the last count plus what was added since
 	dropped atomic.Uint64
 }
 
@@ -53,25 +53,25 @@ type inboxKey struct {
 
 func keyOf(r store.InboxRow) inboxKey { return inboxKey{r.Source, r.Action, r.Reason, r.Subject} }
 
-func newInbox(d *Door) *Inbox {
+func newInbox(w *Writer) *Inbox {
 	write := func(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) error {
-		_, _, err := d.write(ctx, act, fn)
+		_, _, err := w.write(ctx, act, fn)
 		return err
 	}
-	return &Inbox{db: d.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
+	return &Inbox{db: w.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
 }
 
-// Full reports whether nothing more should be put in.
+// Full reports whether the inbox takes no more rows.
 func (i *Inbox) Full() bool { return i.rows.Load() >= inboxRows }
 
-// Dropped counts the refusals that were not recorded since the start, for the
-// inbox was full.
+// Dropped counts the refusals not recorded since the start because the inbox was
+// full.
 func (i *Inbox) Dropped() uint64 { return i.dropped.Load() }
 
-// Filed notes that a row was written past add.
+// Filed counts a row that was written without add.
 func (i *Inbox) Filed() { i.rows.Add(1) }
 
-// Count finds out how full the inbox is. Errors: unavailable.
+// Count reads how full the inbox is. Errors: unavailable.
 func (i *Inbox) Count(ctx context.Context) error {
 	n, err := i.db.Read().CountInbox(ctx, inboxRows)
 	if err == nil {
@@ -80,13 +80,13 @@ func (i *Inbox) Count(ctx context.Context) error {
 	return err
 }
 
-// Record writes a refusal in a transaction. It is nil where nothing has to be
+// Record writes a refusal in a transaction. It is nil if nothing has to be
 // written.
 type Record func(context.Context, *store.Tx) error
 
-// add counts the refusal of the row, whose minute and hits are filled in, and has
-// write write it, in a transaction that does other things as well. Errors: those of
-// write, and then the row isn't taken for written.
+// add counts the refusal and lets write store it, in a transaction that may do
+// other things as well. It fills in the row's minute and hits. On an error of
+// write the row counts as not written.
 func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	row.Minute, row.Hits = row.Event.At.Truncate(store.InboxMinute), 1
 	row, again := i.remember(row)
@@ -114,10 +114,10 @@ func (i *Inbox) add(row store.InboxRow, write func(Record) error) error {
 	return err
 }
 
-// fileFirst writes the row and reports true, unless another node has written its
-// like: then the first is recorded already, and this one is counted in memory as a
-// repetition. Counting it in the row would wait for the worker that has claimed it,
-// and so for the chain that the worker waits for.
+// fileFirst writes the row and reports true, unless another node has already
+// recorded the same refusal: then this one is counted in memory as a repetition.
+// Counting it in the row would wait for the worker that has claimed the row, and
+// so for the event chain.
 func (i *Inbox) fileFirst(ctx context.Context, tx *store.Tx, row store.InboxRow) (bool, error) {
 	if i.remembers(row) {
 		if there, err := tx.HasInbox(ctx, row); there || err != nil {
@@ -134,7 +134,7 @@ func (i *Inbox) remembers(row store.InboxRow) bool {
 	return i.counted[keyOf(row)] != nil
 }
 
-// repeated counts the row in memory, which another node has written first.
+// repeated counts in memory a row that another node has written first.
 func (i *Inbox) repeated(row store.InboxRow) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -145,8 +145,8 @@ func (i *Inbox) repeated(row store.InboxRow) {
 	i.late = append(i.late, row) // its minute ended during the write
 }
 
-// remember counts the row in memory and reports whether that is enough, since its
-// like has come before. It returns the row as it is to be written.
+// remember counts the row in memory and reports whether it repeats an earlier one.
+// It returns the row to be written.
 func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -167,7 +167,7 @@ func (i *Inbox) remember(row store.InboxRow) (store.InboxRow, bool) {
 	return row, false
 }
 
-// others is the row for what a source does beyond its number of subjects.
+// others is the row that counts a source's refusals beyond inboxSubjects.
 func others(row store.InboxRow) store.InboxRow {
 	row.Subject, row.Email = inboxOthers, ""
 	row.Event.Target.ID = ""
@@ -175,7 +175,7 @@ func others(row store.InboxRow) store.InboxRow {
 	return row
 }
 
-// turn begins a minute.
+// turn begins a new minute.
 func (i *Inbox) turn(minute time.Time) {
 	if minute.Equal(i.minute) {
 		return
@@ -190,7 +190,8 @@ func (i *Inbox) turn(minute time.Time) {
 	clear(i.subjects)
 }
 
-// forget has the next one like the row be written: this one wasn't.
+// forget drops the row from memory after a failed write, so that the next refusal
+// like it is written.
 func (i *Inbox) forget(row store.InboxRow) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,8 +206,8 @@ func (i *Inbox) forget(row store.InboxRow) {
 	i.subjects[row.Source]--
 }
 
-// Flush writes what was counted in memory. Errors: unavailable; what wasn't
-// written then is written the next time.
+// Flush writes what was counted in memory. Errors: unavailable; the rows are kept
+// for the next flush.
 func (i *Inbox) Flush(ctx context.Context) error {
 	rows := i.take()
 	for len(rows) > 0 {
@@ -224,7 +225,8 @@ func (i *Inbox) Flush(ctx context.Context) error {
 	return nil
 }
 
-// take returns what is to be written, in the order in which rows are locked.
+// take removes the rows to be written from memory, in the order in which rows are
+// locked.
 func (i *Inbox) take() []store.InboxRow {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -236,7 +238,7 @@ func (i *Inbox) take() []store.InboxRow {
 			r.Hits = 0
 		}
 	}
-	for n := range rows { // the first one's event may be recorded, and its row gone
+	for n := range rows { // a new id each: the event of the first row may already be in the trail
 		rows[n].Event.ID = doorward.NewID(doorward.PrefixEvent)
 	}
 	SortInbox(rows)
@@ -269,13 +271,13 @@ func (i *Inbox) file(ctx context.Context, rows []store.InboxRow) error {
 	return err
 }
 
-// giveBack keeps what could not be written, as far as there is room.
+// giveBack keeps rows that could not be written, up to inboxKeys.
 func (i *Inbox) giveBack(rows []store.InboxRow) {
 	i.mu.Lock()
-	room := min(max(0, inboxKeys-len(i.late)), len(rows))
-	i.late = append(i.late, rows[:room]...)
+	free := min(max(0, inboxKeys-len(i.late)), len(rows))
+	i.late = append(i.late, rows[:free]...)
 	i.mu.Unlock()
-	i.drop(rows[room:])
+	i.drop(rows[free:])
 }
 
 func (i *Inbox) drop(rows []store.InboxRow) {
@@ -284,48 +286,49 @@ func (i *Inbox) drop(rows []store.InboxRow) {
 	}
 }
 
-// Inbox is where refusals wait for their record.
-func (d *Door) Inbox() *Inbox { return d.inbox }
+// Inbox returns the inbox of refusals.
+func (w *Writer) Inbox() *Inbox { return w.inbox }
 
-// record puts the refusal into the inbox. If that fails the caller is told so: a
-// refusal that nobody can see later hasn't happened. Looking at a page is no try
-// to do anything, so that it isn't let in there is not recorded.
-func (d *Door) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return d.file(by, refusal(by, act, on, reason), reason, d.alone(ctx, act))
+// record puts the refusal into the inbox. If that fails, so does the request: a
+// refusal must not go unrecorded. The view of a page (Looking) is not an attempt
+// and is not recorded.
+func (w *Writer) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return w.file(by, refusal(by, act, on, reason), reason, w.alone(ctx, act))
 }
 
 // alone writes a refusal in a transaction of its own.
-func (d *Door) alone(ctx context.Context, act doorward.Action) func(Record) error {
+func (w *Writer) alone(ctx context.Context, act doorward.Action) func(Record) error {
 	return func(record Record) error {
 		if record == nil {
 			return nil
 		}
-		return d.inbox.write(ctx, act, func(tx *store.Tx) error { return record(ctx, tx) })
+		return w.inbox.write(ctx, act, func(tx *store.Tx) error { return record(ctx, tx) })
 	}
 }
 
-// RefuseWith is Refuse where something else is written along with the record, in
-// the transaction that write opens: a caller who is refused waits for one commit
-// less. If write fails, nothing is recorded and its error is returned.
-func (d *Door) RefuseWith(by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
-	return d.file(by, refusal(by, act, on, reason), reason, write)
+// RefuseWith is Refuse with other writes in the same transaction, which write
+// opens: a refused caller waits for one commit less. If write fails, nothing is
+// recorded and its error is returned.
+func (w *Writer) RefuseWith(by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
+	return w.file(by, refusal(by, act, on, reason), reason, write)
 }
 
-// RefuseAccount is Refuse where it isn't known whose account it is about, nor
-// whether there is one: whoever records it looks the canonical address up. So the
-// request does the same for every address. Refusals that are counted together have
-// one counter, if it isn't empty, else they are those of one caller.
-func (d *Door) RefuseAccount(ctx context.Context, by doorward.Caller, act doorward.Action, email, counter string, reason *doorward.Error) error {
+// RefuseAccount is Refuse for a request that must not reveal whether the address
+// has an account: the worker looks the canonical address up later, so the request
+// does the same work for every address. counter, unless empty, groups refusals of
+// several callers; else they are grouped by caller.
+func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, act doorward.Action, email, counter string, reason *doorward.Error) error {
 	row := ofAddress(by, act, email, reason)
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return d.file(by, row, reason, d.alone(ctx, act))
+	return w.file(by, row, reason, w.alone(ctx, act))
 }
 
-// RefuseAccountWith is RefuseAccount for one caller, and RefuseWith.
-func (d *Door) RefuseAccountWith(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
-	return d.file(by, ofAddress(by, act, email, reason), reason, write)
+// RefuseAccountWith is RefuseAccount without counter, with the write of
+// RefuseWith.
+func (w *Writer) RefuseAccountWith(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
+	return w.file(by, ofAddress(by, act, email, reason), reason, write)
 }
 
 func ofAddress(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error) store.InboxRow {
@@ -334,13 +337,13 @@ func ofAddress(by doorward.Caller, act doorward.Action, email string, reason *do
 	return row
 }
 
-func (d *Door) file(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
+func (w *Writer) file(by doorward.Caller, row store.InboxRow, reason *doorward.Error, write func(Record) error) error {
 	var err error
 	if by.Looking {
 		err = write(nil)
 	} else {
-		row.Event.At = d.db.Now()
-		err = d.inbox.add(row, write)
+		row.Event.At = w.db.Now()
+		err = w.inbox.add(row, write)
 	}
 	if err != nil {
 		return err
@@ -358,8 +361,8 @@ func refusal(by doorward.Caller, act doorward.Action, on doorward.Object, reason
 	return store.InboxRow{Source: SourceOf(by), Action: act, Reason: reason.Code, Subject: subject, Event: ev}
 }
 
-// SourceOf is whose acts are counted together: those of a user or a key, else
-// those of a client network.
+// SourceOf is the key under which refusals are counted: a user's or API key's id,
+// else the client's network.
 func SourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
 		return doorward.Network(by.IP)
@@ -367,5 +370,5 @@ func SourceOf(by doorward.Caller) string {
 	return cmp.Or(by.ID, string(by.Kind))
 }
 
-// ErrInboxFull says that a request can't be taken now.
-var ErrInboxFull = errors.New("access: the inbox is full: too much of what strangers have sent waits to be recorded")
+// ErrInboxFull says that a refusal can't be recorded now.
+var ErrInboxFull = errors.New("access: the inbox is full: too many unrecorded refusals")

@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// refuse has the caller refused at the subject.
-func (h *house) refuse(by doorward.Caller, id string) error {
+// refuse records a refusal of the caller for the user id.
+func (h *fixture) refuse(by doorward.Caller, id string) error {
 	on := doorward.Object{Type: "user", ID: id, TenantID: tenantID}
 	return h.Refuse(h.Context(), by, doorward.UserManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 }
 
-// hits are those of the rows in the inbox, by subject.
-func (h *house) hits() map[string]int {
+// hits returns the number of unrecorded refusals in the inbox, by subject.
+func (h *fixture) hits() map[string]int {
 	h.Helper()
 	rows, err := h.db.Read().PendingInbox(h.Context(), 1000)
 	if err != nil {
@@ -31,10 +31,10 @@ func (h *house) hits() map[string]int {
 	return all
 }
 
-// The first of a minute is written before the answer, and the rest are not until
-// they are flushed.
+// The first refusal of a minute is written before the answer, repetitions by
+// Flush.
 func TestRepetitionsAreCountedInMemory(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	for range 500 {
 		is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	}
@@ -49,9 +49,9 @@ func TestRepetitionsAreCountedInMemory(t *testing.T) {
 	}
 }
 
-// One source fills no table, whatever it names.
+// One source can't fill the table with many subjects.
 func TestSubjectsOfASourceAreBounded(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	minute := func() time.Time { return h.db.Now().Truncate(store.InboxMinute) }
 	before := minute()
 	for n := range 10 * inboxSubjects {
@@ -73,10 +73,10 @@ func TestSubjectsOfASourceAreBounded(t *testing.T) {
 	}
 }
 
-// What can't be written down is no refusal: the caller is told that it is a fault.
-// What was only counted is kept for the next flush.
+// A refusal that can't be recorded is answered as a fault. Repetitions counted in
+// memory are kept for the next flush.
 func TestRefusalsWithoutDatabase(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	broken := errors.New("the disk is gone")
@@ -98,9 +98,9 @@ func TestRefusalsWithoutDatabase(t *testing.T) {
 	}
 }
 
-// A full inbox takes nothing more, says so, and answers no caller otherwise.
+// A full inbox drops refusals and counts them; callers get the same answer.
 func TestFullInbox(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	h.inbox.rows.Store(inboxRows)
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
@@ -116,9 +116,9 @@ func TestFullInbox(t *testing.T) {
 	}
 }
 
-// Looking at a page is no try to do anything.
+// A refused view of a page is not recorded.
 func TestLookingIsNotRecorded(t *testing.T) {
-	h := build(t)
+	h := newFixture(t)
 	by := h.join("viewer", doorward.RoleViewer)
 	by.Looking = true
 	is(t, h.Require(t.Context(), by, doorward.AuditRead, home), doorward.CodeForbidden)

@@ -1,24 +1,25 @@
-// Package credential is where passwords are tried and made.
+// Package credential verifies passwords and hashes new ones.
 //
-// Every way to try a password (login, accepting an invitation, changing the
-// password) comes through Check, so that they share one counter of attempts
-// and one order of work: reserve the attempt, look the account up, hash exactly
-// once, count the failure, record. Neither this nor the time it takes depends on
-// whether the address has an account.
+// Every password attempt (login, accepting an invitation, changing the password)
+// goes through Check, so that all share one counter of attempts and one order of
+// work: reserve the attempt, look the account up, hash exactly once, count the
+// failure, record it. Neither the work nor its duration depends on whether the
+// address has an account.
 //
-// A right password is no success yet. Check returns a Proof, to be settled in the
-// transaction of what it allows. Without that the attempt counts as a failure, or
-// the counter would reveal a guessed password that opens nothing:
+// A correct password is not yet a success. Check returns a Proof, to be settled in
+// the transaction of the action it permits. Otherwise the attempt counts as a
+// failure, or the counter would reveal a correct guess for an account that may not
+// sign in:
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
-//	_, err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
-//		… // lock the account, see that the password is still the one
+//	_, err = writer.Do(ctx, by, act, on, func(tx *access.Tx) error {
+//		… // lock the account, verify that the password hash is unchanged
 //		return proof.Settle(ctx, tx.Tx)
 //	})
 //	return proof.End(ctx, err)
 //
-// Every password that is set comes through Rules and Hash.
+// Every new password goes through Rules and Hash.
 package credential
 
 import (
@@ -35,60 +36,61 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// MaxPasswordBytes is the longest password that is hashed, in bytes; anything
-// longer is wrong without being looked at.
+// MaxPasswordBytes is the longest password that is hashed, in bytes; a longer one
+// is always wrong.
 const MaxPasswordBytes = 1024
 
-// Verifier tries passwords and hashes new ones.
+// Verifier verifies passwords and hashes new ones.
 type Verifier struct {
-	door   *access.Door
+	writer *access.Writer
 	db     *store.DB
 	pool   *argon.Pool
 	limits Limits
 }
 
 // New returns a verifier.
-func New(door *access.Door, db *store.DB, pool *argon.Pool, limits Limits) *Verifier {
-	return &Verifier{door, db, pool, limits}
+func New(writer *access.Writer, db *store.DB, pool *argon.Pool, limits Limits) *Verifier {
+	return &Verifier{writer, db, pool, limits}
 }
 
-// Proof is a right password whose attempt is in flight. Each is passed to End, or
-// refused. The zero Proof stands for a proof of another kind: it settles nothing.
+// Proof is a correct password whose attempt is in flight. Pass each to End or
+// Refuse it. The zero Proof stands for a proof of another kind and settles
+// nothing.
 type Proof struct {
 	Account  doorward.Account
 	verifier *Verifier
 	by       doorward.Caller
 	attempt  attempt
-	newHash  string // to replace one of other parameters; empty: nothing to replace
+	newHash  string // replaces a hash with outdated parameters, unless empty
 }
 
-// Check returns the account of the address if the password is its own. Errors
-// are invalid_credentials for every cause that lies with the caller,
-// too_many_attempts, and unavailable. The address is as typed.
+// Check returns the account of the address if the password is correct. The address
+// is as typed. Errors: invalid_credentials for every cause that lies with the
+// caller, too_many_attempts, unavailable.
 func (d *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
 	attempt, err := d.reserve(ctx, by, email)
 	if err != nil {
-		if attempt.busy { // nothing has happened that anybody should see
+		if attempt.busy { // refused only for attempts in flight: nothing to record
 			return Proof{}, err
 		}
 		return Proof{}, d.limited(ctx, by, email, attempt, err)
 	}
-	proof, right, err := d.judge(ctx, email, password)
+	proof, correct, err := d.compare(ctx, email, password)
 	if err != nil {
 		d.release(ctx, attempt)
 		return Proof{}, err
 	}
-	if !right {
+	if !correct {
 		return Proof{}, d.refuse(ctx, by, email, attempt)
 	}
 	proof.verifier, proof.by, proof.attempt = d, by, attempt
 	return proof, nil
 }
 
-// judge looks the account up and compares the password. A right one is hashed again
-// if its hash was made elsewhere or with other parameters.
-func (d *Verifier) judge(ctx context.Context, email, password string) (p Proof, right bool, err error) {
+// compare looks the account up and compares the password. A correct one is hashed
+// again if its hash is of another origin or has other parameters.
+func (d *Verifier) compare(ctx context.Context, email, password string) (p Proof, correct bool, err error) {
 	p.Account, err = d.db.Read().AccountByEmail(ctx, email)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return p, false, err
@@ -100,9 +102,9 @@ func (d *Verifier) judge(ctx context.Context, email, password string) (p Proof, 
 	return p, result.OK, err
 }
 
-// Settle makes the attempt a success, in the transaction of what it has allowed
-// and under LockAccount. A hash of other parameters is replaced. It is no failure here
-// if the password has changed in the meantime: LockAccount reports that.
+// Settle makes the attempt a success, in the transaction of what it permits and
+// under LockAccount. An outdated hash is replaced, unless the password has changed
+// since, which LockAccount reports.
 func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	if p.newHash != "" {
 		if _, err := tx.SetPassword(ctx, p.Account.ID, p.Account.PasswordHash, p.newHash); err != nil {
@@ -112,9 +114,10 @@ func (p Proof) Settle(ctx context.Context, tx *store.Tx) error {
 	return p.attempt.settle(ctx, tx)
 }
 
-// End ends the attempt by the result of the act that the password was for, and returns
-// that, or the fault that kept the attempt from being counted. Without an error the
-// attempt is settled, an unavailable one releases it, any other one is a failure.
+// End ends the attempt by the result of the action, and returns that result, or
+// the fault that kept the attempt from being counted. Without an error the attempt
+// is settled already, an unavailable one releases it, any other counts as a
+// failure.
 func (p Proof) End(ctx context.Context, err error) error {
 	var reason *doorward.Error
 	switch {
@@ -129,9 +132,9 @@ func (p Proof) End(ctx context.Context, err error) error {
 	return err
 }
 
-// Allowance is what a known browser has left of its own after a success. It is nil for
-// every other caller: what is left for an account or a client address would reveal
-// others' use.
+// Allowance is the rest of a known browser's own allowance after a success. It is
+// nil for other callers: the rest of an account's or a network's would reveal the
+// use of others.
 func (p Proof) Allowance() *doorward.Allowance {
 	if p.attempt.allowance == nil {
 		return nil
@@ -140,7 +143,7 @@ func (p Proof) Allowance() *doorward.Allowance {
 }
 
 // canonical is the address to look up. A malformed one becomes empty, which no
-// account has, so that the same work is done for it.
+// account has, so that the work is the same.
 func canonical(address string) string {
 	email, err := mailaddr.Parse(address)
 	if err != nil {
@@ -149,8 +152,8 @@ func canonical(address string) string {
 	return email
 }
 
-// verify does exactly one hash, also without an account and for a password
-// that is too long to be one.
+// verify hashes exactly once, even without an account or for a password that is
+// too long.
 func (d *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
 	password = norm.NFC.String(password)
 	if len(password) > MaxPasswordBytes {
@@ -163,7 +166,7 @@ func (d *Verifier) verify(ctx context.Context, hash, password string) (argon.Res
 	return result, nil
 }
 
-// Hash returns the PHC string of a new password, which Rules have let pass.
+// Hash returns the PHC string of a new password, which Rules have accepted.
 func (d *Verifier) Hash(ctx context.Context, password string) (string, error) {
 	hash, err := d.pool.Hash(ctx, norm.NFC.String(password))
 	if err != nil {

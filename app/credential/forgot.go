@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Three resets an hour are mailed to one address, and thirty an hour are taken from
-// one client network.
+// Limits of password resets: mails to one address, and requests of one client
+// network.
 const (
 	forgotHits       = 3
 	forgotPerNetwork = 30
@@ -20,11 +20,12 @@ const (
 // forgotCounter is one of the counters of requests for a reset.
 type forgotCounter struct {
 	bucket string
-	most   int
+	limit  int
 }
 
-// forgotCounters are in the order in which they are locked, that of the address
-// last. Without a limit on client addresses there is none on theirs here.
+// forgotCounters returns the counters in the order of their locks, that of the
+// address last. There is none for the network if the limit per client address is
+// off.
 func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
 	if d.limits.PerIP == 0 {
@@ -33,9 +34,9 @@ func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
 }
 
-// CheckForgotLimits reports whether another reset may be asked for. It writes nothing,
-// so that a request beyond the limits costs a read. Errors:
-// too_many_attempts, the same for addresses without an account.
+// CheckForgotLimits reports whether another reset may be requested. It only reads,
+// so that a request beyond the limits is cheap. Errors: too_many_attempts, the
+// same for addresses without an account.
 func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
 	read, now := d.db.Read(), d.db.Now()
 	for _, c := range d.forgotCounters(by, email) {
@@ -44,7 +45,7 @@ func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, em
 			continue
 		}
 		left := t.Since.Add(forgotWindow).Sub(now)
-		if err == nil && t.Hits >= c.most && left > 0 {
+		if err == nil && t.Hits >= c.limit && left > 0 {
 			err = tooMany(left)
 		}
 		if err != nil {
@@ -54,12 +55,13 @@ func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, em
 	return nil
 }
 
-// CountForgot counts a request for a reset and returns its number in the hour, for the
-// address. Errors are those of CheckForgotLimits; the transaction must not commit then.
+// CountForgot counts a request for a reset and returns its number in the hour, for
+// the address. Errors are those of CheckForgotLimits; the transaction must then be
+// rolled back.
 func (d *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
 	for _, c := range d.forgotCounters(by, email) {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)
-		if err == nil && t.Hits > c.most {
+		if err == nil && t.Hits > c.limit {
 			err = tooMany(t.Since.Add(forgotWindow).Sub(tx.Now))
 		}
 		if err != nil {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// countersKept is how long the counters with the name of an account outlive its
-	// last membership: a removal must not reset the count of guesses.
+	// countersKept is how long an account's counters outlive its last membership: a
+	// removal must not reset the count of guesses.
 	countersKept = 24 * time.Hour
 	leftBatch    = 100
 )
 
-// SweepLeft deletes the counters of accounts that have been in no tenant for a day.
-// The password and the known browsers were deleted with the last membership; those of
-// accounts that a version before that left behind are deleted here.
+// SweepLeft deletes the counters of accounts that have been in no tenant for a
+// day. Password and known browsers were deleted with the last membership; for
+// accounts that an older version left behind they are deleted here.
 func (d *Verifier) SweepLeft(ctx context.Context) error {
 	for {
 		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersKept), leftBatch)
@@ -25,7 +25,7 @@ func (d *Verifier) SweepLeft(ctx context.Context) error {
 			return err
 		}
 		for _, account := range left {
-			err = errors.Join(err, d.door.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
+			err = errors.Join(err, d.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
 		}
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func (d *Verifier) SweepLeft(ctx context.Context) error {
 	}
 }
 
-// sweepLeft decides under the lock on the account, which member.Ensure takes, too.
+// sweepLeft decides under the lock on the account, which member.Ensure takes too.
 func sweepLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) error {
 	if held, err := tx.HoldAccount(ctx, account.ID); err != nil || !held {
 		return err

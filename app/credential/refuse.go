@@ -10,45 +10,45 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// refuse counts the attempt as a failure and has the refusal recorded where the
-// administrators of the person see it: in the tenant that the caller is in or, for
-// somebody who isn't signed in, the one the person used last. Attempts at addresses
-// without an account belong to the installation. The worker of the inbox finds out
-// which it is, so that this does the same for every address, in one transaction. What
-// was typed is not recorded: people type passwords into the field for the address.
+// refuse counts the attempt as a failure and records the refusal where the
+// account's administrators see it: in the caller's tenant or, without a session,
+// in the tenant that the account used last. Attempts at addresses without an
+// account belong to the installation. The inbox worker looks that up, so that this
+// does the same for every address, in one transaction. The text typed as the
+// address is not recorded: people type passwords into that field.
 func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
-	return d.door.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
+	return d.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
 		return d.fail(ctx, a, record)
 	})
 }
 
-// Refuse ends the attempt of a right password that opens nothing as a failure, and
-// records it in one transaction, as for a wrong password: another commit would tell
-// the two apart. It returns the reason, or the fault that kept it from being counted.
-// The proof must not be passed to End then.
+// Refuse counts the attempt of a correct password that permits nothing as a
+// failure, and records it in one transaction, as for a wrong password: another
+// commit would tell the two apart. It returns the reason, or the fault that kept
+// it from being counted. Don't pass the proof to End then.
 func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
 	refusal := *reason
 	refusal.Allowance = p.attempt.allowance
-	return p.verifier.door.RefuseWith(p.by, doorward.SessionRefuse, on, &refusal, func(record access.Record) error {
+	return p.verifier.writer.RefuseWith(p.by, doorward.SessionRefuse, on, &refusal, func(record access.Record) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }
 
-// limited is refuse for attempts beyond the limits. They are free for the caller and
-// may be many, so they are counted together, by counter and not by client.
+// limited is refuse for attempts beyond the limits. They cost the caller nothing
+// and may be many, so they are recorded by counter and not by client.
 func (d *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err
 	}
-	return d.door.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
+	return d.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
 }
 
-// Home returns the tenant whose trail records the user's own acts and failures: the
-// preferred one if the user is in it, else the one used last, else the oldest, and
-// empty for a user in no tenant.
+// Home returns the tenant whose trail records the user's own actions and failures:
+// the preferred one if the user is in it, else the one used last, else the oldest,
+// and empty for a user in no tenant.
 func Home(ctx context.Context, read store.Reader, userID, preferred string) (string, error) {
 	memberships, err := read.Memberships(ctx, userID)
 	var home doorward.User

@@ -16,21 +16,22 @@ import (
 // MaxPasswordLength is the longest password in code points.
 const MaxPasswordLength = 128
 
-// Rules are which passwords may be set: a length, no composition rules, no common or
-// invisible password, none with the person's address or name (NIST SP 800-63B-4,
-// section 3.1.1.2).
+// Rules decide which passwords may be set: a length, no composition rules, no
+// common or invisible password, none with the user's address or name (NIST SP
+// 800-63B-4, section 3.1.1.2).
 type Rules struct {
 	MinLength int // in code points
 	Common    *commonpw.List
 }
 
-// minWordLength is in characters: shorter words of the identity occur in good passwords.
+// minWordLength, in characters: shorter words of the identity occur in good
+// passwords by chance.
 const minWordLength = 4
 
-// CheckNew returns what is wrong with a new password and its confirmation,
-// each with a pointer: required, mismatch, too_short, too_long, too_common,
-// contains_identity. The words are those of the person's identity besides the
-// address: names of the person and of tenants.
+// CheckNew returns what is wrong with a new password and its confirmation, each
+// with a pointer: required, mismatch, too_short, too_long, too_common,
+// contains_identity. words are the names of the user and of tenants; the address
+// is checked besides.
 func (r Rules) CheckNew(password, confirm, email string, words ...string) []doorward.FieldError {
 	password, confirm = norm.NFC.String(password), norm.NFC.String(confirm)
 	var faults []doorward.FieldError
@@ -66,18 +67,17 @@ func (r Rules) password(password, email string, words []string) (doorward.FieldE
 	return doorward.FieldError{}, false
 }
 
-// invisible are the characters that can't be seen: spaces (NIST SP 800-63B-4, section
-// 3.1.1.2, wants them accepted, but alone they are no secret), control and format
-// characters, besides those that are blank. What isn't assigned is none of them: it
-// may be an emoji of a newer Unicode than ours.
+// invisible has spaces (NIST SP 800-63B-4, section 3.1.1.2, wants them accepted,
+// but alone they are no secret), control and format characters. Unassigned code
+// points are not in it: they may be emoji of a newer Unicode version.
 var invisible = []*unicode.RangeTable{unicode.Z, unicode.Cc, unicode.Cf}
 
 func anyVisible(password string) bool {
 	return strings.ContainsFunc(password, func(r rune) bool { return !unicode.In(r, invisible...) && !doorward.Blank(r) })
 }
 
-// containsAny ignores letter case. Folding in both directions also covers letters
-// whose upper and lower forms don't map one to one.
+// containsAny ignores letter case. Folding in both directions covers letters whose
+// upper and lower forms don't map one to one.
 func containsAny(password string, words []string) bool {
 	password = fold(password)
 	for _, w := range words {

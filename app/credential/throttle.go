@@ -12,8 +12,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Limits bound the attempts at passwords. The numbers are those of the
-// contract; 0 switches a limit off.
+// Limits bound password attempts. 0 switches a limit off.
 type Limits struct {
 	PerAccount int // failures per address before attempts are delayed
 	PerIP      int // failures per client address in ten minutes
@@ -22,50 +21,50 @@ type Limits struct {
 const (
 	firstDelay   = time.Second
 	longestDelay = 15 * time.Minute
-	// closedAfter so many failures without a success, attempts from unknown browsers
-	// are refused until the password is reset (NIST SP 800-63B-4, section 3.2.2,
-	// allows 100).
+	// closedAfter is the number of failures without a success after which attempts
+	// from unknown browsers are refused until the password is reset (NIST SP
+	// 800-63B-4, section 3.2.2, allows 100).
 	closedAfter   = 100
-	accountMemory = 30 * 24 * time.Hour // fewer failures are forgotten that long after the first
+	accountMemory = 30 * 24 * time.Hour // after the first failure, unless closedAfter is reached
 	ipWindow      = 10 * time.Minute
 	deviceWindow  = time.Hour
 	deviceHits    = 10 // of one browser
 	devicesHits   = 30 // of all browsers of an account
-	// attemptLife is longer than a request takes: an older attempt belongs to a node
-	// that was killed.
+	// attemptLife is longer than any request: an older attempt belongs to a node that
+	// was killed.
 	attemptLife = time.Minute
-	// finishWithin bounds the writing of an outcome when the request is over.
+	// finishWithin bounds the write of an outcome after the request has ended.
 	finishWithin = 5 * time.Second
 )
 
-// forever is the end of a bucket that only a reset opens again.
+// forever is the end of a delay that only a password reset ends.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// attempt names the buckets that an attempt counts in. One from a known device doesn't
-// count for its client network.
+// attempt names the buckets that an attempt counts in. One from a known device
+// doesn't count for its client network.
 type attempt struct {
-	id                    string // while it is in flight; empty when nothing limits it
-	own                   string // of the account or the device
-	ip                    string // of the client, for a stranger
-	all                   string // of all devices of the account, for one of them
-	device                []byte // the known one
+	id                    string // empty when no limit applies
+	own                   string // bucket of the account or the device
+	ip                    string // bucket of the client network, without a known device
+	all                   string // bucket of all devices of the account, with a known device
+	device                []byte // hash of the known device
 	allowance             *doorward.Allowance
 	remainingAfterSuccess int // what is left of the allowance after a success
-	// busy: it was refused only because of attempts in flight.
+	// busy: refused only because of attempts in flight.
 	busy bool
 }
 
 func (a attempt) wider() string { return a.ip + a.all }
 
-// reserve stores the attempt before anything is hashed, so that parallel guesses, also
-// on several nodes, can't pass the limits between the check and the count. It counts
-// as a failure once it is one. Until then, attempts beside it that would exceed the
-// limits if it failed have to wait for a second. A refused attempt leaves no row.
+// reserve stores the attempt before anything is hashed, so that parallel guesses,
+// also on several nodes, can't pass the limits between the check and the count.
+// While it is in flight, further attempts that would exceed the limits if it
+// failed must wait for a second. A refused attempt leaves no row.
 func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
 	id, a := doorward.NewID("att_"), attempt{}
-	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		a = attempt{id: id}
 		if err := d.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
 			return err
@@ -99,20 +98,20 @@ func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorw
 	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// withAllowance returns the error with what is left of the device's allowance that the
-// attempt counts in; see Proof.Allowance.
+// withAllowance adds the rest of the device's allowance to the error; see
+// Proof.Allowance.
 func (a attempt) withAllowance(err error) error {
 	var e *doorward.Error
 	if a.allowance == nil || !errors.As(err, &e) {
 		return err
 	}
-	told := *e
-	told.Allowance = a.allowance
-	return &told
+	withRest := *e
+	withRest.Allowance = a.allowance
+	return &withRest
 }
 
-// accountBucket has one bucket per client for all malformed addresses, so that a flood
-// of them fills no table.
+// accountBucket is one bucket per client network for all malformed addresses, so
+// that they can't fill the table.
 func accountBucket(email string, by doorward.Caller) string {
 	if email == "" {
 		return "nobody:" + Network(by.IP)
@@ -120,10 +119,10 @@ func accountBucket(email string, by doorward.Caller) string {
 	return "account:" + email
 }
 
-// knownDevices returns the devices of the caller, whose own allowance the attempt
-// counts in. It doesn't count for the client network, which a neighbour could use up
-// and which the failures here would use up for others. With the limits on accounts
-// off there is no allowance, and a device is a client like any other.
+// knownDevices returns the devices of the caller, in whose allowance the attempt
+// counts. It doesn't count for the client network: neighbours could use that up,
+// and failures here would use it up for them. With the limits on accounts off
+// there is no allowance, and a device is treated like any client.
 func (d *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
 	if d.limits.PerAccount == 0 {
 		return nil, nil
@@ -131,14 +130,15 @@ func (d *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.C
 	return KnownDevices(ctx, tx.Reader, by, email, tx.Now)
 }
 
-// KnownDevices returns the browsers that the caller may be, of those that have
-// signed in to the account of the canonical address before and are trusted still.
+// KnownDevices returns the caller's devices that have signed in to the account of
+// the canonical address before and are still trusted.
 func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, email string, now time.Time) ([]store.KnownDevice, error) {
 	return read.KnownDevices(ctx, email, by.Devices, now.Add(-doorward.DeviceLife))
 }
 
-// CurrentDevice is the known browser of the caller, or nil. It is nil for two of them,
-// too: one could be planted, and the one returned here is kept when others end.
+// CurrentDevice is the known browser of the caller, or nil. It is nil for two of
+// them too: one could be planted, and the one returned here is kept when others
+// end.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
 	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
@@ -147,7 +147,7 @@ func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, n
 	return known[0].Hash, nil
 }
 
-// counter is a locked bucket, and the number of attempts in flight that count in it.
+// counter is a locked bucket, and the number of its attempts in flight.
 type counter struct {
 	store.Throttle
 	inFlight int
@@ -161,11 +161,11 @@ func lock(ctx context.Context, tx *store.Tx, bucket string, window time.Duration
 	return c, err
 }
 
-// remaining is how many more attempts may begin if all in flight fail.
+// remaining is how many more attempts may begin even if all in flight fail.
 func (c counter) remaining(most int) int { return max(0, most-c.Hits-c.inFlight) }
 
-// refusal is why an attempt beyond the most failures may not begin: it has to wait
-// until the window is over, or for those in flight.
+// refusal is the error for an attempt beyond the limit: it has to wait for the end
+// of the window, or for the attempts in flight.
 func (a *attempt) refusal(c counter, most int, window time.Duration, now time.Time) error {
 	if c.Hits >= most {
 		return tooMany(c.Since.Add(window).Sub(now))
@@ -190,9 +190,10 @@ func (d *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 	return err
 }
 
-// admitDevice counts the attempt in the allowance of a known device, which nobody else
-// can use up, and in that of all devices of the account: a thief's login with the
-// right password makes a device, too. Of several devices it takes one with some left.
+// admitDevice counts the attempt in the allowance of a known device, which nobody
+// else can use up, and in that of all devices of the account, since a thief who
+// knows the password can make further devices. Of several devices it takes one
+// with some allowance left.
 func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
 	a.all = "devices:" + known[0].UserID
 	all, err := lock(ctx, tx, a.all, deviceWindow)
@@ -224,8 +225,8 @@ func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 	return nil
 }
 
-// admitAccount lets as many attempts begin as failures are free, and after those
-// one at a time.
+// admitAccount admits as many parallel attempts as there are free failures left,
+// then one at a time.
 func (d *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
 	if d.limits.PerAccount == 0 {
 		return nil
@@ -252,8 +253,8 @@ func delay(further int) time.Duration {
 	return min(firstDelay<<further, longestDelay)
 }
 
-// fail counts the attempt as a failure, and writes the record of it, unless nil, in
-// the same transaction.
+// fail counts the attempt as a failure and writes its record, unless nil, in the
+// same transaction.
 func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
 	if a.id == "" && record == nil {
 		return nil
@@ -261,7 +262,7 @@ func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 	ctx, span := trace.Start(ctx, "attempt.fail")
 	defer span.End()
 	if a.id == "" {
-		return d.door.Upkeep(ctx, func(tx *store.Tx) error { return record(ctx, tx) })
+		return d.writer.Upkeep(ctx, func(tx *store.Tx) error { return record(ctx, tx) })
 	}
 	return d.finish(ctx, a, func(ctx context.Context, tx *store.Tx) error {
 		if err := d.countFailure(ctx, tx, a); err != nil || record == nil {
@@ -272,7 +273,8 @@ func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 }
 
 // countFailure locks the counters in the order of reserve, or two attempts would
-// deadlock. The record comes after them: nothing that locks its row waits for a counter.
+// deadlock. The record comes after them: no transaction that locks its row waits
+// for a counter.
 func (d *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.ip != "" {
 		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
@@ -305,19 +307,20 @@ func (d *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string)
 	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
 }
 
-// release ends an attempt that couldn't be judged: it counts nowhere. If that
-// can't be written it runs out by itself.
+// release ends an attempt without an outcome, which counts nowhere. If the write
+// fails the attempt expires by itself.
 func (d *Verifier) release(ctx context.Context, a attempt) {
 	_ = d.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
 }
 
-// finish ends an attempt with what its outcome writes. If the request ends before, that
-// is written in the background: closing the connection must not avoid a failure.
+// finish ends an attempt and writes its outcome. If the request ends before, the
+// outcome is written in the background: closing the connection must not avoid a
+// failure.
 func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
 	}
-	err := d.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if _, err := tx.DeleteAttempt(ctx, a.id); err != nil {
 			return err
 		}
@@ -329,12 +332,12 @@ func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.C
 	return err
 }
 
-// finishLate writes an outcome unless that is done: the first try may have committed
-// although it returned an error.
+// finishLate writes an outcome unless that is done: the first try may have
+// committed although it returned an error.
 func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
-	_ = d.door.Upkeep(ctx, func(tx *store.Tx) error {
+	_ = d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if was, err := tx.DeleteAttempt(ctx, a.id); err != nil || !was {
 			return err
 		}
@@ -342,7 +345,7 @@ func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(conte
 	})
 }
 
-// settle deletes a successful attempt in the transaction of what it has allowed, and
+// settle deletes a successful attempt in the transaction of what it permits, and
 // clears the counter of its account or device.
 func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	if a.id == "" {
@@ -354,7 +357,7 @@ func (a attempt) settle(ctx context.Context, tx *store.Tx) error {
 	return tx.ClearThrottle(ctx, a.own)
 }
 
-// Reset clears the delays of an address, after a reset by its mail.
+// Reset clears the delays of an address, after a password reset by mail.
 func Reset(ctx context.Context, tx *store.Tx, email string) error {
 	return tx.ClearThrottle(ctx, "account:"+email)
 }
@@ -363,14 +366,14 @@ func tooMany(wait time.Duration) error {
 	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
 }
 
-// Network is what counts as one client, see doorward.Network.
+// Network is the client network of an address, see doorward.Network.
 func Network(ip string) string { return doorward.Network(ip) }
 
-// Sweep deletes counters and devices that are out of date, the counters in several
-// transactions: a flood leaves many.
+// Sweep deletes expired counters, attempts and devices, the counters in several
+// transactions, since an attack leaves many.
 func (d *Verifier) Sweep(ctx context.Context) error {
 	for more := true; more; {
-		err := d.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		err := d.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			more, err = tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory))
 			return err
 		})
@@ -378,7 +381,7 @@ func (d *Verifier) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.door.Upkeep(ctx, func(tx *store.Tx) error {
+	return d.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteEndedAttempts(ctx); err != nil {
 			return err
 		}

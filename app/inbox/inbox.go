@@ -25,7 +25,7 @@ import (
 
 // Inbox is the worker. Make it with New.
 type Inbox struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	log      *slog.Logger
 	warn     func(error)
@@ -35,8 +35,8 @@ type Inbox struct {
 }
 
 // New returns a worker.
-func New(door *access.Door, db *store.DB, log *slog.Logger) *Inbox {
-	return &Inbox{door: door, db: db, log: log, warn: lograte.Warnings(log, "inbox"), passLock: make(chan struct{}, 1)}
+func New(writer *access.Writer, db *store.DB, log *slog.Logger) *Inbox {
+	return &Inbox{writer: writer, db: db, log: log, warn: lograte.Warnings(log, "inbox"), passLock: make(chan struct{}, 1)}
 }
 
 const (
@@ -110,7 +110,7 @@ const passBatches = 10
 // writes what is in memory and counts what is in the database.
 func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	if full {
-		if err := errors.Join(w.door.Inbox().Flush(ctx), w.door.Inbox().Count(ctx)); err != nil {
+		if err := errors.Join(w.writer.Inbox().Flush(ctx), w.writer.Inbox().Count(ctx)); err != nil {
 			w.warnUnlessEnded(ctx, err) // what is in the database is recorded all the same
 		}
 	}
@@ -171,7 +171,7 @@ func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 
 // countUnknown counts requests for a reset at unknown addresses and returns how many.
 func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
-	err = w.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err = w.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		rows, err := tx.TakeUnknownInbox(ctx, doorward.PasswordForgot, unknownBatch)
 		if n = len(rows); err != nil {
 			return err
@@ -197,7 +197,7 @@ const (
 func (w *Inbox) Settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
-	err := w.door.Inbox().Flush(ctx)
+	err := w.writer.Inbox().Flush(ctx)
 	if err == nil {
 		err = w.exclusively(ctx, func() error { return w.pending(ctx) })
 	}
@@ -259,7 +259,7 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return w.door.Upkeep(ctx, func(tx *store.Tx) error {
+	return w.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		l := newLedger(tx)
 		for _, row := range rows {
 			if err := l.take(ctx, row); err != nil {
@@ -287,7 +287,7 @@ func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) e
 		pause = asideAgain
 	}
 	there := false
-	err := w.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+	err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 		there, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(pause))
 		return err
 	})

@@ -110,7 +110,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 
 // refused records what stands against the acceptance of a real invitation.
 func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
-	return i.door.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
+	return i.writer.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
 
 // prove returns the invited account when the session or the password is its
@@ -252,7 +252,7 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	user := doorward.User{
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
-	_, err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
+	_, err := i.writer.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
 		if err := use(ctx, tx, token, inv); err != nil {
 			return err
 		}

@@ -35,12 +35,12 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		}})
 	}
 	if len(operations) > 0 {
-		if _, err := i.door.DoAll(ctx, by, operations...); err != nil {
+		if _, err := i.writer.DoAll(ctx, by, operations...); err != nil {
 			return nil, err
 		}
 	}
 	for n := range sent { // what the role doesn't allow is recorded, as Send does
-		sent[n].Err = i.door.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
+		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
 	}
 	return sent, nil
 }

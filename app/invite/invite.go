@@ -21,7 +21,7 @@ import (
 
 // Invitations is the feature. Make it with New.
 type Invitations struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
 	rules    credential.Rules
@@ -29,8 +29,8 @@ type Invitations struct {
 }
 
 // New returns the feature. An invitation can be sent again after a wait.
-func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules credential.Rules, wait time.Duration) *Invitations {
-	return &Invitations{door, db, verifier, rules, wait}
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, wait time.Duration) *Invitations {
+	return &Invitations{writer, db, verifier, rules, wait}
 }
 
 // Send invites a person to the caller's tenant and queues the mail. Errors:
@@ -38,7 +38,7 @@ func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules c
 // invitationId), already_member, validation_failed, resend_too_soon.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
-	_, err := i.door.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
+	_, err := i.writer.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
 		return send(ctx, tx, &inv, o, faults)
 	})
 	return inv, err

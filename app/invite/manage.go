@@ -60,7 +60,7 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return err
 	}
-	_, err = i.door.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
+	_, err = i.writer.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
 		revoked, err := tx.RevokeInvitation(ctx, id)
 		if err == nil && !revoked {
 			err = doorward.Fail(doorward.CodeInvitationNotPending, "")
@@ -88,7 +88,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return inv, err
 	}
-	_, err = i.door.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
+	_, err = i.writer.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
 		inv, err = inTenant(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ func (k *Keys) Cursors(ctx context.Context) ([]byte, error) {
 	secret, err := k.db.Read().SharedSecret(ctx, cursorSecret)
 	if errors.Is(err, store.ErrNone) {
 		fresh := []byte(rand.Text())
-		err = k.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			secret, err = tx.MakeSharedSecret(ctx, cursorSecret, fresh)
 			return err
 		})

@@ -19,13 +19,13 @@ const OperatorPrefix = "dwo_"
 
 // Keys is the feature. Make it with New.
 type Keys struct {
-	door    *access.Door
+	writer  *access.Writer
 	db      *store.DB
 	cursors atomic.Pointer[[]byte]
 }
 
 // New returns the feature.
-func New(door *access.Door, db *store.DB) *Keys { return &Keys{door: door, db: db} }
+func New(writer *access.Writer, db *store.DB) *Keys { return &Keys{writer: writer, db: db} }
 
 // CreateOperator makes an operator key and returns it. Only its hash is kept,
 // so this is the only time that it can be seen. Errors: validation_failed.
@@ -36,7 +36,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	token := secret.New()
 	hash := token.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
-	_, err := k.door.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
+	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		tx.Changed("name", "", name)
 		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
 	})
@@ -87,7 +87,7 @@ func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.Operato
 // RevokeOperator ends a key: the next request with it is unauthenticated, on every
 // node, since each asks the database. Errors: not_found.
 func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.OperatorKey) error {
-	_, err := k.door.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
+	_, err := k.writer.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
 		was, err := tx.DeleteOperatorKey(ctx, o.ID)
 		if err == nil && !was {
 			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)

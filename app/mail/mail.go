@@ -41,7 +41,7 @@ import (
 
 // Mail is the worker. Make it with New.
 type Mail struct {
-	door      *access.Door
+	writer    *access.Writer
 	db        *store.DB
 	transport smtp.Transport
 	baseURL   string
@@ -63,9 +63,9 @@ func (m *Mail) Counts() (sent, retried, failed uint64) {
 
 // New returns a worker that sends by transport and puts links below baseURL. The
 // brand is that of mails that are no tenant's.
-func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
+func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
 	m := &Mail{
-		door: door, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log,
+		writer: writer, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log,
 		writers: make(chan struct{}, writersAtOnce),
 	}
 	m.queue = &outbox.Queue[store.Mail]{
@@ -80,7 +80,7 @@ func New(door *access.Door, db *store.DB, transport smtp.Transport, baseURL stri
 // need the database as well.
 const writersAtOnce = 8
 
-// upkeep is access.Door.Upkeep for the queue.
+// upkeep is access.Writer.Upkeep for the queue.
 func (m *Mail) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	select {
 	case m.writers <- struct{}{}:
@@ -88,7 +88,7 @@ func (m *Mail) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-m.writers }()
-	return m.door.Upkeep(ctx, fn)
+	return m.writer.Upkeep(ctx, fn)
 }
 
 // Run delivers mail until ctx ends: at once what this process queues, within a
@@ -227,7 +227,7 @@ func (m *Mail) Sweep(ctx context.Context) error {
 
 func (m *Mail) sweep(ctx context.Context, some func(tx *store.Tx, ctx context.Context, before time.Time, limit int) (int64, error)) error {
 	for n := int64(sweepAtOnce); n == sweepAtOnce; {
-		err := m.door.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		err := m.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			n, err = some(tx, ctx, tx.Now.Add(-keepFor), sweepAtOnce)
 			return err
 		})

@@ -35,7 +35,7 @@ type fixture struct {
 type node struct {
 	*mail.Mail
 	db     *store.DB
-	access *access.Door
+	access *access.Writer
 	load   *load
 }
 
@@ -61,11 +61,11 @@ func (f *fixture) newNode() node {
 	db, err := store.Open(f.Context(), f.dsn, func() time.Time { return f.now() })
 	f.must(err)
 	f.Cleanup(func() { db.Close() })
-	door := access.New(db, lease.New(db, lease.MinLease))
+	writer := access.New(db, lease.New(db, lease.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
 	f.must(err)
 	l := &load{Transport: transport, now: map[string]int{}, most: map[string]int{}}
-	return node{mail.New(door, db, l, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, door, l}
+	return node{mail.New(writer, db, l, "http://localhost:8080", doorward.Brand{}, slog.New(slog.DiscardHandler)), db, writer, l}
 }
 
 func (f *fixture) must(err error) {

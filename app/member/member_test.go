@@ -18,8 +18,8 @@ import (
 // fixture is a database with two tenants, tnt_a and tnt_b.
 type fixture struct {
 	*testing.T
-	door *access.Door
-	db   *store.DB
+	writer *access.Writer
+	db     *store.DB
 }
 
 func onEach(t *testing.T, test func(*fixture)) {
@@ -37,7 +37,7 @@ func onEach(t *testing.T, test func(*fixture)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			f := &fixture{T: t, door: access.New(db, lease.New(db, lease.MinLease)), db: db}
+			f := &fixture{T: t, writer: access.New(db, lease.New(db, lease.MinLease)), db: db}
 			f.write(func(tx *access.Tx) error {
 				err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_a", Name: "A", Status: doorward.TenantActive, CreatedAt: tx.Now})
 				if err == nil {
@@ -51,7 +51,7 @@ func onEach(t *testing.T, test func(*fixture)) {
 }
 
 func (f *fixture) try(fn func(*access.Tx) error) error {
-	return f.door.Upkeep(f.Context(), func(tx *store.Tx) error { return fn(&access.Tx{Tx: tx}) })
+	return f.writer.Upkeep(f.Context(), func(tx *store.Tx) error { return fn(&access.Tx{Tx: tx}) })
 }
 
 func (f *fixture) write(fn func(*access.Tx) error) {

@@ -17,7 +17,7 @@ import (
 
 // Overviews is the feature. Make it with New.
 type Overviews struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	sessions store.Life
 	settle   func(context.Context)
@@ -25,8 +25,8 @@ type Overviews struct {
 
 // New returns the feature. The life of sessions decides which of them would end. settle
 // records the refusals that are still in the inbox.
-func New(door *access.Door, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
-	return &Overviews{door, db, sessions, settle}
+func New(writer *access.Writer, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
+	return &Overviews{writer, db, sessions, settle}
 }
 
 // Tenant is the state of a tenant. What the caller may not read stays empty.
@@ -136,7 +136,7 @@ func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) er
 // Errors: forbidden, not_found for a member of another tenant.
 func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member doorward.User) (doorward.Ended, error) {
 	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
-	if err := o.door.Require(ctx, by, doorward.UserManage, on); err != nil {
+	if err := o.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return doorward.Ended{}, err
 	}
 	now := o.db.Now()
@@ -151,7 +151,7 @@ func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member door
 // AllAtStake counts what would end if the caller's tenant were closed now.
 // Errors: forbidden.
 func (o *Overviews) AllAtStake(ctx context.Context, by doorward.Caller) (doorward.Ended, error) {
-	if err := o.door.Require(ctx, by, doorward.TenantClose, by.Tenant()); err != nil {
+	if err := o.writer.Require(ctx, by, doorward.TenantClose, by.Tenant()); err != nil {
 		return doorward.Ended{}, err
 	}
 	sessions, err := o.db.Read().CountTenantSessions(ctx, o.sessions, by.TenantID, o.db.Now())

@@ -18,7 +18,7 @@ import (
 
 // Passwords is the feature. Make it with New.
 type Passwords struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	verifier *credential.Verifier
 	rules    credential.Rules
@@ -26,8 +26,8 @@ type Passwords struct {
 }
 
 // New returns the feature. By the life of sessions it counts those that it ends.
-func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
-	return &Passwords{door, db, verifier, rules, sessions}
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
+	return &Passwords{writer, db, verifier, rules, sessions}
 }
 
 // maxReturn bounds the return parameter of the link in a mail, in bytes, escaped. A line
@@ -51,13 +51,13 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 	if err != nil {
 		return doorward.Invalid("/email", "invalid", "This is "+err.Error()+".")
 	}
-	if p.door.Inbox().Full() {
+	if p.writer.Inbox().Full() {
 		return doorward.Unavailable(access.ErrInboxFull)
 	}
 	if err := p.verifier.CheckForgotLimits(ctx, by, email); err != nil {
 		return err
 	}
-	err = p.door.Upkeep(ctx, func(tx *store.Tx) error {
+	err = p.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		nth, err := p.verifier.CountForgot(ctx, tx, by, email)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (p *Passwords) Forgot(ctx context.Context, by doorward.Caller, address, ret
 		return tx.FileInbox(ctx, newRequest(tx, by, email, nth, linkable(returnTo)), false)
 	})
 	if err == nil {
-		p.door.Inbox().Filed()
+		p.writer.Inbox().Filed()
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		return doorward.Revocation{}, err
 	}
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: by.TenantID}
-	return p.door.Do(ctx, by, act, on, func(tx *access.Tx) error {
+	return p.writer.Do(ctx, by, act, on, func(tx *access.Tx) error {
 		if err := guard(tx); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// columns are where each column of a CSV file goes.
+// columns has the field of each column of a CSV file.
 var columns = map[string]func(*row) *string{
 	"email":        func(r *row) *string { return &r.Email },
 	"name":         func(r *row) *string { return &r.Name },
@@ -20,15 +20,15 @@ var columns = map[string]func(*row) *string{
 	"passwordHash": func(r *row) *string { return &r.PasswordHash },
 }
 
-const columnsHelp = "The columns are email, role, name, status and passwordHash; email and role are needed, and capitals count."
+const columnsHelp = "The columns are email, role, name, status and passwordHash; email and role are required; names are case-sensitive."
 
-// csv reads a file of comma-separated values. After a fault it goes on with the next
-// line.
+// csv reads a file of comma-separated values. After a fault it continues with the
+// next line.
 func (r *reading) csv(text []byte) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	in := csv.NewReader(bytes.NewReader(text))
 	in.Comma = separator(text)
-	in.FieldsPerRecord = -1 // counted here, in words for people
+	in.FieldsPerRecord = -1 // record checks the number, with a better message
 	header, err := in.Read()
 	if err != nil {
 		r.brokenHeader(err)
@@ -54,7 +54,7 @@ func (r *reading) csv(text []byte) {
 	}
 }
 
-// separator is the first of the possible ones in the header, whose names contain none.
+// separator is the first separator in the header; no name contains one.
 func separator(text []byte) rune {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	if i := bytes.IndexAny(header, ",;\t"); i >= 0 {
@@ -76,7 +76,7 @@ func lineOf(in *csv.Reader, fields []string, err error) int {
 
 func (r *reading) brokenHeader(err error) {
 	if err == io.EOF {
-		r.Add(1, "", "required", "The file is empty. Its first line has to name the columns. "+columnsHelp)
+		r.Add(1, "", "required", "The file is empty. Its first line must name the columns. "+columnsHelp)
 		return
 	}
 	r.Add(1, "", "invalid", "The first line, which names the columns, can't be read. "+columnsHelp)
@@ -100,7 +100,7 @@ func (r *reading) header(names []string) bool {
 	return len(r.Faults.Faults) == 0
 }
 
-// record takes one row.
+// record checks one row and adds it.
 func (r *reading) record(line int, header, fields []string, err error) {
 	switch {
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
@@ -112,10 +112,10 @@ func (r *reading) record(line int, header, fields []string, err error) {
 	case !utf8.ValidString(strings.Join(fields, "")):
 		r.Add(line, "", "invalid", "The row is not UTF-8. Save the file as UTF-8.")
 	default:
-		var as row
+		var person row
 		for i, name := range header {
-			*columns[name](&as) = fields[i]
+			*columns[name](&person) = fields[i]
 		}
-		r.take(line, as)
+		r.check(line, person)
 	}
 }

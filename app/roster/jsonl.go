@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/strictjson"
 )
 
-// jsonLines reads a file with an object a line.
+// jsonLines reads a file with one object per line.
 func (r *reading) jsonLines(text []byte) {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -25,32 +25,32 @@ func (r *reading) jsonLines(text []byte) {
 		r.object(number, line)
 	}
 	if r.rows == 0 {
-		r.Add(0, "", "required", "The file is empty. Write one JSON object a line.")
+		r.Add(0, "", "required", "The file is empty. Write one JSON object per line.")
 	}
 }
 
 func (r *reading) object(number int, line []byte) {
 	if len(line) > MaxRow {
-		r.Add(number, "", "too_long", "The line has more than 16 KiB. Write one object a line.")
+		r.Add(number, "", "too_long", "The line has more than 16 KiB. Write one object per line.")
 		return
 	}
-	as, err := strictjson.Decode[row](line)
+	person, err := strictjson.Decode[row](line)
 	if bad := (*strictjson.Error)(nil); errors.As(err, &bad) {
 		r.Add(number, strings.TrimPrefix(bad.Pointer, "/"), "invalid", capital(bad.Reason)+".")
 		return
 	}
-	r.take(number, as)
+	r.check(number, person)
 }
 
-// capital makes the clause of a reason a sentence.
+// capital makes the first letter upper-case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Write adds a person as a line of JSON, the way that Read takes it.
+// Write writes a person as a line of JSON, which Read accepts.
 func Write(w io.Writer, p Person) error {
 	return json.NewEncoder(w).Encode(written{p.Email, string(p.Role), p.Name, string(p.Status), p.PasswordHash})
 }
 
-// written is a row with what it can do without left out.
+// written is a row without its empty optional members.
 type written struct {
 	Email        string `json:"email"`
 	Role         string `json:"role"`

@@ -1,44 +1,44 @@
-// Package roster reads and writes lists of people: what "doorward user import"
-// takes and what "doorward tenant export --people-only" gives.
+// Package roster reads and writes lists of people: the input of "doorward user
+// import" and the output of "doorward tenant export --people-only".
 //
-//	list := roster.Read(file, roster.CSV)
-//	if len(list.Faults) > 0 {
-//		fault := list.Faults[0] // line 17, "email", "invalid", what to do
+//	list, err := roster.Read(file, roster.CSV)
+//	if len(list.Faults.Faults) > 0 {
+//		fault := list.Faults.Faults[0] // line 17, "email", "invalid", what to do
 //	}
 //
 // # CSV
 //
-// As in RFC 4180, in UTF-8 with or without a byte order mark. The first line
-// names the columns, in any order. Commas, semicolons or tabs stand between
-// them, whichever comes first in that line: spreadsheets write what their
-// country is used to.
+// As in RFC 4180, in UTF-8 with or without a byte order mark. The first line names
+// the columns, in any order. The separator is the first comma, semicolon or tab in
+// that line: spreadsheets write what is usual in their locale.
 //
 // # JSON lines
 //
-// One object a line, strict as the bodies of the API: see internal/strictjson.
-// Empty lines are skipped.
+// One object per line, as strict as the bodies of the API: see
+// internal/strictjson. Empty lines are skipped.
 //
 // # Columns and members
 //
-//	email         needed; the address, which becomes its canonical form
-//	role          needed; OWNER, ADMIN, USER or VIEWER
+//	email         required; the address, which becomes its canonical form
+//	role          required; OWNER, ADMIN, USER or VIEWER
 //	name          up to 100 characters
-//	status        active (when it is left out) or suspended
-//	passwordHash  what internal/argon verifies; left out: no password
+//	status        active (the default) or suspended
+//	passwordHash  what internal/argon verifies; without it: no password
 //
-// Any other column is an error: if "password_hash" were ignored, everybody would be
-// imported without a password.
+// Any other column is an error: if "password_hash" were ignored, everybody would
+// be imported without a password.
 //
 // # All faults at once
 //
-// Reading goes on after a fault, so that a file of thousands of lines can be corrected
-// in one pass. [List] has the first [MaxFaults] of them and counts the others. No fault
-// repeats a hash: if columns are mixed up, it could be a plain password.
+// Reading continues after a fault, so that a file of thousands of lines can be
+// corrected in one pass. [List] has the first [MaxFaults] of them and counts the
+// others. No fault repeats a hash: if columns are mixed up, it could be a plain
+// password.
 //
 // # Limits
 //
-// A file has 64 MiB, a row 16 KiB and a list 100,000 people at most. All of it
-// is held in memory: the file, and about as much again.
+// A file has at most 64 MiB, a row 16 KiB and a list 100,000 people. All of it is
+// held in memory: the file, and about as much again.
 package roster
 
 import (
@@ -54,13 +54,13 @@ import (
 	"github.com/doorward/doorward/internal/mailaddr"
 )
 
-// The limits of a file. What is longer than a row's limit is no list of people;
-// the others bound memory, and the time for which an import holds the database.
+// The limits of a file. They bound memory, and the time for which an import holds
+// the database.
 const (
 	MaxBytes  = 64 << 20
 	MaxRow    = 16 << 10 // bytes
 	MaxPeople = 100_000
-	MaxFaults = 100 // that are listed; the others are counted
+	MaxFaults = 100 // listed faults; further ones are counted
 )
 
 // Format is how a list is written.
@@ -75,8 +75,8 @@ const (
 // Formats lists them.
 var Formats = []Format{CSV, JSONLines}
 
-// Person is a row that has passed: the address is canonical, role and status
-// are one of theirs, and the hash can be verified or is empty.
+// Person is a valid row: the address is canonical, role and status are known, and
+// the hash can be verified or is empty.
 type Person struct {
 	Line         int // where the row begins, the first line being 1
 	Email        string
@@ -88,19 +88,19 @@ type Person struct {
 
 // Fault is one thing that is wrong with a file.
 type Fault struct {
-	Line    int    // 0: with the whole file
-	Column  string // empty: with the whole row
+	Line    int    // 0: the file
+	Column  string // empty: the row
 	Code    string // stable
 	Message string // what to do, in sentences
 }
 
-// Faults are the first ones of a file, and how many more there are.
+// Faults are the first faults of a file, and the number of further ones.
 type Faults struct {
 	Faults []Fault
 	More   int
 }
 
-// Add notes a fault.
+// Add adds a fault.
 func (f *Faults) Add(line int, column, code, message string) {
 	if len(f.Faults) == MaxFaults {
 		f.More++
@@ -109,8 +109,7 @@ func (f *Faults) Add(line int, column, code, message string) {
 	f.Faults = append(f.Faults, Fault{line, column, code, message})
 }
 
-// Err is nil when there are no faults, else an [*Error]. They are sorted by
-// their lines.
+// Err is nil when there are no faults, else an [*Error], sorted by line.
 func (f *Faults) Err() error {
 	if len(f.Faults) == 0 {
 		return nil
@@ -119,7 +118,7 @@ func (f *Faults) Err() error {
 	return &Error{Faults: *f}
 }
 
-// Error says that a list was refused as a whole, and all that is wrong with it.
+// Error says that a list was refused, with its faults.
 type Error struct{ Faults }
 
 // Error counts the faults.
@@ -133,11 +132,11 @@ func (e *Error) Error() string {
 
 // List is what a file holds.
 type List struct {
-	People []Person // those that have passed, in the order of the file
+	People []Person // the valid rows, in the order of the file
 	Faults
 }
 
-// Read reads a file to its end. Every error is that of r.
+// Read reads a file to its end. The error is that of r; faults are in the list.
 func Read(r io.Reader, format Format) (List, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -157,14 +156,14 @@ func Read(r io.Reader, format Format) (List, error) {
 	return read.List, nil
 }
 
-// reading is a list while it is being read.
+// reading is the state of a Read.
 type reading struct {
 	List
-	seen map[string]int // the lines of addresses
+	seen map[string]int // line by address
 	rows int
 }
 
-// row is a person as written.
+// row is a row of the file, unchecked.
 type row struct {
 	Email        string `json:"email"`
 	Name         string `json:"name"`
@@ -173,7 +172,7 @@ type row struct {
 	PasswordHash string `json:"passwordHash"`
 }
 
-// full reports whether there are too many rows, and adds one fault for that.
+// full reports whether there are too many rows, and adds a fault at the first one.
 func (r *reading) full(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
 		return false
@@ -182,21 +181,21 @@ func (r *reading) full(line int) bool {
 	return true
 }
 
-// take checks a row and adds it, or what is wrong with it.
-func (r *reading) take(line int, as row) {
+// check adds a row to the list, or its faults.
+func (r *reading) check(line int, in row) {
 	before := len(r.Faults.Faults) + r.More
 	p := Person{
-		Line: line, Name: as.Name, Role: doorward.Role(as.Role),
-		Status: cmp.Or(doorward.UserStatus(as.Status), doorward.UserActive), PasswordHash: as.PasswordHash,
+		Line: line, Name: in.Name, Role: doorward.Role(in.Role),
+		Status: cmp.Or(doorward.UserStatus(in.Status), doorward.UserActive), PasswordHash: in.PasswordHash,
 	}
-	p.Email = r.email(line, as.Email)
+	p.Email = r.email(line, in.Email)
 	r.person(p)
 	if len(r.Faults.Faults)+r.More == before {
 		r.People = append(r.People, p)
 	}
 }
 
-// email returns the canonical address, empty when it is none.
+// email returns the canonical address, or adds a fault.
 func (r *reading) email(line int, address string) string {
 	if address == "" {
 		r.Add(line, "email", "required", "Give the address.")
@@ -215,7 +214,7 @@ func (r *reading) email(line int, address string) string {
 	return email
 }
 
-// person checks all but the address.
+// person checks everything except the address.
 func (r *reading) person(p Person) {
 	for _, f := range doorward.CheckName("", p.Name) {
 		r.Add(p.Line, "name", f.Code, f.Message)
@@ -237,8 +236,8 @@ func (r *reading) person(p Person) {
 	}
 }
 
-// hashHelp passes on why, which for a hash of no known kind names those that
-// are. The errors of argon quote no hash.
+// hashHelp describes the fault of a hash. The errors of argon name the known kinds
+// and quote no hash.
 func hashHelp(err error) string {
 	return "This hash can't be verified: " + strings.TrimPrefix(err.Error(), "argon: stored hash: ") +
 		". Leave it empty for people who are to choose a new password."

@@ -30,8 +30,8 @@ func live(t *testing.T, p *doorwardtest.Person) bool {
 // microsecond, however often it was used before.
 func TestIdleIsExact(t *testing.T) {
 	c := standing()
-	door := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour), c.option())
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour), c.option())
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for range 5 {
 		c.move(time.Hour - time.Microsecond)
 		if !live(t, ann) {
@@ -48,8 +48,8 @@ func TestIdleIsExact(t *testing.T) {
 // time.
 func TestAbsoluteIsExact(t *testing.T) {
 	c := standing()
-	door := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), c.option())
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), c.option())
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} {
 		c.move(d - time.Microsecond)
 		if !live(t, ann) {
@@ -65,13 +65,13 @@ func TestAbsoluteIsExact(t *testing.T) {
 // TestTouchRevivesNothing: uses that are on their way while the session ends,
 // and are written right after, leave it dead, 500 times out of 500.
 func TestTouchRevivesNothing(t *testing.T) {
-	door := doorwardtest.Start(t)
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
-	sessions := door.Node.App.Sessions
+	server := doorwardtest.Start(t)
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
+	sessions := server.Node.App.Sessions
 	ctx := context.Background()
 	for n := range 500 {
-		token := login(t, door, ann)
-		door.Advance(2 * time.Minute) // so that the next use is to be written
+		token := login(t, server, ann)
+		server.Advance(2 * time.Minute) // so that the next use is to be written
 		var uses sync.WaitGroup
 		for range 2 {
 			uses.Go(func() {
@@ -99,15 +99,15 @@ func TestTouchRevivesNothing(t *testing.T) {
 
 // TestUseIsWritten: at most once a minute, and at the end of the process.
 func TestUseIsWritten(t *testing.T) {
-	door := doorwardtest.Start(t)
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t)
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	ctx := context.Background()
 	written := func() time.Time {
 		t.Helper()
-		if err := door.Node.App.Sessions.Flush(ctx); err != nil {
+		if err := server.Node.App.Sessions.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := door.Node.DB.Read().UserSessions(ctx, ann.ID)
+		rows, err := server.Node.DB.Read().UserSessions(ctx, ann.ID)
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%d sessions, %v", len(rows), err)
 		}
@@ -115,13 +115,13 @@ func TestUseIsWritten(t *testing.T) {
 	}
 	first := written()
 	for range 5 {
-		door.Advance(10 * time.Second)
+		server.Advance(10 * time.Second)
 		live(t, ann)
 	}
 	if got := written(); !got.Equal(first) {
 		t.Errorf("a use was written %v after the last one", got.Sub(first))
 	}
-	door.Advance(11 * time.Second)
+	server.Advance(11 * time.Second)
 	live(t, ann)
 	if got := written(); got.Sub(first) < time.Minute {
 		t.Errorf("a use a minute later was not written: %v", got.Sub(first))
@@ -130,8 +130,8 @@ func TestUseIsWritten(t *testing.T) {
 
 // TestRememberedDoesNotAllocate: the check in memory makes no garbage.
 func TestRememberedDoesNotAllocate(t *testing.T) {
-	door := doorwardtest.Start(t)
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t)
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	token, err := secret.Parse(ann.Token())
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestRememberedDoesNotAllocate(t *testing.T) {
 	if !live(t, ann) {
 		t.Fatal("the session is over")
 	}
-	sessions, found := door.Node.App.Sessions, 0
+	sessions, found := server.Node.App.Sessions, 0
 	n := testing.AllocsPerRun(200, func() {
 		if _, ok := sessions.Remembered(token); ok {
 			found++

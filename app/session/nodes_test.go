@@ -220,34 +220,34 @@ func TestLimitsAreExact(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	const places, sessions = 256, 160 // the places are one for each of 256 hashes
 	c := standing()
-	door := doorwardtest.Start(t, c.option(), func(cfg *node.Config) {
+	server := doorwardtest.Start(t, c.option(), func(cfg *node.Config) {
 		cfg.SessionsInMemory = places
 		cfg.Sessions.PerUser = 0
 	})
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	var all []secret.Token
 	for range sessions {
-		all = append(all, login(t, door, ann))
+		all = append(all, login(t, server, ann))
 	}
 	for range 3 {
 		c.move(50 * time.Minute)
 		for _, token := range all {
-			if got := check(t, door, token); got != "" {
+			if got := check(t, server, token); got != "" {
 				t.Fatalf("a session in use: %s", got)
 			}
 		}
-		if n := door.Node.App.Sessions.InMemory(); n >= sessions || n < sessions/4 {
+		if n := server.Node.App.Sessions.InMemory(); n >= sessions || n < sessions/4 {
 			t.Errorf("%d of %d sessions are in memory: want some, and some not", n, sessions)
 		}
 	}
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}
 	for together := range slices.Chunk(all[:20], session.MaxTokens) {
-		if _, err := door.Node.App.Sessions.End(t.Context(), by, together); err != nil {
+		if _, err := server.Node.App.Sessions.End(t.Context(), by, together); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, token := range all[:40] {
-		if got := check(t, door, token); (got == doorward.CodeUnauthenticated) != (i < 20) {
+		if got := check(t, server, token); (got == doorward.CodeUnauthenticated) != (i < 20) {
 			t.Errorf("session %d after the first 20 were ended: %q", i, got)
 		}
 	}
@@ -257,13 +257,13 @@ func TestMemoryIsBounded(t *testing.T) {
 // others to be written at once.
 func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	c, dsn := standing(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn), c.option())
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	server := doorwardtest.Start(t, doorwardtest.Database(dsn), c.option())
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	c.move(10 * time.Second)
 	if status, body := ann.Get("/api/v2/access/check"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
-	door.Stop()
+	server.Stop()
 	db, err := store.Open(t.Context(), dsn, c.read)
 	if err != nil {
 		t.Fatal(err)

@@ -10,18 +10,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Open opens a session in the tenant for an account whose password has just
-// been verified against account.PasswordHash. Everything that could have
-// changed since (password, membership, tenant) is checked again under locks,
-// so that no session outlives what allowed it. Errors are those of a login.
+// Open opens a session in the tenant for an account whose password has just been
+// verified against account.PasswordHash. Password, membership and tenant are
+// checked again under locks, so that no session outlives what allowed it. Errors
+// are those of a login.
 //
-// Before anything else is written, also runs in the same transaction, under the
-// lock on the account; it sees the account as it was before this login.
+// also runs first in the same transaction, under the lock on the account; it sees
+// the account as it was before this login.
 func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, also func(*access.Tx) error) (Opened, error) {
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
-	held, err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	held, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
@@ -40,21 +40,21 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	return opened, s.keep(opened, hash, mark, err)
 }
 
-// endReplaced ends the sessions that the new one takes the place of in a browser
-// (OWASP, Session Management Cheat Sheet, "Renew the Session ID After Any Privilege
-// Level Change"). Somebody else's goes on.
+// endReplaced ends the sessions that the new one replaces in a browser (OWASP,
+// Session Management Cheat Sheet, "Renew the Session ID After Any Privilege Level
+// Change"). Sessions of other users continue.
 func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]byte) error {
 	for _, hash := range hashes {
-		left, err := tx.SessionByToken(ctx, hash)
-		if errors.Is(err, store.ErrNone) || err == nil && left.Session.UserID != userID {
+		old, err := tx.SessionByToken(ctx, hash)
+		if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != userID {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		was, err := tx.DeleteSession(ctx, left.Session.ID)
-		if err == nil && was { // else somebody has ended it while this waited for the row
-			err = tx.RecordAlso(ctx, doorward.SessionEnd, object(left.Session))
+		was, err := tx.DeleteSession(ctx, old.Session.ID)
+		if err == nil && was { // else another call ended it while this one waited for the row
+			err = tx.RecordAlso(ctx, doorward.SessionEnd, object(old.Session))
 		}
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 	return nil
 }
 
-// keep puts a session that was opened in memory, since it will be used next.
+// keep puts an opened session in memory, since it will be used next.
 func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
 	if err == nil {
 		s.registry.put(hash, entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
@@ -71,15 +71,15 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 	return err
 }
 
-// Switch opens a session of the caller in another tenant and ends the one it
-// came with, whose login the new one goes on with: switching takes no password,
-// so it gives no time either. Errors are those of a login, and besides not_found
-// without an active membership there, login_too_old when the limit of that tenant
-// has passed since the login, and unauthenticated when the old session has ended.
+// Switch opens a session of the caller in another tenant and ends the current one.
+// The new session keeps the time of the login, since switching takes no password.
+// Errors are those of a login, and besides not_found without an active membership
+// there, login_too_old when the limit of that tenant has passed since the login,
+// and unauthenticated when the current session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
-	held, err := s.door.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	held, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		account, err := tx.Account(ctx, by.ID)
 		if err != nil {
 			return err
@@ -99,8 +99,8 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 	return opened, s.keep(opened, hash, mark, err)
 }
 
-// notMember: for a signed-in person a tenant without an active membership is
-// an absent one.
+// notMember hides the difference between a suspended membership and none: to the
+// caller both are an absent tenant.
 func notMember(err error) error {
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) || doorward.HasCode(err, doorward.CodeMembershipSuspended) {
 		return doorward.Fail(doorward.CodeNotFound, "")
@@ -108,10 +108,10 @@ func notMember(err error) error {
 	return err
 }
 
-// replace ends the session of the id, and has the new one begin with its login
-// (OWASP ASVS 5.0, 7.3.2: at its limit a session takes a new authentication). It
-// comes before the insertion, so that somebody who has as many sessions as the
-// limit allows loses none but the old one.
+// replace ends the session of the id and gives the new one its time of login
+// (OWASP ASVS 5.0, 7.3.2: at its absolute limit a session needs a new
+// authentication). It runs before the insertion, so that a user at the limit of
+// sessions loses only the old one.
 func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.Session, id string) error {
 	old, err := tx.Session(ctx, id)
 	if errors.Is(err, store.ErrNone) {
@@ -125,7 +125,7 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.
 		return doorward.Fail(doorward.CodeLoginTooOld, "")
 	}
 	was, err := tx.DeleteSession(ctx, id)
-	if err == nil && !was { // by somebody else, while this waited for the row
+	if err == nil && !was { // another call ended it while this one waited for the row
 		err = ended()
 	}
 	if err != nil {
@@ -134,13 +134,13 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.
 	return tx.RecordAlso(ctx, doorward.SessionEnd, object(old.Session))
 }
 
-// ended is also what a change of the password, which ends all sessions, looks
-// like to one of them.
+// ended is the error for an ended session, also for one that a change of the
+// password has ended.
 func ended() error {
 	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 }
 
-// draft makes the session and its token; the token's hash is what is stored.
+// draft makes the session and its token, and returns the hash to be stored.
 func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, secret.Hash) {
 	token := secret.New()
 	return Opened{Token: token, Session: doorward.Session{
@@ -149,9 +149,9 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 	}}, token.Hash()
 }
 
-// unchanged holds the account, if it still has the password; otherwise the error is
-// changed. The order of locks, account then membership, is that of every act that
-// ends sessions.
+// unchanged locks the account if it still has the password; otherwise the error is
+// changed. Every action that ends sessions locks in this order: account,
+// membership.
 func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
 	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
@@ -160,8 +160,8 @@ func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, cha
 	return err
 }
 
-// admit makes the user of the session the member of its tenant, if the membership
-// and the tenant are active. The account is held.
+// admit loads the user and tenant of the session, if membership and tenant are
+// active. The account is locked.
 func (o *Opened) admit(ctx context.Context, tx *access.Tx) (err error) {
 	o.Session.CreatedAt, o.Session.LastSeenAt = tx.Now, tx.Now
 	if o.User, err = membership(ctx, tx, o.Session); err != nil {
@@ -186,13 +186,13 @@ func membership(ctx context.Context, tx *access.Tx, session doorward.Session) (d
 	if err != nil {
 		return user, err
 	}
-	if !active { // resumed this instant: not held by the lock, so not yet
+	if !active { // resumed since RecordLogin, so not locked: refuse
 		user.Status = doorward.UserSuspended
 	}
 	return user, Usable(user)
 }
 
-// insert writes the session and keeps the number of sessions within the limit.
+// insert writes the session and enforces the limit of sessions per user.
 func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.Session, hash secret.Hash) error {
 	if err := tx.DeleteOverdueUserSessions(ctx, Life(s.limits), session.UserID); err != nil {
 		return err
@@ -203,11 +203,11 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.S
 	return s.endOldest(ctx, tx, session)
 }
 
-// Usable returns nil when a session may be opened in the membership, else why not;
-// see access.CanSignIn.
+// Usable returns nil when a session may be opened in the membership; see
+// access.CanSignIn.
 func Usable(u doorward.User) error { return access.CanSignIn(u).Err() }
 
-// endOldest keeps the number of sessions within the limit.
+// endOldest ends the user's oldest sessions beyond the limit.
 func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {
 	if s.limits.PerUser == 0 {
 		return nil

@@ -12,18 +12,17 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Own returns the caller's sessions that are not over, in all tenants, the
-// newest first.
+// Own returns the caller's current sessions in all tenants, the newest first.
 func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Session, error) {
 	return s.live(ctx, by.ID)
 }
 
-// Of returns the sessions of a member of the caller's tenant that are not over,
-// the newest first: those in that tenant, for where else somebody signs in is
-// not its business. Errors: forbidden, not_found for a member of another tenant.
+// Of returns the current sessions of a member of the caller's tenant, the newest
+// first: only those in that tenant, which must not learn where else the member
+// signs in. Errors: forbidden, not_found for a member of another tenant.
 func (s *Sessions) Of(ctx context.Context, by doorward.Caller, member doorward.User) ([]doorward.Session, error) {
 	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
-	if err := s.door.Require(ctx, by, doorward.UserManage, on); err != nil {
+	if err := s.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return nil, err
 	}
 	all, err := s.live(ctx, member.ID)
@@ -42,11 +41,11 @@ func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session,
 	return live, err
 }
 
-// EndOwn ends one of the caller's sessions. Errors: not_found, for somebody
-// else's too.
+// EndOwn ends one of the caller's sessions. Errors: not_found, also for another
+// user's session.
 func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "session", ID: id}
-	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
+	return s.writer.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		row, err := tx.Session(ctx, id)
 		if err == nil && row.Session.UserID != by.ID {
 			return doorward.Fail(doorward.CodeNotFound, "")
@@ -59,18 +58,18 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (d
 		}
 		tx.SetTenant(row.Session.TenantID)
 		ended, err := tx.DeleteSession(ctx, id)
-		if err == nil && !ended { // by somebody else, while this waited for the row
+		if err == nil && !ended { // another call ended it while this one waited for the row
 			err = doorward.Fail(doorward.CodeNotFound, "")
 		}
 		return err
 	})
 }
 
-// EndOthers ends all of the caller's sessions but the one in use, and the trust in
-// all browsers but the caller's.
+// EndOthers ends all of the caller's sessions except the current one, and forgets
+// all known browsers except the current one.
 func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: by.TenantID}
-	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
+	return s.writer.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		current, err := credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
 		if err != nil {
 			return err
@@ -86,8 +85,7 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.
 	})
 }
 
-// OtherBrowsers counts the browsers that are known for the caller, besides the one
-// in use.
+// OtherBrowsers counts the known browsers of the caller, without the current one.
 func (s *Sessions) OtherBrowsers(ctx context.Context, by doorward.Caller) (int, error) {
 	now := s.db.Now()
 	n, err := s.db.Read().CountDevices(ctx, by.ID, now.Add(-doorward.DeviceLife))

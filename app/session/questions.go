@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// probes may wait for a database that says nothing: as many as a pool of PostgreSQL
-	// has connections at least.
+	// probes is how many queries may wait for a database that doesn't answer: at least
+	// the size of a PostgreSQL pool.
 	probes = 16
-	// silence is how long it has said nothing until everybody else is told at once.
-	// Answers take a millisecond or two.
+	// silence is how long the database may be silent before further checks fail at
+	// once. Replies take a millisecond or two.
 	silence = 500 * time.Millisecond
 )
 
-// questions are what checks ask of the database. One that hangs would cost each of
-// them all the time that a check may take, and they would pile up here and in the
-// gateway in front, at as many a second as people come.
-type questions struct {
+// queryLimiter bounds the checks that wait for the database. If the database
+// hangs, each check would wait for its full timeout, and they would pile up here
+// and in the gateway.
+type queryLimiter struct {
 	open      atomic.Int64
-	lastReply atomic.Int64 // of life, after the epoch: the last answer, or the first question since none was open
+	lastReply atomic.Int64 // after the epoch: the last reply, or the start of the first query that is open
 }
 
-// epoch is the beginning of a clock that nobody sets.
+// epoch is the origin of the monotonic clock.
 var epoch = time.Now()
 
-var errSilent = errors.New("session: the database has answered no check for half a second, and enough are waiting for it")
+var errSilent = errors.New("session: the database has not answered for half a second")
 
-// ask has do ask the database, unless enough are waiting already for one that says
-// nothing: that is unavailable.
-func (q *questions) ask(do func() error) error {
-	return q.askAt(func() time.Duration { return time.Since(epoch) }, do)
+// do runs query, unless the database is silent and enough queries wait for it
+// already: then the error is unavailable.
+func (q *queryLimiter) do(query func() error) error {
+	return q.doAt(func() time.Duration { return time.Since(epoch) }, query)
 }
 
-func (q *questions) askAt(now func() time.Duration, do func() error) error {
+func (q *queryLimiter) doAt(now func() time.Duration, query func() error) error {
 	defer q.open.Add(-1)
 	switch n := q.open.Add(1); {
 	case n == 1:
@@ -44,7 +44,7 @@ func (q *questions) askAt(now func() time.Duration, do func() error) error {
 	case n > probes && now()-time.Duration(q.lastReply.Load()) > silence:
 		return doorward.Unavailable(errSilent)
 	}
-	err := do()
+	err := query()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) {
 		q.lastReply.Store(int64(now()))
 	}

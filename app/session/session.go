@@ -1,13 +1,12 @@
 // Package session opens, checks and ends sessions.
 //
-// A session is a row; its token is known to the client alone. Ending a session
-// deletes the row, so nothing that is still on its way can bring it back.
-// Limits are computed at each check, never by a job.
+// A session is a row; only the client knows its token. Ending a session deletes
+// the row, so no delayed write can restore it. Limits are computed at each check,
+// never by a job.
 //
-// Checks are answered from memory (registry.go) for as long as the lease says
-// that nothing can have been revoked unheard, and by the database otherwise.
-// The last use of a session is noted in memory and written down at most once a
-// minute (flush.go).
+// Checks are answered from memory (registry.go) while the lease guarantees that no
+// revocation can have been missed, and from the database otherwise. The last use
+// of a session is kept in memory and written at most once a minute (flush.go).
 package session
 
 import (
@@ -23,20 +22,20 @@ import (
 
 // Sessions is the feature. Make it with New.
 type Sessions struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	lease    *lease.Lease
 	limits   doorward.SessionLimits
 	registry *registry
-	asking   questions
+	queries  queryLimiter
 	dirty    dirty
 	busy     busy
 }
 
-// New returns the feature. At most inMemory sessions are kept in memory; the
-// database is behind them. The memory follows the lease.
-func New(door *access.Door, db *store.DB, l *lease.Lease, limits doorward.SessionLimits, inMemory int) *Sessions {
-	s := &Sessions{door: door, db: db, lease: l, limits: limits, registry: newRegistry(inMemory)}
+// New returns the feature. At most inMemory sessions are kept in memory. The
+// memory follows the changes that the lease delivers.
+func New(writer *access.Writer, db *store.DB, l *lease.Lease, limits doorward.SessionLimits, inMemory int) *Sessions {
+	s := &Sessions{writer: writer, db: db, lease: l, limits: limits, registry: newRegistry(inMemory)}
 	l.Follow(s.apply, s.registry.reset)
 	return s
 }
@@ -52,17 +51,17 @@ type Opened struct {
 	Token   secret.Token
 	Session doorward.Session
 	User    doorward.User
-	// Revocation is how the end of the sessions that it replaced was made to hold.
+	// Revocation says how the end of the replaced sessions was confirmed.
 	Revocation doorward.Revocation
 }
 
-// apply is told what has changed, here or on another node. The error is that a
-// question could not be answered; everything else is done all the same.
+// apply applies changes of this and other nodes to the memory. All are applied;
+// the error means that a requested flush failed.
 func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	var errs []error
 	for _, c := range changes {
 		if c.Kind == store.ChangeFlush {
-			errs = append(errs, s.flushAsked(ctx, c.Subject))
+			errs = append(errs, s.flushRequested(ctx, c.Subject))
 			continue
 		}
 		s.registry.forget(c)
@@ -70,13 +69,13 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 	return errors.Join(errs...)
 }
 
-// MaxTokens is how many different tokens a caller can end at once. A browser holds
-// one, or a few where hosts of one domain share the name of the cookie.
+// MaxTokens is how many different tokens one call can end. A browser holds one, or
+// a few where hosts of one domain share the cookie's name.
 const MaxTokens = store.MaxTokens
 
-// End ends the sessions of all tokens in one transaction: all of them or, with
-// an error, none. Logging out twice is no mistake, but whoever does must not be
-// answered before the first time has come to every node.
+// End ends the sessions of all tokens in one transaction: all of them or, with an
+// error, none. Ending an ended session succeeds, but only once its end has reached
+// every node.
 //
 // Errors: too_many_cookies beyond MaxTokens, unavailable.
 func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) (doorward.Revocation, error) {
@@ -96,7 +95,7 @@ func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.
 	if err != nil || ended == len(tokens) {
 		return held, err
 	}
-	return s.door.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
+	return s.writer.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 		left, err := tx.SessionsByTokens(ctx, hashes)
 		return len(left) == 0, err
 	})
@@ -110,11 +109,11 @@ func hashesOf(tokens []secret.Token) (hashes [][]byte) {
 	return hashes
 }
 
-// endFound ends sessions, each in the name of the person whose it is, and returns
-// how many of them nobody else had ended.
+// endFound ends sessions, each in the name of its user, and returns how many of
+// them it was the first to end.
 func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (held doorward.Revocation, n int, err error) {
 	first := found[0]
-	held, err = s.door.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
+	held, err = s.writer.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
 		ended, err := tx.DeleteSessions(ctx, found)
 		if err != nil {
 			return err
@@ -138,7 +137,7 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 	return held, n, err
 }
 
-// errEnded keeps a second end out of the audit trail.
+// errEnded rolls back when another call has ended all of them.
 var errEnded = errors.New("session: ended already")
 
 func object(s doorward.Session) doorward.Object {

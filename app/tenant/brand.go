@@ -17,7 +17,7 @@ import (
 // body_too_large, logo_refused, precondition_failed, unavailable.
 func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, versions []string) (doorward.Tenant, error) {
 	on := object(by.TenantID)
-	if err := t.door.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
+	if err := t.writer.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
 		return doorward.Tenant{}, err
 	}
 	logo, image, err := t.draw(ctx, sent)
@@ -41,7 +41,7 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 // same form was sent twice (RFC 9110, section 13.1.1).
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
-	_, err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
+	_, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 // point and goes on the next time, here or on another node.
 func (t *Tenants) Sweep(ctx context.Context) error {
 	promise := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, legacyHold)) }
-	if err := t.door.Upkeep(ctx, promise); err != nil {
+	if err := t.writer.Upkeep(ctx, promise); err != nil {
 		return err
 	}
 	over, err := t.db.Read().TenantsDue(ctx, t.db.Now())
@@ -46,10 +46,10 @@ func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error
 // destroy goes step by step, each a transaction of its own, so that others can write in
 // between. The first one keeps the tenant from being restored.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
-	err := t.door.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
+	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
-			err = t.door.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
+			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
 		}
 	}
 	if err != nil {
@@ -132,7 +132,7 @@ func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
-	_, err := t.door.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
+	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		was, err := tx.DeleteTenant(ctx, id)
 		if !was { // another node was faster
 			tx.SkipEvent()

@@ -89,7 +89,7 @@ const maxDomains = 100
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
-	held, err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
+	held, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}

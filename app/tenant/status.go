@@ -65,7 +65,7 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
 	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
 ) (doorward.Revocation, error) {
-	return t.door.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
+	return t.writer.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	var closed doorward.Tenant
 	var ended doorward.Ended
 	id := by.TenantID
-	held, err := t.door.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
+	held, err := t.writer.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 // closing or the hold is over.
 func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Changed, err error) {
 	id := by.TenantID
-	restored.Revocation, err = t.door.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
+	restored.Revocation, err = t.writer.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err

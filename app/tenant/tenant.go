@@ -18,7 +18,7 @@ import (
 
 // Tenants is the feature. Make it with New.
 type Tenants struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	sessions store.Life
 	hold     time.Duration
@@ -28,8 +28,8 @@ type Tenants struct {
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
 // is closed from now on is destroyed after the hold.
-func New(door *access.Door, db *store.DB, sessions store.Life, hold time.Duration, log *slog.Logger) *Tenants {
-	return &Tenants{door, db, sessions, hold, log, make(chan struct{}, 1)}
+func New(writer *access.Writer, db *store.DB, sessions store.Life, hold time.Duration, log *slog.Logger) *Tenants {
+	return &Tenants{writer, db, sessions, hold, log, make(chan struct{}, 1)}
 }
 
 // Created is a new tenant with the invitation of its first OWNER. Token opens
@@ -54,7 +54,7 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault,
 	}
 	on := doorward.Object{Type: "tenant", ID: c.Tenant.ID, TenantID: c.Tenant.ID}
-	_, err := t.door.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
+	_, err := t.writer.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
 	return c, err
 }
 

@@ -31,7 +31,7 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if e.Role != nil {
 		on.Granted = *e.Role
 	}
-	if err := u.door.Require(ctx, by, doorward.UserManage, on); err != nil {
+	if err := u.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return target, doorward.Ended{}, err
 	}
 	if faults := e.faults(); len(faults) > 0 {

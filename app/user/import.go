@@ -38,14 +38,14 @@ type Imported struct {
 // that takes.
 func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string, list roster.List, dryRun bool) (Imported, error) {
 	on := doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
-	if err := u.door.Require(ctx, by, doorward.UserImport, on); err != nil {
+	if err := u.writer.Require(ctx, by, doorward.UserImport, on); err != nil {
 		return Imported{}, err
 	}
 	if err := u.compare(ctx, tenantID, list); err != nil {
 		return Imported{}, err
 	}
 	var done Imported
-	_, err := u.door.Do(ctx, by, doorward.UserImport, on, func(tx *access.Tx) (err error) {
+	_, err := u.writer.Do(ctx, by, doorward.UserImport, on, func(tx *access.Tx) (err error) {
 		done, err = importAll(ctx, tx, tenantID, list.People)
 		if err == nil && dryRun {
 			err = errDryRun

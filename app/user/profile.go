@@ -14,7 +14,7 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 		return doorward.InvalidFields(faults...)
 	}
 	self := doorward.User{ID: by.ID, TenantID: by.TenantID, Role: by.Role}
-	_, err := u.door.Do(ctx, by, doorward.UserProfile, object(self), func(tx *access.Tx) error {
+	_, err := u.writer.Do(ctx, by, doorward.UserProfile, object(self), func(tx *access.Tx) error {
 		if err := tx.LockTenant(ctx, by.TenantID); err != nil {
 			return err
 		}

@@ -13,14 +13,14 @@ import (
 
 // Users is the feature. Make it with New.
 type Users struct {
-	door     *access.Door
+	writer   *access.Writer
 	db       *store.DB
 	sessions store.Life
 }
 
 // New returns the feature. The life of sessions decides which ended ones are counted.
-func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
-	return &Users{door, db, sessions}
+func New(writer *access.Writer, db *store.DB, sessions store.Life) *Users {
+	return &Users{writer, db, sessions}
 }
 
 // Leave ends the caller's membership in the tenant. Errors: not_found,
@@ -28,7 +28,7 @@ func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
-	held, err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
+	held, err := u.writer.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 		}
 		operations = append(operations, access.Operation{Action: s.action, On: on, Look: look, Write: write})
 	}
-	return u.door.DoAll(ctx, by, operations...)
+	return u.writer.DoAll(ctx, by, operations...)
 }
 
 // current returns the member as it is now. Errors: not_found.

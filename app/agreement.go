@@ -13,7 +13,7 @@ import (
 // is none: the node starts, and registers when it can.
 func (a *App) Join(ctx context.Context) error {
 	err := a.Lease.Join(ctx)
-	if moved := a.db.Clock().Moved(); err == nil && moved != 0 {
+	if moved := a.db.Clock().InstallationOffset(); err == nil && moved != 0 {
 		a.log.Warn("the time is moved by --clock-offset, for tests: what ends by time ends by that", "moved", moved.String())
 	}
 	if err == nil && !a.db.Clock().Wrong() {
@@ -50,13 +50,13 @@ type futures struct {
 // cutFuture reads whole tables, so it works only at the start, after the clock was
 // mended, and every now and then.
 func (a *App) cutFuture(ctx context.Context) error {
-	f, mended := &a.futures, a.db.Clock().Mended()
+	f, mended := &a.futures, a.db.Clock().Corrections()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.cut.IsZero() && mended == f.mended && time.Since(f.cut) < futureEvery {
 		return nil
 	}
-	n, err := a.Sessions.CutFuture(ctx)
+	n, err := a.Sessions.ClampFuture(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Attempt is a try of a password whose outcome isn't known yet, by the buckets of
-// the counters that it will count in; either may be empty.
+// Attempt is a password attempt in flight, with the buckets of the counters that
+// it will count in; either may be empty.
 type Attempt struct {
 	ID         string
 	Own, Wider string
 }
 
-// Nothing changes but what an expired window has left: the row is written so that
-// it is held.
+// The write locks the row, and resets a counter whose window has expired.
 const sqlLockThrottle = `INSERT INTO throttles (bucket, hits, since, until, expires_at) VALUES ($1, 0, $2, 0, $4)
 ON CONFLICT (bucket) DO UPDATE SET
   hits  = CASE WHEN throttles.since <= $3 THEN 0 ELSE throttles.hits END,
@@ -21,38 +20,37 @@ ON CONFLICT (bucket) DO UPDATE SET
   expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END
 RETURNING hits, since, until`
 
-// LockThrottle returns the counter of the bucket, 0 when the counting began a
-// window ago or earlier, and holds it against other transactions until this one
-// ends.
+// LockThrottle returns the counter of the bucket, 0 when its window has expired,
+// and locks it until the transaction ends.
 func (tx *Tx) LockThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
 	return one(ctx, tx.Reader, throttleColumns, sqlLockThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlInsertAttempt = `INSERT INTO attempts (id, own, wider, ends_at) VALUES ($1, $2, $3, $4)`
 
-// InsertAttempt notes that the attempt is in flight, until an instant at most.
+// InsertAttempt records that the attempt is in flight, until ends at the latest.
 func (tx *Tx) InsertAttempt(ctx context.Context, a Attempt, ends time.Time) error {
 	return tx.run(ctx, sqlInsertAttempt, a.ID, a.Own, a.Wider, micros(ends))
 }
 
 const sqlAttemptsInFlight = `SELECT count(*) FROM attempts WHERE (own = $1 OR wider = $1) AND ends_at > $2`
 
-// AttemptsInFlight counts the attempts of the bucket whose outcome isn't known. It
-// decides something only under LockThrottle.
+// AttemptsInFlight counts the attempts of the bucket that have no outcome yet. The
+// count is right only under LockThrottle.
 func (tx *Tx) AttemptsInFlight(ctx context.Context, bucket string) (int, error) {
 	return one(ctx, tx.Reader, countColumn, sqlAttemptsInFlight, bucket, micros(tx.Now))
 }
 
 const sqlDeleteAttempt = `DELETE FROM attempts WHERE id = $1`
 
-// DeleteAttempt notes that the attempt is over and reports whether it was in flight.
+// DeleteAttempt ends the attempt and reports whether it was in flight.
 func (tx *Tx) DeleteAttempt(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlDeleteAttempt, id)
 }
 
 const sqlDeleteEndedAttempts = `DELETE FROM attempts WHERE ends_at <= $1`
 
-// DeleteEndedAttempts removes what nodes that were killed have left in flight.
+// DeleteEndedAttempts deletes the attempts that killed nodes have left behind.
 func (tx *Tx) DeleteEndedAttempts(ctx context.Context) error {
 	return tx.run(ctx, sqlDeleteEndedAttempts, micros(tx.Now))
 }

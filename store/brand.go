@@ -6,13 +6,13 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// brandColumns follow the names of columnsOfBrand.
+// brandColumns has the order of columnsOfBrand.
 func brandColumns(b *doorward.Brand) []any {
 	l := &b.Logo
-	return []any{&b.Accent, textOrNone{&l.Hash}, numberOrNone{&l.Width}, numberOrNone{&l.Height}, textOrNone{&l.Ground}}
+	return []any{&b.Accent, nullableText{&l.Hash}, nullableInt{&l.Width}, nullableInt{&l.Height}, nullableText{&l.Ground}}
 }
 
-// columnsOfBrand are those of tenants t with logos l, the image left out.
+// columnsOfBrand are the columns of tenants t with logos l, without the image.
 const columnsOfBrand = `t.accent, l.hash, l.width, l.height, l.ground`
 
 const (
@@ -23,8 +23,7 @@ ON CONFLICT (tenant_id) DO UPDATE SET hash = excluded.hash, width = excluded.wid
 	sqlLogoImage  = `SELECT image FROM logos WHERE hash = $1 ORDER BY tenant_id LIMIT 1`
 )
 
-// PutLogo gives the tenant a logo in place of the one it may have. The hash is
-// that of the image.
+// PutLogo sets or replaces the tenant's logo. The hash is that of the image.
 func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, image []byte) error {
 	return tx.run(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Ground, image)
 }
@@ -34,7 +33,7 @@ func (tx *Tx) DeleteLogo(ctx context.Context, tenantID string) (bool, error) {
 	return tx.hit(ctx, sqlDeleteLogo, tenantID)
 }
 
-// LogoImage returns the image with the hash, whosever logo it is, or ErrNone.
+// LogoImage returns the image with the hash, of any tenant, or ErrNone.
 func (r Reader) LogoImage(ctx context.Context, hash string) ([]byte, error) {
 	return one(ctx, r, bytesColumn, sqlLogoImage, hash)
 }

@@ -14,40 +14,40 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// The audit trail of a tenant is a chain: the hash of each event covers the hash
-// of the one before, its number and all that it says. So nobody edits, takes out
-// or moves one without changing every hash behind it, and the head, which a
-// careful person has noted elsewhere.
+// The audit trail of a tenant is a hash chain: the hash of each event covers the
+// previous hash, the event's number and its content. So nobody can edit, remove or
+// reorder events without changing every later hash, including the head, which an
+// auditor may have recorded elsewhere.
 //
-// What is personal (address, IP, values before and after) is covered by way of a
-// digest with a random salt. When it is blanked and the salt with it, the digest
-// stays and the chain holds, and nobody can find out by guessing what it was.
+// Personal data (address, IP, changed values) is covered through a digest with a
+// random salt. When data and salt are blanked, the digest stays and the chain
+// remains valid, and nobody can find the data by guessing.
 
 // saltSize is in bytes: 128 random bits, as for a salt of a password (NIST SP
 // 800-132, section 5.1).
 const saltSize = 16
 
-// Chain is the end of a trail.
+// Chain is the state of a trail.
 type Chain struct {
 	TenantID string // empty: the installation
-	Origin   int64  // number of the last event that is older than the chain
+	Origin   int64  // number of the last event from before chains existed
 	Last     int64  // number of the last event
 	Head     []byte // its hash
 }
 
 func chainColumns(c *Chain) []any { return []any{&c.TenantID, &c.Origin, &c.Last, &c.Head} }
 
-// Genesis is the hash that the first event of a chain covers.
+// Genesis is the initial hash, which the first event of a chain covers.
 func (c Chain) Genesis() []byte {
 	return hashOf([]byte("doorward audit chain 1"), []byte(c.TenantID), number(c.Origin))
 }
 
-// Link is an event as it stands in its chain. Its Changes are not taken apart:
-// whoever has edited them may have left no JSON.
+// Link is an event with its place in the chain. Its changes are not decoded:
+// someone may have tampered with them.
 type Link struct {
 	doorward.Event
 	Seq     int64
-	Hash    []byte // nil when it is older than the chain
+	Hash    []byte // nil for an event from before chains existed
 	salt    []byte
 	digest  []byte
 	changes string
@@ -56,32 +56,32 @@ type Link struct {
 func linkColumns(l *Link) []any {
 	e := &l.Event
 	return []any{
-		&e.ID, (*instant)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
+		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID, &l.changes,
 		&l.Seq, &l.salt, &l.digest, &l.Hash,
 	}
 }
 
-// Blanked reports whether what is personal was taken out.
+// Blanked reports whether the personal data was removed.
 func (l Link) Blanked() bool {
 	return l.salt == nil && l.ActorEmail == "" && l.IP == "" && l.changes == ""
 }
 
-// Whole reports whether what is personal is as it was written, or blanked.
-func (l Link) Whole() bool { return l.Blanked() || bytes.Equal(l.digest, l.personal()) }
+// Intact reports whether the personal data is as written, or blanked.
+func (l Link) Intact() bool { return l.Blanked() || bytes.Equal(l.digest, l.personal()) }
 
 func (l Link) personal() []byte {
 	return hashOf(l.salt, []byte(l.ActorEmail), []byte(l.IP), []byte(l.changes))
 }
 
-// Follows reports whether the hash is that of the event with the number seq
-// after an event with the previous hash.
+// Follows reports whether the hash is right for the number seq after the previous
+// hash.
 func (l Link) Follows(previous []byte, seq int64) bool {
 	l.Seq = seq
 	return bytes.Equal(l.Hash, l.Sum(previous))
 }
 
-// Sum is the hash that the event has after one with the previous hash.
+// Sum is the hash of the event after the previous hash.
 func (l Link) Sum(previous []byte) []byte {
 	e := l.Event
 	parts := [][]byte{previous, number(l.Seq), []byte(e.ID), number(micros(e.At))}
@@ -93,8 +93,8 @@ func (l Link) Sum(previous []byte) []byte {
 	return hashOf(append(parts, l.digest)...)
 }
 
-// hashOf is SHA-256 over the parts, each with its length in front, so that no
-// part can lend bytes to its neighbour.
+// hashOf is SHA-256 over the parts, each prefixed with its length, so that
+// different parts can't give the same input.
 func hashOf(parts ...[]byte) []byte {
 	h := sha256.New()
 	for _, p := range parts {
@@ -106,7 +106,7 @@ func hashOf(parts ...[]byte) []byte {
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-// appendLink makes the event the next link after the chain's head.
+// appendLink makes the event the next link of the chain.
 func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	l := Link{Event: e, Seq: c.Last + 1, changes: string(changes), salt: make([]byte, saltSize)}
 	_, _ = rand.Read(l.salt) // never fails
@@ -116,18 +116,17 @@ func (c *Chain) appendLink(e doorward.Event, changes []byte) Link {
 	return l
 }
 
-// record writes the events at the end of the transaction, chain after chain in
-// one order. The lock on a chain is taken when every other one is held, and only
-// that on the position of changes follows, so no two transactions wait for each
-// other.
-func (tx *Tx) record(ctx context.Context) error {
+// writeEvents writes the events at the end of the transaction, chains in one
+// order. Locks on chains are taken after all other locks, and only the lock on
+// change_position follows, so no two transactions deadlock.
+func (tx *Tx) writeEvents(ctx context.Context) error {
 	slices.SortStableFunc(tx.events, func(a, b doorward.Event) int { return strings.Compare(a.Target.TenantID, b.Target.TenantID) })
 	for rest := tx.events; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Target.TenantID == rest[0].Target.TenantID {
 			n++
 		}
-		if err := tx.lengthen(ctx, rest[:n]); err != nil {
+		if err := tx.appendEvents(ctx, rest[:n]); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -135,8 +134,7 @@ func (tx *Tx) record(ctx context.Context) error {
 	return nil
 }
 
-// The hash of a chain's first event is not known to SQL, so the head is written
-// afterwards.
+// SQL can't compute the genesis hash, so the head is written afterwards.
 const (
 	sqlTakeChain = `INSERT INTO audit_chains (tenant_id, origin, last) VALUES ($1, 0, $2)
 ON CONFLICT (tenant_id) DO UPDATE SET last = audit_chains.last + $2 RETURNING tenant_id, origin, last, head`
@@ -145,8 +143,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 	sqlSetHead = `UPDATE audit_chains SET head = $1 WHERE tenant_id = $2`
 )
 
-// lengthen adds the events, all of one tenant, to its chain.
-func (tx *Tx) lengthen(ctx context.Context, events []doorward.Event) error {
+// appendEvents adds the events, all of one tenant, to its chain.
+func (tx *Tx) appendEvents(ctx context.Context, events []doorward.Event) error {
 	chain, err := one(ctx, tx.Reader, chainColumns, sqlTakeChain, events[0].Target.TenantID, len(events))
 	if err != nil {
 		return err
@@ -177,7 +175,7 @@ const selectChain = `SELECT tenant_id, origin, last, head FROM audit_chains `
 
 const sqlChain = selectChain + `WHERE tenant_id = $1`
 
-// Chain returns the end of the tenant's trail, or ErrNone.
+// Chain returns the state of the tenant's chain, or ErrNone.
 func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
 	c, err := one(ctx, r, chainColumns, sqlChain, tenantID)
 	if err == nil && c.Head == nil {
@@ -186,11 +184,11 @@ func (r Reader) Chain(ctx context.Context, tenantID string) (Chain, error) {
 	return c, err
 }
 
-// UNION leaves one of each.
+// UNION removes duplicates.
 const sqlChainIDs = `SELECT tenant_id AS id FROM audit_chains UNION SELECT tenant_id FROM events ORDER BY id`
 
-// ChainIDs returns the tenants that have a chain or events, the installation's
-// empty one first.
+// ChainIDs returns the tenants that have a chain or events, in order; the empty id
+// is the installation.
 func (r Reader) ChainIDs(ctx context.Context) ([]string, error) {
 	return list(ctx, r, textColumn, sqlChainIDs)
 }
@@ -198,9 +196,9 @@ func (r Reader) ChainIDs(ctx context.Context) ([]string, error) {
 const sqlLinks = `SELECT ` + columnsOfEvent + `, seq, salt, digest, hash FROM events
 WHERE tenant_id = $1 AND (seq, id) > ($2, $3) ORDER BY seq, id LIMIT $4`
 
-// Links returns events of the tenant as they stand in its chain, in the order of
-// their numbers, and at most limit of them. After is the number and the id of
-// the one before; the zero Position is the beginning.
+// Links returns at most limit events of the tenant in the order of the chain.
+// after is the number and the id of the event before; the zero Position is the
+// start.
 func (r Reader) Links(ctx context.Context, tenantID string, after doorward.Position, limit int) ([]Link, error) {
 	if after == (doorward.Position{}) {
 		after.At = math.MinInt64

@@ -5,24 +5,23 @@ import (
 	"encoding/hex"
 )
 
-// ChangeKind says what a change is about. A node that doesn't know a kind, which
-// a newer version has announced, forgets everything: so a new kind may end
-// something, and may not ask something as ChangeFlush does before every node
-// knows it.
+// ChangeKind says what a change is about. A node that doesn't know a kind, from a
+// newer version, forgets everything. So a new kind may revoke, but must not
+// request an action, as ChangeFlush does, before every node knows it.
 type ChangeKind string
 
 // The kinds of changes.
 const (
 	ChangeSession ChangeKind = "session" // Subject is the token hash in hex: the session has ended
-	ChangeUser    ChangeKind = "user"    // Subject is the user: sessions or memberships are other ones now
-	ChangeTenant  ChangeKind = "tenant"  // Subject is the tenant: its status is another one now
-	ChangeAll     ChangeKind = "all"     // there is no Subject: nothing that was read before is good
-	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: who has seen it used is to say so
+	ChangeUser    ChangeKind = "user"    // Subject is the user id: sessions or memberships have changed
+	ChangeTenant  ChangeKind = "tenant"  // Subject is the tenant id: its status or settings have changed
+	ChangeAll     ChangeKind = "all"     // no Subject: everything that was read before is invalid
+	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: every node is to write its last use
 )
 
-// Change tells the memory of every node what to forget.
+// Change tells every node what to remove from memory.
 type Change struct {
-	Seq     int64 // 0 until it is drawn
+	Seq     int64 // assigned by writeChanges
 	Kind    ChangeKind
 	Subject string
 }
@@ -30,9 +29,8 @@ type Change struct {
 // SessionSubject is the subject of a session's changes.
 func SessionSubject(hash []byte) string { return hex.EncodeToString(hash) }
 
-// announce notes a change to be written before the commit. Statements that
-// change what a session may do call it themselves, so that no feature can
-// forget to.
+// announce adds a change to be written before the commit. Statements that affect
+// what a session may do call it themselves, so that no feature can forget it.
 func (tx *Tx) announce(kind ChangeKind, subject string) {
 	for _, c := range tx.changes {
 		if c.Kind == kind && c.Subject == subject {
@@ -42,20 +40,20 @@ func (tx *Tx) announce(kind ChangeKind, subject string) {
 	tx.changes = append(tx.changes, Change{Kind: kind, Subject: subject})
 }
 
-// AskFlush makes every node write down when it last saw the session used.
+// AskFlush makes every node write its last use of the session.
 func (tx *Tx) AskFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
 
-const sqlDrawPosition = `UPDATE change_position SET last = last + $1 WHERE id = 1 RETURNING last`
+const sqlNextPosition = `UPDATE change_position SET last = last + $1 WHERE id = 1 RETURNING last`
 
 const sqlInsertChange = `INSERT INTO changes (seq, kind, subject, at) VALUES ($1, $2, $3, $4)`
 
-// draw writes the announced changes; it is the last thing before the commit,
-// because from here on every other revocation waits.
-func (tx *Tx) draw(ctx context.Context) error {
+// writeChanges writes the announced changes. It comes last before the commit,
+// because its lock makes every other revocation wait.
+func (tx *Tx) writeChanges(ctx context.Context) error {
 	if len(tx.changes) == 0 {
 		return nil
 	}
-	last, err := one(ctx, tx.Reader, int64Column, sqlDrawPosition, len(tx.changes))
+	last, err := one(ctx, tx.Reader, int64Column, sqlNextPosition, len(tx.changes))
 	if err != nil {
 		return err
 	}

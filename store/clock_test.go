@@ -16,10 +16,10 @@ type measured struct {
 
 // now is a measurement in which the database's clock is ahead by so much of what it
 // would be had nobody set it.
-func (m *measured) now(ahead, within time.Duration) reading {
+func (m *measured) now(ahead, within time.Duration) measurement {
 	local := time.Now()
 	m.Clock.offset = m.step // as seen from the database: only their difference counts
-	return reading{local: local, theirs: local.Round(0).Add(ahead), within: within}
+	return measurement{local: local, theirs: local.Round(0).Add(ahead), within: within}
 }
 
 func (m *measured) is(ahead time.Duration, wrong bool, what string) {
@@ -67,7 +67,7 @@ func TestClockIsMended(t *testing.T) {
 	m := &measured{T: t, Clock: newClock(nil)}
 	counts := func(want int64, what string) {
 		t.Helper()
-		if got := m.Mended(); got != want {
+		if got := m.Corrections(); got != want {
 			t.Errorf("%s: mended %d times, want %d", what, got, want)
 		}
 	}

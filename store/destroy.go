@@ -7,48 +7,48 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// A destruction that has begun (closed_at is 0) goes on whatever happens to the
-// tenant. A frozen one is not destroyed: the operator may need what is in it.
+// A destruction that has begun (closed_at is 0) always continues. A frozen tenant
+// is not destroyed: the operator may need its data.
 const due = `(t.closed_at = 0 OR t.status = 'closing' AND t.destroy_at <= $1)`
 
 const sqlTenantsDue = selectTenant + `WHERE t.closed_at IS NOT NULL AND ` + due + ` ORDER BY t.destroy_at, t.id`
 
-// TenantsDue returns the tenants whose data is to be destroyed by now.
+// TenantsDue returns the tenants whose data is to be destroyed at now.
 func (r Reader) TenantsDue(ctx context.Context, now time.Time) ([]doorward.Tenant, error) {
 	return list(ctx, r, tenantColumns, sqlTenantsDue, micros(now))
 }
 
 const sqlTenantsClosed = selectTenant + `WHERE t.closed_at IS NOT NULL ORDER BY t.destroy_at, t.id LIMIT $1`
 
-// TenantsClosed returns so many of the tenants that are closed, frozen ones too,
-// the one that is destroyed first at the front.
+// TenantsClosed returns at most limit closed tenants, frozen ones too, in the
+// order of their destruction.
 func (r Reader) TenantsClosed(ctx context.Context, limit int) ([]doorward.Tenant, error) {
 	return list(ctx, r, tenantColumns, sqlTenantsClosed, limit)
 }
 
-// What nodes of the version before leave behind: a closing without an end, and the
-// end of a closing that was taken back.
+// Nodes of the previous version leave closed tenants without destroy_at, and
+// restored ones with it.
 const (
-	sqlPromise  = `UPDATE tenants SET destroy_at = closed_at + $1 WHERE closed_at > 0 AND destroy_at IS NULL`
-	sqlReleased = `UPDATE tenants SET destroy_at = NULL WHERE destroy_at IS NOT NULL AND closed_at IS NULL`
+	sqlSetDestroyAt   = `UPDATE tenants SET destroy_at = closed_at + $1 WHERE closed_at > 0 AND destroy_at IS NULL`
+	sqlClearDestroyAt = `UPDATE tenants SET destroy_at = NULL WHERE destroy_at IS NOT NULL AND closed_at IS NULL`
 )
 
-// PromiseHold fixes the end of closings that have none, a hold after they began.
+// PromiseHold sets the time of destruction where it is missing, a hold after the
+// closing.
 func (tx *Tx) PromiseHold(ctx context.Context, hold time.Duration) error {
-	if err := tx.run(ctx, sqlPromise, hold.Microseconds()); err != nil {
+	if err := tx.run(ctx, sqlSetDestroyAt, hold.Microseconds()); err != nil {
 		return err
 	}
-	return tx.run(ctx, sqlReleased)
+	return tx.run(ctx, sqlClearDestroyAt)
 }
 
-const sqlForsakeTenant = `UPDATE tenants SET closed_at = 0, destroy_at = 0
+const sqlMarkDestroyed = `UPDATE tenants SET closed_at = 0, destroy_at = 0
 WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.closed_at IS NOT NULL AND ` + due + `)`
 
-// MarkDestroyed makes the closing of a tenant one that can't be taken back, as
-// if it had been closed in 1970, and reports whether its data is to be destroyed
-// by now. To be called under LockTenant.
+// MarkDestroyed makes the closing of a tenant irreversible, by setting it to 1970,
+// and reports whether its data is to be destroyed now. Call it under LockTenant.
 func (tx *Tx) MarkDestroyed(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlForsakeTenant, micros(tx.Now), id)
+	return tx.hit(ctx, sqlMarkDestroyed, micros(tx.Now), id)
 }
 
 const sqlCountMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1`
@@ -58,10 +58,10 @@ func (r Reader) CountMemberships(ctx context.Context, userID string) (int, error
 	return one(ctx, r, countColumn, sqlCountMemberships, userID)
 }
 
-// What there is of a person besides memberships, in an order that leaves no row
-// without the one it refers to. Invitations that the person sent elsewhere stay
-// as a record, with nobody's name; those that are pending have expired long ago,
-// or they would have been revoked with the membership, and now say so.
+// A person's rows besides memberships, in an order that respects references.
+// Invitations that the person sent in other tenants stay, without an inviter;
+// pending ones have expired long ago, or would have been revoked with the
+// membership, and are marked so.
 const (
 	sqlForgetInviter = `UPDATE invitations SET invited_by = NULL, state = CASE WHEN state = 'PENDING' THEN 'EXPIRED' ELSE state END
 WHERE invited_by = $1`
@@ -75,8 +75,8 @@ WHERE invited_by = $1`
 	sqlDeleteInboxOf     = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
-// DeleteAccount deletes an account that is in no tenant any more, and all that
-// there is of it outside of the audit trail.
+// DeleteAccount deletes an account that is in no tenant, with all its rows outside
+// of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
 	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
@@ -124,8 +124,8 @@ func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlDeleteResends, resends, len(resends))
 }
 
-// DeleteTenant deletes the row of a tenant of which nothing else is left, and
-// reports whether it was there.
+// DeleteTenant deletes the row of a tenant that has no other rows, and reports
+// whether it existed.
 func (tx *Tx) DeleteTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.hit(ctx, sqlDeleteTenant, id)

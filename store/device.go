@@ -17,14 +17,14 @@ type KnownDevice struct {
 
 func knownDeviceColumns(d *KnownDevice) []any { return []any{&d.Hash, &d.UserID} }
 
-// A device of another generation is none: see doorward.Account.
+// Only devices of the account's current generation count: see doorward.Account.
 const sqlKnownDevices = `SELECT d.hash, d.user_id
 FROM users u JOIN devices d ON d.user_id = u.id AND d.credential_generation = u.credential_generation
 WHERE u.email = $1 AND d.created_at > $2 AND d.hash IN ($3, $4, $5, $6)`
 
-// KnownDevices returns those of the browsers behind the hashes that have signed in
-// as the owner of the canonical address since an instant, and whose trust has not
-// ended, in one order for all callers. It looks at doorward.MaxDevices hashes.
+// KnownDevices returns the browsers with one of the hashes that have signed in to
+// the account of the canonical address since an instant and are still trusted, in
+// one order for all callers. It reads at most doorward.MaxDevices hashes.
 func (r Reader) KnownDevices(ctx context.Context, email string, hashes [][]byte, since time.Time) ([]KnownDevice, error) {
 	if len(hashes) == 0 {
 		return nil, nil
@@ -46,8 +46,8 @@ func (r Reader) CountDevices(ctx context.Context, userID string, since time.Time
 	return one(ctx, r, countColumn, sqlCountDevices, userID, micros(since))
 }
 
-// What goes first is what was never used again, the oldest of it; what was used
-// goes for nobody.
+// Evicts unused devices only, the oldest first: a device that was used again is
+// never evicted for a new one.
 const (
 	sqlDeleteUnusedDevices = `DELETE FROM devices WHERE user_id = $1 AND (used_at = 0 OR created_at <= $3) AND hash NOT IN (
   SELECT hash FROM devices WHERE user_id = $1 AND created_at > $3
@@ -58,26 +58,26 @@ SELECT $1, id, $3, credential_generation FROM users WHERE id = $2
 AND (SELECT count(*) FROM devices d WHERE d.user_id = $2 AND d.credential_generation = users.credential_generation) < $4`
 )
 
-// InsertDevice remembers a browser and reports whether it did: an account has at
-// most so many that were made since the instant. One too many takes the place of
-// the oldest that was never used again, and if there is none it isn't remembered.
-// It counts right only under LockAccount.
-func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, most int, since time.Time) (bool, error) {
-	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, most-1, micros(since)); err != nil {
+// InsertDevice stores a browser and reports whether it did. An account has at most
+// limit that were made since the instant: one more replaces the oldest that was
+// never used again, and without such a one it isn't stored. The count is right
+// only under LockAccount.
+func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, limit int, since time.Time) (bool, error) {
+	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, limit-1, micros(since)); err != nil {
 		return false, err
 	}
-	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), most)
+	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), limit)
 }
 
 const sqlUseDevice = `UPDATE devices SET used_at = $1 WHERE hash = $2 AND used_at <= $3`
 
-// useAgain is how exact the time of a device's last use is. That it was used is
-// what counts, so most logins write nothing.
-const useAgain = 24 * time.Hour
+// useInterval is the precision of a device's last use. Only whether it was used
+// matters, so most logins write nothing.
+const useInterval = 24 * time.Hour
 
-// UseDevice notes that the browser has signed in again.
+// UseDevice records that the browser has signed in again.
 func (tx *Tx) UseDevice(ctx context.Context, hash []byte) error {
-	return tx.run(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useAgain)))
+	return tx.run(ctx, sqlUseDevice, micros(tx.Now), hash, micros(tx.Now.Add(-useInterval)))
 }
 
 const (
@@ -86,17 +86,16 @@ const (
 	sqlCarryDevicesOver = `UPDATE devices SET credential_generation = (SELECT credential_generation FROM users WHERE id = $1) WHERE user_id = $1`
 )
 
-// RaiseGeneration ends what trusts browsers of the user, but for the device of the
-// hash, which is carried over; nil for none. The counter of all devices begins
-// again, since what filled it is gone.
-func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, but []byte) error {
-	if but == nil {
-		but = []byte{} // NULL would be unlike nothing
+// RaiseGeneration ends the trust in all browsers of the user except the device of
+// the hash, which may be nil. The counter of all devices is cleared with them.
+func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, except []byte) error {
+	if except == nil {
+		except = []byte{} // hash <> NULL would delete nothing
 	}
 	if err := tx.run(ctx, sqlRaiseGeneration, userID); err != nil {
 		return err
 	}
-	if err := tx.run(ctx, sqlEndOtherDevices, userID, but); err != nil {
+	if err := tx.run(ctx, sqlEndOtherDevices, userID, except); err != nil {
 		return err
 	}
 	if err := tx.run(ctx, sqlCarryDevicesOver, userID); err != nil {
@@ -107,7 +106,7 @@ func (tx *Tx) RaiseGeneration(ctx context.Context, userID string, but []byte) er
 
 const sqlDeleteOldDevices = `DELETE FROM devices WHERE created_at <= $1`
 
-// DeleteOldDevices forgets the devices first seen before an instant.
+// DeleteOldDevices deletes the devices first seen before an instant.
 func (tx *Tx) DeleteOldDevices(ctx context.Context, before time.Time) error {
 	return tx.run(ctx, sqlDeleteOldDevices, micros(before))
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// CheckDSN returns nil when Open could make sense of dsn, without opening
-// anything. The error repeats no part of it, since a mistyped one may hold the
-// password anywhere.
+// CheckDSN returns nil when dsn is well-formed. It opens nothing. The error quotes
+// no part of it, since a mistyped one may hold the password anywhere.
 func CheckDSN(dsn string) error {
 	path, isSQLite := strings.CutPrefix(dsn, "sqlite:")
 	switch {
@@ -24,8 +23,8 @@ func CheckDSN(dsn string) error {
 	return errors.New("store: write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME")
 }
 
-// SamePlace reports whether two DSNs that CheckDSN has passed name one database, as
-// far as can be told without asking: a file by two names, or a server by one.
+// SamePlace reports whether two valid DSNs certainly name one database. It
+// compares files and the parts of a URL, without connecting.
 func SamePlace(a, b string) bool {
 	pathA, inFileA := strings.CutPrefix(a, "sqlite:")
 	pathB, inFileB := strings.CutPrefix(b, "sqlite:")
@@ -72,8 +71,8 @@ func checkPostgresDSN(dsn string) error {
 	return fmt.Errorf("store: this postgres:// URL can't be read: %s; in user and password write @ as %%40, : as %%3A, / as %%2F, ? as %%3F, # as %%23, %% as %%25", what)
 }
 
-// reason is what pgx says behind the DSN, which it quotes between backticks,
-// and before the cause, which may quote some of it.
+// reason is the part of pgx's message after the DSN, which it quotes between
+// backticks, and before the cause, which may quote parts of it.
 func reason(dsn string, err error) string {
 	_, after, ok := strings.Cut(err.Error(), "`: ")
 	if !ok || strings.Contains(dsn, "`") {

@@ -9,17 +9,17 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// InsertEvent adds a line to the audit trail, at the transaction's instant. It
-// is written at the end of the transaction, and any error comes then: whoever
-// adds to a trail keeps others from it until the commit (see chain.go).
+// InsertEvent adds an event to the audit trail, with the transaction's time. It is
+// written at the end of the transaction, since its lock on the chain blocks others
+// until the commit (see chain.go); errors come then.
 func (tx *Tx) InsertEvent(_ context.Context, e doorward.Event) error {
 	e.At = tx.Now
 	tx.events = append(tx.events, e)
 	return nil
 }
 
-// InsertPastEvent is InsertEvent for what has happened earlier, at the event's own
-// instant. Its place in the trail is that of this transaction.
+// InsertPastEvent is InsertEvent for something that happened earlier, with the
+// event's own time. Its place in the trail is that of this transaction.
 func (tx *Tx) InsertPastEvent(e doorward.Event) { tx.events = append(tx.events, e) }
 
 const columnsOfEvent = `id, at, action, outcome, actor_type, actor_id, actor_email,
@@ -27,26 +27,26 @@ const columnsOfEvent = `id, at, action, outcome, actor_type, actor_id, actor_ema
 
 func eventColumns(e *doorward.Event) []any {
 	return []any{
-		&e.ID, (*instant)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
+		&e.ID, (*storedTime)(&e.At), &e.Action, &e.Outcome, &e.ActorType, &e.ActorID, &e.ActorEmail,
 		&e.Target.Type, &e.Target.ID, &e.Target.TenantID, &e.IP, &e.RequestID,
 		jsonColumn[[]doorward.Change]{&e.Changes},
 	}
 }
 
-// jsonColumn scans JSON text; what was blanked stays as it is.
+// jsonColumn scans JSON text; a blanked value leaves the target unchanged.
 type jsonColumn[T any] struct{ to *T }
 
 // Scan is for database/sql.
 func (j jsonColumn[T]) Scan(v any) error {
 	var text string
-	if err := (textOrNone{&text}).Scan(v); err != nil || text == "" {
+	if err := (nullableText{&text}).Scan(v); err != nil || text == "" {
 		return err
 	}
 	return json.Unmarshal([]byte(text), j.to)
 }
 
-// EventFilter chooses events; zero fields choose nothing. The times are
-// pointers because the zero time is an instant that can be asked for.
+// EventFilter selects events; zero fields select all. The times are pointers
+// because the zero time is a valid bound.
 type EventFilter struct {
 	Action doorward.Action
 	Actor  string // id or address
@@ -77,10 +77,10 @@ const (
 	sqlEventPageBefore = selectNumbered + `WHERE tenant_id = $1 AND seq > $2` + chosenEvents + `ORDER BY seq LIMIT $10`
 )
 
-// EventPage returns events of the tenant, the newest first. Positions are
-// numbers in its chain, so pages stay whole while events come in.
+// EventPage returns events of the tenant, the newest first. Positions are numbers
+// in its chain, so pages stay stable while events are added.
 func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w doorward.Window) (doorward.Page[doorward.Event], error) {
-	query, seq, from, to := sqlEventPage, edge(w).At, int64(math.MinInt64), int64(math.MaxInt64)
+	query, seq, from, to := sqlEventPage, boundary(w).At, int64(math.MinInt64), int64(math.MaxInt64)
 	switch {
 	case w.Back():
 		query = sqlEventPageBefore
@@ -106,9 +106,9 @@ func (r Reader) EventPage(ctx context.Context, tenantID string, f EventFilter, w
 const sqlRedactEvents = `UPDATE events SET actor_email = '', ip = '', changes = '', salt = NULL
 WHERE tenant_id = '' AND salt IS NOT NULL AND (actor_id = $1 OR target_id = $1)`
 
-// RedactEvents blanks what is personal in the installation's events by a user
-// or about one, and returns in how many. What they did and when stays, and so
-// does the chain. Events that are older than the chains keep what they have.
+// RedactEvents blanks the personal data in the installation's events by a user or
+// about one, and returns how many. What was done and when stays, and the chain
+// remains valid. Events from before chains existed are unchanged.
 func (tx *Tx) RedactEvents(ctx context.Context, userID string) (int64, error) {
 	return tx.exec(ctx, sqlRedactEvents, userID)
 }
@@ -118,12 +118,12 @@ const (
 	sqlDeleteChain  = `DELETE FROM audit_chains WHERE tenant_id = $1`
 )
 
-// chainBatch keeps a deletion from holding the database's only writer for long.
+// chainBatch bounds a deletion, since SQLite has only one writer.
 const chainBatch = 1000
 
-// DeleteChain deletes up to 1000 events of the tenant, the oldest first, and
-// with the last of them its chain. It returns how many it has deleted; after
-// fewer than 1000 nothing is left.
+// DeleteChain deletes up to chainBatch events of the tenant, the oldest first, and
+// the chain with the last of them. It returns the number deleted; fewer than
+// chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	n, err := tx.exec(ctx, sqlDeleteEvents, tenantID, chainBatch)
 	if err != nil || n == chainBatch {
@@ -134,7 +134,7 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 
 const sqlEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE id = $1`
 
-// Event returns the line of the audit trail, or ErrNone.
+// Event returns the event, or ErrNone.
 func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {
 	return one(ctx, r, eventColumns, sqlEvent, id)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What an operator's check asks of a database, each bounded by its context. None of it
-// leaves anything behind.
+// Queries of "doorward doctor", each bounded by its context. They leave no rows
+// behind.
 
 const sqlTryWrite = `INSERT INTO backups (id, completed_at, destination) VALUES ($1, 0, $2)`
 
-// tryBytes is more than the free pages of a table are likely to hold, so that a disk
-// without room is met.
-const tryBytes = 256 << 10
+// tryWriteBytes is more than the free pages of a table are likely to hold, so that
+// a full disk is noticed.
+const tryWriteBytes = 256 << 10
 
-// TryWrite writes something and takes it back. Errors: unavailable, for a disk that is
-// full, a database that is locked or only reads.
+// TryWrite writes and rolls back. Errors: unavailable, for a disk that is full and
+// for a database that is locked or read-only.
 func (db *DB) TryWrite(ctx context.Context) error {
-	if db.engine.path != "" { // else it stays in memory until the end, and there is no disk to fail
+	if db.engine.path != "" { // force the pages out of the cache onto the disk
 		if _, err := db.write.ExecContext(ctx, `PRAGMA cache_size = 16`); err != nil {
 			return fault(err)
 		}
@@ -34,28 +34,28 @@ func (db *DB) TryWrite(ctx context.Context) error {
 	if err != nil {
 		return fault(err)
 	}
-	defer t.Rollback()                //nolint:errcheck // that is what it is for
-	noise := make([]byte, tryBytes/2) // random, so that it isn't compressed
-	_, _ = rand.Read(noise)           // never fails
+	defer t.Rollback()                     //nolint:errcheck // always rolled back
+	noise := make([]byte, tryWriteBytes/2) // random, so that it can't be compressed
+	_, _ = rand.Read(noise)                // never fails
 	_, err = t.ExecContext(ctx, sqlTryWrite, -time.Now().UnixNano(), hex.EncodeToString(noise))
 	return fault(err)
 }
 
-// Full reports whether an error says that there is no room for what was to be written.
+// Full reports whether an error means a full disk.
 func (db *DB) Full(err error) bool { return db.engine.full(err) || errors.Is(err, syscall.ENOSPC) }
 
-// Locked reports whether an error says that another program is writing.
+// Locked reports whether an error means that another program is writing.
 func (db *DB) Locked(err error) bool { return db.engine.locked(err) }
 
-// Looked is how much of a database was looked at.
-type Looked struct {
-	Tables, Of int
-	Damage     string // what SQLite found; empty: nothing
+// PageCheck is the result of CheckPages.
+type PageCheck struct {
+	Tables, Total int    // checked tables, and how many exist
+	Damage        string // what SQLite found, or empty
 }
 
-// LookForDamage has SQLite look through the pages, table by table, until all are done
-// or time is up. ErrNone of PostgreSQL, which has programs of its own for it.
-func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
+// CheckPages lets SQLite check the pages, table by table, until all are done or
+// ctx ends. ErrNone for PostgreSQL, which has its own tools.
+func (db *DB) CheckPages(ctx context.Context) (l PageCheck, err error) {
 	if db.engine.path == "" {
 		return l, ErrNone
 	}
@@ -63,7 +63,7 @@ func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
 	if err != nil {
 		return l, err
 	}
-	l.Of = len(names)
+	l.Total = len(names)
 	for _, name := range names {
 		err := db.read.QueryRowContext(ctx, `PRAGMA quick_check("`+name+`")`).Scan(&l.Damage)
 		switch {
@@ -81,13 +81,13 @@ func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
 	return l, nil
 }
 
-// ErrPooled says that a pooler stands between, and how it has to be set.
-var ErrPooled = errors.New("a pooler of connections, such as PgBouncer, stands in front of PostgreSQL")
+// ErrPooled says that a connection pooler is in front of PostgreSQL.
+var ErrPooled = errors.New("a connection pooler, such as PgBouncer, is in front of PostgreSQL")
 
-// CheckPooling returns ErrPooled, as unavailable, where a pooler gives connections of
-// PostgreSQL to others between two transactions: prepared statements, the lock on
-// migrations and notifications belong to a connection. Whatever else is wrong with the
-// database, it returns nil.
+// CheckPooling returns ErrPooled, as unavailable, if a pooler reassigns
+// connections between transactions: prepared statements, the migration lock and
+// notifications belong to a connection. For any other fault of the database it
+// returns nil.
 func (db *DB) CheckPooling(ctx context.Context) error {
 	if db.engine.direct == nil {
 		return nil
@@ -98,16 +98,16 @@ func (db *DB) CheckPooling(ctx context.Context) error {
 	}
 	defer one.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing of it is used again
 	pid, err := backend(ctx, one)
-	if err != nil || pid == one.PgConn().PID() { // a pooler gives numbers of its own
+	if err != nil || pid == one.PgConn().PID() { // a pooler reports another process id
 		return nil
 	}
 	other, err := db.engine.direct(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // a pool of one connection, held by us, is one of sessions
+		return nil //nolint:nilerr // a pool of one connection that we hold pools by session
 	}
-	defer other.Close(context.WithoutCancel(ctx)) //nolint:errcheck // likewise
+	defer other.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is not used again
 	if shared(ctx, one, other) {
-		return fault(fmt.Errorf("%w, and gives its connections to others between two transactions: set pool_mode = session there for this database, or name PostgreSQL itself in --database", ErrPooled))
+		return fault(fmt.Errorf("%w, and reassigns connections between transactions: set pool_mode = session there for this database, or name PostgreSQL itself in --database", ErrPooled))
 	}
 	return nil
 }
@@ -118,12 +118,12 @@ func refusedByPooler(err error) error {
 	if !strings.Contains(err.Error(), startupRefused) {
 		return nil
 	}
-	return fault(fmt.Errorf("%w, and refuses Doorward's settings of a connection: set ignore_startup_parameters = idle_in_transaction_session_timeout,lock_timeout and pool_mode = session there, and ALTER ROLE … SET idle_in_transaction_session_timeout = '2s' in PostgreSQL; or name PostgreSQL itself in --database", ErrPooled))
+	return fault(fmt.Errorf("%w, and refuses Doorward's connection settings: set ignore_startup_parameters = idle_in_transaction_session_timeout,lock_timeout and pool_mode = session there, and ALTER ROLE … SET idle_in_transaction_session_timeout = '2s' in PostgreSQL; or name PostgreSQL itself in --database", ErrPooled))
 }
 
-// shared reports whether two connections of ours are given the same one of PostgreSQL
-// in turn, which those of a session aren't. A pooler in use may give another at once, so
-// it is asked more than once.
+// shared reports whether two of our connections use the same PostgreSQL backend in
+// turn, which session pooling never does. A busy pooler may assign another backend
+// by chance, so it tries three times.
 func shared(ctx context.Context, one, other *pgx.Conn) bool {
 	for range 3 {
 		before, err := backend(ctx, one)
@@ -132,11 +132,11 @@ func shared(ctx context.Context, one, other *pgx.Conn) bool {
 		}
 		t, err := other.Begin(ctx)
 		if err != nil {
-			return ctx.Err() == nil // not in this mode
+			return ctx.Err() == nil // a session pooler fails otherwise
 		}
 		during, errDuring := backend(ctx, t.Conn())
 		after, errAfter := backend(ctx, one)
-		_ = t.Rollback(ctx) // there is nothing in it
+		_ = t.Rollback(ctx) // it wrote nothing
 		if errDuring == nil && errAfter == nil && (during == before || after != before) {
 			return true
 		}

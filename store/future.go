@@ -22,20 +22,20 @@ WHERE since > $2`
 	sqlCutMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
 )
 
-// announcedOneByOne is how many sessions are announced each by itself; of more, all
+// maxAnnounced is how many sessions are announced each by itself; of more, all
 // memory is forgotten at once.
-const announcedOneByOne = 100
+const maxAnnounced = 100
 
-// CutFuture shortens what lies in the future by more than ClockTolerance: sessions,
+// ClampFuture shortens what lies in the future by more than ClockTolerance: sessions,
 // of which it returns how many, invitations, resets, delays after failed attempts,
 // and mails that wait.
-func (tx *Tx) CutFuture(ctx context.Context) (sessions int, err error) {
+func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
 	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlCutSessions, now, beyond)
 	if err != nil {
 		return 0, err
 	}
-	if len(hashes) > announcedOneByOne {
+	if len(hashes) > maxAnnounced {
 		tx.announce(ChangeAll, "")
 	} else {
 		for _, hash := range hashes {

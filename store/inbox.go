@@ -41,7 +41,7 @@ const (
 
 func inboxColumns(r *InboxRow) []any {
 	return []any{
-		&r.Source, &r.Action, &r.Reason, &r.Subject, (*instant)(&r.Minute), &r.Email, &r.ReturnTo,
+		&r.Source, &r.Action, &r.Reason, &r.Subject, (*storedTime)(&r.Minute), &r.Email, &r.ReturnTo,
 		inboxEvent{r},
 		&r.Hits, &r.Recorded, &r.Aside,
 	}

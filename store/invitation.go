@@ -10,10 +10,10 @@ import (
 func invitationColumns(i *doorward.Invitation) []any {
 	return []any{
 		&i.ID, &i.TenantID, &i.Email, &i.Role, &i.Name, &i.Locale, &i.State,
-		textOrNone{&i.InvitedBy},
-		(*instant)(&i.CreatedAt), (*instant)(&i.ExpiresAt),
-		maybe{&i.AcceptedAt},
-		maybe{&i.RevokedAt},
+		nullableText{&i.InvitedBy},
+		(*storedTime)(&i.CreatedAt), (*storedTime)(&i.ExpiresAt),
+		nullableTime{&i.AcceptedAt},
+		nullableTime{&i.RevokedAt},
 		(*textOrQueued)(&i.Delivery), &i.Days,
 	}
 }
@@ -28,7 +28,7 @@ func (d *textOrQueued) Scan(v any) error {
 		*d = textOrQueued(s)
 		return nil
 	}
-	err := textOrNone{&s}.Scan(v)
+	err := nullableText{&s}.Scan(v)
 	*d = textOrQueued(s)
 	return err
 }
@@ -91,7 +91,7 @@ ORDER BY i.created_at, i.id LIMIT $7`
 // InvitationPage returns invitations of the tenant as they stand at the instant,
 // the newest first.
 func (r Reader) InvitationPage(ctx context.Context, tenantID string, f InvitationFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.Invitation], error) {
-	query, at := sqlInvitationPage, edge(w)
+	query, at := sqlInvitationPage, boundary(w)
 	if w.Back() {
 		query = sqlInvitationPageBefore
 	}
@@ -127,7 +127,7 @@ func (r Reader) LastMail(ctx context.Context, subjectID string) (time.Time, erro
 	return time.Time(at), err
 }
 
-func instantColumn(i *instant) []any { return []any{i} }
+func instantColumn(i *storedTime) []any { return []any{i} }
 
 const sqlPendingInvitation = selectInvitation + `WHERE i.tenant_id = $1 AND i.email = $2 AND i.state = 'PENDING'`
 

@@ -13,7 +13,7 @@ type OperatorKey struct {
 }
 
 func operatorKeyColumns(k *OperatorKey) []any {
-	return []any{&k.ID, &k.Name, (*instant)(&k.CreatedAt)}
+	return []any{&k.ID, &k.Name, (*storedTime)(&k.CreatedAt)}
 }
 
 const sqlOperatorKey = `SELECT id, name, created_at FROM operator_keys WHERE hash = $1`

@@ -30,7 +30,7 @@ type LeftAccount struct {
 }
 
 func leftAccountColumns(a *LeftAccount) []any {
-	return append(accountColumns(&a.Account), (*instant)(&a.LeftAt))
+	return append(accountColumns(&a.Account), (*storedTime)(&a.LeftAt))
 }
 
 const sqlLeftAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, left_at

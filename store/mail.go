@@ -62,7 +62,7 @@ type Mail struct {
 func mailColumns(m *Mail) []any {
 	return []any{
 		&m.ID, &m.Kind, &m.Recipient, &m.SubjectID, &m.State, &m.Tries,
-		(*instant)(&m.NextAt), (*instant)(&m.CreatedAt), &m.LastError, &m.ReturnTo, &m.Share,
+		(*storedTime)(&m.NextAt), (*storedTime)(&m.CreatedAt), &m.LastError, &m.ReturnTo, &m.Share,
 	}
 }
 

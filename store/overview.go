@@ -48,7 +48,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 	return int64(n), err
 }
 
-const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + over
+const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
 // CountMemberSessions counts what DeleteMemberSessions would count at the instant.
 func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, userID string, now time.Time) (int64, error) {
@@ -56,7 +56,7 @@ func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, us
 	return int64(n), err
 }
 
-const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + over
+const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + expired
 
 // CountTenantSessions counts what DeleteTenantSessions would count at the instant.
 func (r Reader) CountTenantSessions(ctx context.Context, life Life, tenantID string, now time.Time) (int64, error) {

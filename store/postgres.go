@@ -38,22 +38,22 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	write.SetMaxOpenConns(writers(cfg.MaxConns))
 	return &DB{
 		engine: engine{
-			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: never, full: postgresFull, exclusive: exclusivePostgres,
+			name: "postgres", dialect: database.DialectPostgres, transient: postgresTransient, locked: neverLocked, full: postgresFull, exclusive: exclusivePostgres,
 			direct: func(ctx context.Context) (*pgx.Conn, error) {
 				own := cfg.ConnConfig.Copy()
 				own.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 				return pgx.ConnectConfig(ctx, own)
 			},
 			migrator: func() *sql.DB { return postgresMigrator(cfg.ConnConfig) }, behind: postgresBehind,
-			versioned: `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
-			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
-			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-			noTimeout: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
-			servers:   servers,
-			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
-			notify:    `SELECT pg_notify('doorward_change', '')`,
-			size:      `SELECT pg_database_size(current_database())`,
-			affirm:    `SELECT pg_logical_emit_message(true, 'doorward', '')`,
+			versioned:    `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'`,
+			clock:        `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
+			snapshot:     sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+			noTimeout:    `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
+			servers:      servers,
+			listen:       func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
+			notify:       `SELECT pg_notify('doorward_change', '')`,
+			size:         `SELECT pg_database_size(current_database())`,
+			forceDurable: `SELECT pg_logical_emit_message(true, 'doorward', '')`,
 			synchronous: `SELECT current_setting('synchronous_standby_names') <> ''
   AND current_setting('synchronous_commit') NOT IN ('off', 'local')`,
 			commits: `SELECT CAST(pg_logical_emit_message(true, 'doorward', '') AS TEXT)`,
@@ -148,8 +148,8 @@ func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 	return stdlib.OpenDB(*own)
 }
 
-// never: PostgreSQL waits by itself, and stops when the request does.
-func never(error) bool { return false }
+// neverLocked: PostgreSQL waits by itself, and stops when the request does.
+func neverLocked(error) bool { return false }
 
 // listenPostgres holds one connection for notifications.
 func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Servers, wake func()) error {
@@ -164,7 +164,7 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Se
 		return err
 	})
 	for err == nil && servers.Current(own.PgConn()) {
-		err = hear(ctx, own, wake)
+		err = waitForNotification(ctx, own, wake)
 	}
 	return fault(err)
 }
@@ -177,8 +177,8 @@ const (
 	listenAnswer  = 2 * time.Second
 )
 
-// hear waits for one notification, or through a silence.
-func hear(ctx context.Context, own *pgx.Conn, wake func()) error {
+// waitForNotification waits for one notification, or through a silence.
+func waitForNotification(ctx context.Context, own *pgx.Conn, wake func()) error {
 	err := within(ctx, listenSilence, func(ctx context.Context) error {
 		_, err := own.WaitForNotification(ctx)
 		return err

@@ -61,8 +61,8 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 	return p
 }
 
-// edge is the row that the window begins behind, or ends before.
-func edge(w doorward.Window) doorward.Position {
+// boundary is the row that the window begins behind, or ends before.
+func boundary(w doorward.Window) doorward.Position {
 	if w.Back() {
 		return w.Before
 	}
@@ -90,29 +90,29 @@ func (tx *Tx) hit(ctx context.Context, query string, args ...any) (bool, error) 
 // micros is how an instant is stored.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
-// instant scans a stored instant.
-type instant time.Time
+// storedTime scans a stored instant.
+type storedTime time.Time
 
 // Scan is for database/sql.
-func (i *instant) Scan(v any) error {
+func (i *storedTime) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
 		return fmt.Errorf("a time is stored as %T", v)
 	}
-	*i = instant(doorward.Instant(time.UnixMicro(n)))
+	*i = storedTime(doorward.Instant(time.UnixMicro(n)))
 	return nil
 }
 
-// maybe scans an instant that may be absent.
-type maybe struct{ to **time.Time }
+// nullableTime scans an instant that may be absent.
+type nullableTime struct{ to **time.Time }
 
 // Scan is for database/sql.
-func (m maybe) Scan(v any) error {
+func (m nullableTime) Scan(v any) error {
 	if v == nil {
 		*m.to = nil
 		return nil
 	}
-	var i instant
+	var i storedTime
 	if err := i.Scan(v); err != nil {
 		return err
 	}
@@ -135,10 +135,10 @@ func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
-type textOrNone struct{ to *string }
+type nullableText struct{ to *string }
 
 // Scan is for database/sql.
-func (t textOrNone) Scan(v any) error {
+func (t nullableText) Scan(v any) error {
 	var s sql.NullString
 	err := s.Scan(v)
 	*t.to = s.String

@@ -15,7 +15,7 @@ type Reset struct {
 }
 
 func resetColumns(r *Reset) []any {
-	return []any{&r.ID, &r.UserID, (*instant)(&r.CreatedAt), (*instant)(&r.ExpiresAt), maybe{&r.UsedAt}}
+	return []any{&r.ID, &r.UserID, (*storedTime)(&r.CreatedAt), (*storedTime)(&r.ExpiresAt), nullableTime{&r.UsedAt}}
 }
 
 const sqlResetByToken = `SELECT r.id, r.user_id, r.created_at, r.expires_at, r.used_at

@@ -22,7 +22,7 @@ func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
 }
 
 const (
-	sqlLeapGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
+	sqlSkipGenerations   = `UPDATE users SET credential_generation = credential_generation + 1048576, revision = revision + 1`
 	sqlEndAllDevices     = `DELETE FROM devices`
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
@@ -31,7 +31,7 @@ const (
 // set back, in which trust that was given up since lives again. Like those of changes,
 // the numbers of generations that were given since must not be given anew.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
-	for _, query := range []string{sqlLeapGenerations, sqlEndAllDevices} {
+	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices} {
 		if err := tx.run(ctx, query); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (tx *Tx) EndAllTrust(ctx context.Context) error {
 	return tx.run(ctx, sqlEndDeviceCounters, counters, len(counters))
 }
 
-const sqlLeap = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
+const sqlSkipChangeNumbers = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
 
 // InvalidateAll makes every node forget what it remembers. It is for a database that was
 // set back: the numbers that were given since are given anew, so one that is
@@ -48,7 +48,7 @@ const sqlLeap = `UPDATE change_position SET last = last + 4294967296 WHERE id = 
 // 2^32 changes in the life of a backup would be a thousand a second for 50 days.
 func (tx *Tx) InvalidateAll(ctx context.Context) error {
 	tx.announce(ChangeAll, "")
-	return tx.run(ctx, sqlLeap)
+	return tx.run(ctx, sqlSkipChangeNumbers)
 }
 
 const sqlNoteBackup = `INSERT INTO backups (id, completed_at, destination) VALUES (1, $1, $2)
@@ -64,7 +64,7 @@ const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
 
 // NewestEvent is when the last event of the trail happened, 1970 without any.
 func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
-	at, err := one(ctx, r, func(i *instant) []any { return []any{i} }, sqlNewestEvent)
+	at, err := one(ctx, r, func(i *storedTime) []any { return []any{i} }, sqlNewestEvent)
 	return time.Time(at), err
 }
 
@@ -83,7 +83,7 @@ func (r Reader) HasEvent(ctx context.Context, id string) (bool, error) {
 	return n > 0, err
 }
 
-const sqlCountDeeds = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
+const sqlCountDone = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
 
 // CountDone counts what was done after an instant, by its name.
 func (r Reader) CountDone(ctx context.Context, after time.Time) (map[doorward.Action]int, error) {
@@ -91,7 +91,7 @@ func (r Reader) CountDone(ctx context.Context, after time.Time) (map[doorward.Ac
 		action doorward.Action
 		n      int
 	}
-	rows, err := list(ctx, r, func(v *row) []any { return []any{&v.action, &v.n} }, sqlCountDeeds, micros(after))
+	rows, err := list(ctx, r, func(v *row) []any { return []any{&v.action, &v.n} }, sqlCountDone, micros(after))
 	done := map[doorward.Action]int{}
 	for _, v := range rows {
 		done[v.action] = v.n

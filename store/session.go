@@ -8,8 +8,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Credential is a session together with everything that a check needs to
-// judge it.
+// Credential is a session with everything that a check needs.
 type Credential struct {
 	Session doorward.Session
 	User    doorward.User
@@ -21,7 +20,7 @@ func credentialColumns(c *Credential) []any {
 }
 
 func sessionColumns(s *doorward.Session) []any {
-	return []any{&s.ID, &s.UserID, &s.TenantID, (*instant)(&s.CreatedAt), (*instant)(&s.LastSeenAt), &s.IP, &s.UserAgent}
+	return []any{&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent}
 }
 
 const selectCredential = `SELECT s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
@@ -43,14 +42,14 @@ const MaxTokens = 8
 
 const sqlSessionsByTokens = selectCredential + `WHERE s.token_hash IN ($1, $2, $3, $4, $5, $6, $7, $8)`
 
-// SessionsByTokens returns those sessions that there are of 1 to MaxTokens token
-// hashes, with their users.
+// SessionsByTokens returns the existing sessions of 1 to MaxTokens token hashes,
+// with their users.
 func (r Reader) SessionsByTokens(ctx context.Context, hashes [][]byte) ([]Credential, error) {
 	return list(ctx, r, credentialColumns, sqlSessionsByTokens, padded(hashes)...)
 }
 
-// padded are MaxTokens arguments, the first of them as often as it takes, so that
-// there is one text for any number.
+// padded returns MaxTokens arguments, with the first value repeated, so that one
+// query text serves any number.
 func padded[T any](values []T) []any {
 	args := make([]any, MaxTokens)
 	for i := range args {
@@ -84,8 +83,8 @@ func storedSessionColumns(c *StoredSession) []any {
 	return append(append([]any{&c.Hash}, sessionColumns(s)...), settingsColumns(&s.Tenant)...)
 }
 
-// UserSessions returns the sessions of a user in all tenants, the newest first.
-// Some of them may be over.
+// UserSessions returns the sessions of a user in all tenants, the newest first;
+// some may have expired.
 func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSession, error) {
 	return list(ctx, r, storedSessionColumns, sqlUserSessions, userID)
 }
@@ -101,13 +100,13 @@ func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte
 
 const sqlTouchSession = `UPDATE sessions SET last_seen_at = $1 WHERE token_hash = $2 AND last_seen_at < $1`
 
-// Use is a use of a session, to be written down.
+// Use is a use of a session.
 type Use struct {
 	Hash [32]byte
 	At   time.Time
 }
 
-// TouchSessions notes uses. It brings no ended session back: that row is gone.
+// TouchSessions records uses. It never restores an ended session: its row is gone.
 func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	for _, u := range uses {
 		if err := tx.run(ctx, sqlTouchSession, micros(u.At), u.Hash[:]); err != nil {
@@ -118,34 +117,36 @@ func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 }
 
 // Life is how long sessions live: the limits of the installation, and how far the
-// uses in the database may be behind the real ones. A session is called over when
-// it is so for certain, so one that idled out within the lag isn't yet.
+// uses in the database may be behind the real ones. A session counts as expired
+// only when that is certain, so one that idled out within the lag doesn't yet.
 type Life struct {
 	doorward.SessionLimits
 	Lag time.Duration
 }
 
-// What is over by the limits of the installation, and what is over by them or by
-// those that its tenant has tightened. The numbers are those of Life.args. A limit
-// that a tenant leaves alone is NULL, and nothing is before NULL.
+// Conditions for expired sessions: by the limits of the installation, and by those
+// or the tighter limits of the tenant. The arguments are those of Life.args. A
+// limit that a tenant doesn't set is NULL, and comparisons with NULL are false.
 //
-// It is a condition on the row and no list of ids: a row that a use has changed
-// while the statement waited for it is judged again by PostgreSQL. It says nothing
-// of statuses, since whatever takes one away deletes the sessions.
+// They are conditions on the row rather than a list of ids: PostgreSQL evaluates
+// them again on a row that a use has changed while the statement waited for it.
+// Statuses are not part of them, since every change that takes access away deletes
+// the sessions.
 const (
-	overForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
+	expiredForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
 
-	over = `(` + overForAll + ` OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
+	expired = `(` + expiredForAll + ` OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
   AND (sessions.created_at <= $3 - t.session_absolute OR sessions.last_seen_at <= $4 - t.session_idle)))`
 )
 
-// bounds are the instants until which a session was opened or last used that is
-// over at the instant given.
+// bounds returns the times of opening and of last use up to which sessions have
+// expired at now.
 func (l Life) bounds(now time.Time) (created, seen int64) {
 	return micros(now.Add(-l.Absolute)), micros(now.Add(-l.Lag - l.Idle))
 }
 
-// args are the arguments of a statement with over, whose own begin at $5.
+// args are the arguments of a statement with expired; its own arguments begin at
+// $5.
 func (l Life) args(now time.Time, own ...any) []any {
 	created, seen := l.bounds(now)
 	return append([]any{created, seen, micros(now), micros(now.Add(-l.Lag))}, own...)
@@ -153,7 +154,7 @@ func (l Life) args(now time.Time, own ...any) []any {
 
 const sqlDeleteSession = `DELETE FROM sessions WHERE id = $1 RETURNING token_hash`
 
-// DeleteSession ends the session and reports whether it was there.
+// DeleteSession ends the session and reports whether it existed.
 func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 	hash, err := one(ctx, tx.Reader, bytesColumn, sqlDeleteSession, id)
 	if errors.Is(err, ErrNone) {
@@ -168,7 +169,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, id string) (bool, error) {
 const sqlDeleteSessions = `DELETE FROM sessions WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id, token_hash`
 
 // DeleteSessions ends 1 to MaxTokens sessions and returns the ids of those that
-// were there.
+// existed.
 func (tx *Tx) DeleteSessions(ctx context.Context, sessions []Credential) (map[string]bool, error) {
 	ids := make([]string, len(sessions))
 	for i, s := range sessions {
@@ -188,7 +189,7 @@ func bytesColumn(b *[]byte) []any { return []any{b} }
 
 const sqlDeleteIdleSession = `DELETE FROM sessions WHERE token_hash = $1 AND last_seen_at <= $2`
 
-// DeleteIdleSession ends the session if it hasn't been used after an instant.
+// DeleteIdleSession ends the session if it hasn't been used after seen.
 func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time) error {
 	ended, err := tx.hit(ctx, sqlDeleteIdleSession, hash, micros(seen))
 	if ended {
@@ -197,11 +198,11 @@ func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time
 	return err
 }
 
-const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <> $6 RETURNING tenant_id, NOT ` + over
+const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <> $6 RETURNING tenant_id, NOT ` + expired
 
-// DeleteUserSessions ends all sessions of the user but the one named, which
-// may be empty, and returns how many of them were not over, by tenant.
-func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, but string) (map[string]int64, error) {
+// DeleteUserSessions ends all sessions of the user except the one named, which may
+// be empty, and returns how many had not expired, by tenant.
+func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, except string) (map[string]int64, error) {
 	tx.announce(ChangeUser, userID)
 	type ended struct {
 		tenantID string
@@ -215,39 +216,38 @@ func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, but str
 		return nil
 	}
 	columns := func(e *ended) []any { return []any{&e.tenantID, &e.live} }
-	return n, each(ctx, tx.Reader, columns, count, sqlDeleteUserSessions, life.args(tx.Now, userID, but)...)
+	return n, each(ctx, tx.Reader, columns, count, sqlDeleteUserSessions, life.args(tx.Now, userID, except)...)
 }
 
-const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + over
+const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND user_id = $6 RETURNING NOT ` + expired
 
 // DeleteMemberSessions ends the user's sessions in one tenant, and returns how
-// many of them were not over.
+// many had not expired.
 func (tx *Tx) DeleteMemberSessions(ctx context.Context, life Life, tenantID, userID string) (int64, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.end(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
 }
 
-const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + over
+const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETURNING NOT ` + expired
 
-// DeleteTenantSessions ends all sessions in the tenant, and returns how many of
-// them were not over.
+// DeleteTenantSessions ends all sessions in the tenant, and returns how many had
+// not expired.
 func (tx *Tx) DeleteTenantSessions(ctx context.Context, life Life, tenantID string) (int64, error) {
 	tx.announce(ChangeTenant, tenantID)
 	return tx.end(ctx, life, sqlDeleteTenantSessions, tenantID)
 }
 
-const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + over
+const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + expired
 
-// DeleteAllSessions ends every session there is, and returns how many of them
-// were not over.
+// DeleteAllSessions ends all sessions, and returns how many had not expired.
 func (tx *Tx) DeleteAllSessions(ctx context.Context, life Life) (int64, error) {
 	tx.announce(ChangeAll, "")
 	return tx.end(ctx, life, sqlDeleteAllSessions)
 }
 
-// end deletes sessions and counts those that were not over. What is counted is
-// what this statement deleted: of two at once, each has its own. What was over is
-// announced with the rest, by one change that is needed anyway.
+// end deletes sessions and counts those that had not expired. Of two concurrent
+// calls each counts only the rows that its own statement deleted. The caller
+// announces one change for all.
 func (tx *Tx) end(ctx context.Context, life Life, query string, of ...any) (n int64, err error) {
 	count := func(live bool) error {
 		if live {
@@ -261,35 +261,35 @@ func (tx *Tx) end(ctx context.Context, life Life, query string, of ...any) (n in
 
 const sqlDeleteOtherSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND id <> $2`
 
-// DeleteOtherSessions ends all sessions in the tenant but the one named, which
+// DeleteOtherSessions ends all sessions in the tenant except the one named, which
 // may be empty.
-func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, but string) error {
+func (tx *Tx) DeleteOtherSessions(ctx context.Context, tenantID, except string) error {
 	tx.announce(ChangeTenant, tenantID)
-	return tx.run(ctx, sqlDeleteOtherSessions, tenantID, but)
+	return tx.run(ctx, sqlDeleteOtherSessions, tenantID, except)
 }
 
 const sqlDeleteAgedSessions = `DELETE FROM sessions WHERE tenant_id = $1 AND created_at <= $2`
 
-// DeleteAgedSessions ends the sessions in the tenant that were opened until an
-// instant.
+// DeleteAgedSessions ends the sessions in the tenant that were opened at created
+// or before.
 func (tx *Tx) DeleteAgedSessions(ctx context.Context, tenantID string, created time.Time) error {
 	tx.announce(ChangeTenant, tenantID)
 	return tx.run(ctx, sqlDeleteAgedSessions, tenantID, micros(created))
 }
 
-const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + overForAll
+const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + expiredForAll
 
-// DeleteOverdueSessions removes rows of sessions that are over by the limits of
-// the installation, and returns how many.
+// DeleteOverdueSessions deletes sessions that have expired by the limits of the
+// installation, and returns how many.
 func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life Life) (int64, error) {
 	created, seen := life.bounds(tx.Now)
 	return tx.exec(ctx, sqlDeleteOverdueSessions, created, seen)
 }
 
-const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND ` + over
+const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND ` + expired
 
-// DeleteOverdueUserSessions removes rows of the user's sessions that are over, so
-// that dead sessions take no place in the limit.
+// DeleteOverdueUserSessions deletes the user's expired sessions, so that they
+// don't count in the limit.
 func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life Life, userID string) error {
 	return tx.run(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
 }
@@ -298,15 +298,14 @@ const sqlDeleteOldestSessions = `DELETE FROM sessions WHERE user_id = $1 AND id 
   SELECT id FROM sessions WHERE user_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT $3)
 RETURNING tenant_id`
 
-// DeleteOldestSessions keeps so many sessions of the user, the one named and
-// otherwise the newest, ends the others and returns how many, by tenant. The one
-// named is the one being opened: it needn't be the newest, since it may go on
-// with an older login, and the node's clock may lag. It counts right only under
-// LockAccount.
-func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, but string, keep int) (map[string]int64, error) {
+// DeleteOldestSessions keeps the session being opened and otherwise the user's
+// newest, keep in all, ends the others and returns how many, by tenant. The one
+// being opened needn't be the newest: it may continue an older login, and the
+// node's clock may lag. The count is right only under LockAccount.
+func (tx *Tx) DeleteOldestSessions(ctx context.Context, userID, opened string, keep int) (map[string]int64, error) {
 	n := map[string]int64{}
 	count := func(tenantID string) error { n[tenantID]++; return nil }
-	err := each(ctx, tx.Reader, textColumn, count, sqlDeleteOldestSessions, userID, but, keep-1)
+	err := each(ctx, tx.Reader, textColumn, count, sqlDeleteOldestSessions, userID, opened, keep-1)
 	if len(n) > 0 {
 		tx.announce(ChangeUser, userID)
 	}

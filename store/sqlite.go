@@ -47,7 +47,7 @@ func openSQLite(path string) (*DB, error) {
 		write: write, read: read,
 		pools: func() []Pool { return []Pool{sqlitePool("write", write), sqlitePool("read", read)} },
 		close: func() error {
-			bringBroom(read, write)
+			openWriterForCleanup(read, write)
 			return errors.Join(read.Close(), write.Close())
 		},
 	}, nil
@@ -58,10 +58,10 @@ func sqlitePool(name string, db *sql.DB) Pool {
 	return Pool{Name: name, Max: s.MaxOpenConnections, Busy: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration}
 }
 
-// bringBroom opens the writer where there were only readers: of a database in
+// openWriterForCleanup opens the writer where there were only readers: of a database in
 // WAL mode, readers leave the side files -wal and -shm behind, and the last
 // connection to close removes them only if it may write.
-func bringBroom(read, write *sql.DB) {
+func openWriterForCleanup(read, write *sql.DB) {
 	var mode string
 	if write.Stats().OpenConnections > 0 || read.Stats().OpenConnections == 0 {
 		return

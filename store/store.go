@@ -1,14 +1,13 @@
 // Package store keeps Doorward's rows, in SQLite or PostgreSQL, with one query
 // text and one set of migrations for both.
 //
-// It holds no rule: what may happen is decided above, in app. What it does
-// promise is how rows are written: everything inside one Write commits or
-// nothing does, an instant is drawn once per transaction, and what may succeed
-// only once is a single conditional statement whose row count is reported.
+// It holds no business rule; those are in app. It guarantees how rows are written:
+// a Write commits as a unit, has one time for all its rows, and performs what may
+// succeed only once as a single conditional statement whose row count is reported.
 //
-// Absent rows are ErrNone. Everything else that goes wrong is a
-// *doorward.Error of the code unavailable: a fault of the infrastructure never
-// looks like an absent row, so no caller above can turn it into a refusal.
+// A missing row is ErrNone. Every other failure is a *doorward.Error with the code
+// unavailable: an infrastructure fault never looks like a missing row, so no
+// caller can turn it into a refusal.
 package store
 
 import (
@@ -50,47 +49,47 @@ type DB struct {
 // engine is what differs between the two databases.
 type engine struct {
 	name      string
-	dialect   database.Dialect // what goose calls it
+	dialect   database.Dialect // for goose
 	transient func(error) bool // the transaction may be run again
 	locked    func(error) bool // another process is writing
 	full      func(error) bool // there is no space for what is to be written
-	// exclusive runs do while no other process has its do run.
+	// exclusive runs do while no other process runs it on the same database.
 	exclusive func(ctx context.Context, db *DB, do func() error) error
-	// migrator opens what migrations run on, which waits lockWithin for a lock; nil:
-	// the writer does. behind reports whether one has failed for want of a lock.
+	// migrator opens the connection for migrations, which waits lockWithin for a lock;
+	// nil: the writer. behind reports whether a migration failed because it did not
+	// get a lock.
 	migrator  func() *sql.DB
 	behind    func(error) bool
 	path      string           // of a SQLite file; else empty
-	servers   *cluster.Servers // of the servers of PostgreSQL, where the DSN names several
-	versioned string           // query: whether there is a table of migrations, 1 or 0
-	// clock is a query for the engine's own clock in microseconds, and how far the
-	// installation's is moved. That of SQLite is this machine's, and not asked for.
+	servers   *cluster.Servers // nil unless a PostgreSQL DSN names several
+	versioned string           // query: 1 if the table of migrations exists, else 0
+	// clock is a query for the engine's clock in microseconds and the installation's
+	// offset. The clock of SQLite is this machine's, so its query returns 0.
 	clock string
-	// snapshot is how a transaction begins whose queries all see one state, and
-	// unhurried a statement that lets it take the time it needs; empty for none.
+	// snapshot starts a transaction whose queries all see one state. noTimeout, unless
+	// empty, is a statement that lets it run for as long as it needs.
 	snapshot  sql.TxOptions
 	noTimeout string
 	// listen calls wake for every notification until ctx ends or the connection
-	// breaks; nil where there are none. notify sends one.
+	// breaks; nil without notifications. notify sends one.
 	listen func(ctx context.Context, wake func()) error
 	notify string
-	// direct makes a connection outside of the pool, which prepares nothing; nil: there
-	// is no server.
+	// direct opens a connection outside of the pool, without prepared statements; nil
+	// for SQLite.
 	direct func(ctx context.Context) (*pgx.Conn, error)
-	// affirm writes to the log alone, for a commit that changes nothing and is to be
-	// waited for like one that does (Tx.ForceDurable); empty where no commit can be lost.
-	affirm string
-	size   string // query: how much room the database takes, in bytes
-	// synchronous is a query: whether a commit waits for another server; empty where
-	// there is none.
+	// forceDurable writes to the log only, so that a commit without changes is waited
+	// for like one with changes (Tx.ForceDurable); empty where no commit can be lost.
+	forceDurable string
+	size         string // query: the size of the database in bytes
+	// synchronous is a query: whether a commit waits for another server; empty for
+	// SQLite.
 	synchronous string
-	commits     string // commits something that leaves no row; empty as above
+	commits     string // statement that commits without leaving a row; empty for SQLite
 }
 
-// Open opens the database named by dsn, "sqlite:PATH" or "postgres://…",
-// without touching its schema (see Migrate and CheckSchema). The clock is the
-// source of every time that is stored: nil for the database's own, see StartClock;
-// tests hand in one that they can move.
+// Open opens the database named by dsn, "sqlite:PATH" or "postgres://…", without
+// touching its schema (see Migrate and CheckSchema). now replaces the database's
+// clock in tests; else it is nil, see StartClock.
 func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	path, isSQLite := strings.CutPrefix(dsn, "sqlite:")
 	var db *DB
@@ -110,7 +109,7 @@ func Open(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	return db, nil
 }
 
-// OpenExisting is Open for looking only: it makes no SQLite file.
+// OpenExisting is Open without creating a SQLite file.
 func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, error) {
 	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
 		if _, err := os.Stat(path); err != nil {
@@ -120,9 +119,9 @@ func OpenExisting(ctx context.Context, dsn string, now doorward.Clock) (*DB, err
 	return Open(ctx, dsn, now)
 }
 
-// Synchronous reports whether commits wait until another server has them, so that no
-// failover undoes what was answered. It goes by what the server does, whatever it is
-// that manages it says. ErrNone of SQLite, which has no other server.
+// Synchronous reports whether commits wait for another server, so that no failover
+// loses what was answered. It asks the server, not the tool that manages it.
+// ErrNone for SQLite.
 func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
 	if db.engine.synchronous == "" {
 		return false, ErrNone
@@ -131,9 +130,8 @@ func (db *DB) Synchronous(ctx context.Context) (yes bool, err error) {
 	return yes, fault(err)
 }
 
-// TryCommit commits something that nobody reads and nothing is left of but a record in
-// the log: where commits wait for another server, it returns when that has it. ErrNone
-// of SQLite.
+// TryCommit commits a record in the log that leaves no row: where commits wait for
+// another server, it returns when that has it. ErrNone for SQLite.
 func (db *DB) TryCommit(ctx context.Context) error {
 	if db.engine.commits == "" {
 		return ErrNone
@@ -142,7 +140,7 @@ func (db *DB) TryCommit(ctx context.Context) error {
 	return fault(err)
 }
 
-// scheme is the part of a DSN that is no secret.
+// scheme is the part of a DSN that holds no secret.
 func scheme(dsn string) string {
 	if u, err := url.Parse(dsn); err == nil && u.Scheme != "" {
 		return u.Scheme + ":…"
@@ -156,15 +154,15 @@ func (db *DB) Close() error { return db.close() }
 // Engine is "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.engine.name }
 
-// Ping asks the database for an answer.
+// Ping tests the connection to the database.
 func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext(ctx)) }
 
-// Servers are those that the DSN names, whose primary the lease follows; nil where it
-// names one.
+// Servers are the servers of the DSN, whose primary the lease follows; nil for a
+// single one.
 func (db *DB) Servers() *cluster.Servers { return db.engine.servers }
 
 // Listen calls wake for every notification of NotifyNodes until ctx ends or the
-// connection breaks, which is the error. ErrNone of SQLite, which has none.
+// connection breaks, which is the error. ErrNone for SQLite.
 func (db *DB) Listen(ctx context.Context, wake func()) error {
 	if db.engine.listen == nil {
 		return ErrNone
@@ -172,8 +170,8 @@ func (db *DB) Listen(ctx context.Context, wake func()) error {
 	return db.engine.listen(ctx, wake)
 }
 
-// NotifyNodes wakes all nodes that Listen; it does nothing in SQLite. The error is
-// unavailable.
+// NotifyNodes wakes all nodes that Listen; it does nothing for SQLite. The error
+// is unavailable.
 func (db *DB) NotifyNodes(ctx context.Context) error {
 	if db.engine.notify == "" {
 		return nil
@@ -182,20 +180,19 @@ func (db *DB) NotifyNodes(ctx context.Context) error {
 	return fault(err)
 }
 
-// MailQueued receives after a commit that queued mail in this process. Other
-// processes' mail is found by polling.
+// MailQueued receives after a commit that queued mail in this process. Mail of
+// other processes is found by polling.
 func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 
-// InboxFiled receives after a commit that put something into the inbox in this
-// process. What other processes put there is found by polling.
+// InboxFiled receives after a commit that added to the inbox in this process. Rows
+// of other processes are found by polling.
 func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
 
-// Read returns the queries, each run on its own.
+// Read returns the queries, each run in its own transaction.
 func (db *DB) Read() Reader { return Reader{rows.On(db.read)} }
 
-// Snapshot runs fn with queries that all see the one state of the database in
-// which the first of them finds it, however long fn takes and whatever is
-// written meanwhile. Nothing waits for it. An error of fn is returned as it is.
+// Snapshot runs fn with queries that all see one state of the database, however
+// long fn takes. It blocks no writer. An error of fn is returned unchanged.
 func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 	t, err := db.read.BeginTx(ctx, &db.engine.snapshot)
 	if err != nil {
@@ -210,13 +207,13 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 	return fn(Reader{rows.On(t)})
 }
 
-// Tx is a write transaction. Now is its one instant.
+// Tx is a write transaction. Now is the time of everything it writes.
 type Tx struct {
 	Reader
 	Now time.Time
-	// MailShare is whose the mails are that are queued next: a tenant's id, or the
-	// client network of whoever asks for them. Mails of one share don't wait for
-	// those of others, and only so many of a share are under way at once.
+	// MailShare is the owner of the mails that are queued next: a tenant's id, or the
+	// client network of the request. The dispatch of mail is fair between shares and
+	// limits each of them.
 	MailShare    string
 	forceDurable bool
 	queued       bool
@@ -225,9 +222,9 @@ type Tx struct {
 	events       []doorward.Event
 }
 
-// Fill runs fn in one transaction that may take as long as it needs, on a database on
-// which no process starts or migrates until it is over. Only store/transfer may call it.
-// An error of fn is returned as it is, after rollback.
+// Fill runs fn in one transaction without a time limit, while no process starts on
+// the database or migrates it. Only store/transfer may call it. An error of fn is
+// returned unchanged, after rollback.
 func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
 	return db.engine.exclusive(ctx, db, func() error {
 		t, err := db.begin(ctx)
@@ -247,28 +244,28 @@ func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
 	})
 }
 
-// maxRuns bounds how often a transaction is run that the database aborted for
-// the sake of another one (deadlock, serialization).
+// maxRuns bounds how often a transaction is run that the database aborted because
+// of another one (deadlock, serialization).
 const maxRuns = 4
 
-// Write runs fn in a transaction and commits when it returns nil. fn may run
-// more than once and must have no effect but on tx. An error of fn is returned
-// as it is, after rollback. Only app/access may call this. What is returned are
-// the changes for the memory of nodes, to be settled (see store/lease).
+// Write runs fn in a transaction and commits when it returns nil. fn may run more
+// than once and must have no effect except on tx. An error of fn is returned
+// unchanged, after rollback. Only app/access may call this. It returns the changes
+// that the caller must settle (see store/lease).
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) ([]Change, error) {
 	for run := 1; ; run++ {
 		changes, err := db.writeOnce(ctx, fn)
 		if err == nil || run == maxRuns || !db.engine.transient(err) {
 			return changes, err
 		}
-		giveWay(ctx, run)
+		backOff(ctx, run)
 	}
 }
 
-// giveWay lets the other transaction of a deadlock go first. Whoever runs again
-// at once takes the row that the other was just given before that one has woken
-// up, and the two meet again (seen with PostgreSQL 15, to the fourth run).
-func giveWay(ctx context.Context, run int) {
+// backOff waits before a transaction is run again. Without the wait it would take
+// the same lock again before the other transaction of the deadlock wakes up (seen
+// with PostgreSQL 15, up to the fourth run).
+func backOff(ctx context.Context, run int) {
 	pause := time.NewTimer(time.Duration(5+rand.IntN(10)) * time.Millisecond << (run - 1))
 	defer pause.Stop()
 	select {
@@ -288,14 +285,14 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	if err := fn(tx); err != nil {
 		return nil, err
 	}
-	if err := tx.record(ctx); err != nil {
+	if err := tx.writeEvents(ctx); err != nil {
 		return nil, err
 	}
-	if err := tx.draw(ctx); err != nil {
+	if err := tx.writeChanges(ctx); err != nil {
 		return nil, err
 	}
-	if tx.forceDurable && db.engine.affirm != "" {
-		if err := tx.run(ctx, db.engine.affirm); err != nil {
+	if tx.forceDurable && db.engine.forceDurable != "" {
+		if err := tx.run(ctx, db.engine.forceDurable); err != nil {
 			return nil, err
 		}
 	}
@@ -311,20 +308,22 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	return tx.changes, nil
 }
 
-// ForceDurable is for a transaction that finds something so already, and whose caller is
-// told. Once it is committed, what it has read can't be lost.
+// ForceDurable is for a transaction that changes nothing because the state is
+// already as requested, and whose caller is told so. Once it is committed, what it
+// has read can't be lost.
 //
-// Without it that could be: when a request is over before the standby has confirmed
-// a commit, the driver asks PostgreSQL to wait no longer, and from then on everybody
-// sees what may be on that server alone. A commit that has written something is
-// waited for in its turn, and with it all before it.
+// When a request ends before the standby has confirmed its commit, the driver
+// cancels PostgreSQL's wait, and from then on others see rows that may be on that
+// server only. A commit that writes something is waited for, and with it all
+// commits before it.
 func (tx *Tx) ForceDurable() { tx.forceDurable = true }
 
-// ConfirmAbsent returns nil once it can't be lost that something is absent, as fn finds
-// again. It is ForceDurable for a transaction that can't be committed: whatever fn writes
-// is taken back. The error is unavailable, also when fn finds it there.
+// ConfirmAbsent returns nil once it can't be lost that something is absent, which
+// fn checks again. It is ForceDurable for a transaction that must be rolled back:
+// what fn writes is undone. The error is unavailable, also when fn finds the
+// object.
 func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, err error)) error {
-	if db.engine.affirm == "" {
+	if db.engine.forceDurable == "" {
 		return nil
 	}
 	t, err := db.begin(ctx)
@@ -337,48 +336,48 @@ func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, e
 		return err
 	}
 	if absent, err := fn(tx); err != nil || !absent {
-		return fault(cmp.Or(err, errors.New("what was absent a moment ago is there")))
+		return fault(cmp.Or(err, errors.New("the object exists again")))
 	}
 	if err := tx.run(ctx, `ROLLBACK TO SAVEPOINT before`); err != nil {
 		return err
 	}
-	if err := tx.run(ctx, db.engine.affirm); err != nil {
+	if err := tx.run(ctx, db.engine.forceDurable); err != nil {
 		return err
 	}
 	return db.commit(ctx, t)
 }
 
-// patience is how long another process's lock on the database is waited for, less
+// lockTimeout is how long to wait for another process's lock on the database, less
 // than the 3 s in which every request is answered.
-const patience = 2 * time.Second
+const lockTimeout = 2 * time.Second
 
-// writing is a transaction, and the newest timeline that was met when it began.
-type writing struct {
+// writeTx is a transaction, and the newest timeline known when it began.
+type writeTx struct {
 	*sql.Tx
 	timeline uint32
 }
 
-// begin asks for the lock again and again, because the wait inside of SQLite
-// can't be cut short when the request's time is over.
-func (db *DB) begin(ctx context.Context) (writing, error) {
+// begin retries until it has the lock, because SQLite's own wait can't be
+// cancelled with the request.
+func (db *DB) begin(ctx context.Context) (writeTx, error) {
 	write, servers := db.write, db.engine.servers
 	if servers != nil && cluster.IsRenewal(ctx) {
-		write = db.read // has a connection also while all writers wait for the lease
+		write = db.read // its pool has a free connection while all writers wait for the lease
 	}
 	servers.ProbeIfStale(ctx)
 	met := servers.Timeline()
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
-		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
-			return writing{t, cmp.Or(met, servers.Timeline())}, err
+		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > lockTimeout {
+			return writeTx{t, cmp.Or(met, servers.Timeline())}, err
 		}
 	}
 }
 
-var errReplaced = errors.New("the primary was replaced while it committed: whether the new one has that is not known")
+var errReplaced = errors.New("the primary was replaced during the commit: the new one may not have it")
 
-// commit returns nil when what was written can't be lost.
-func (db *DB) commit(ctx context.Context, t writing) error {
+// commit commits, and returns nil only if the commit can't be lost.
+func (db *DB) commit(ctx context.Context, t writeTx) error {
 	if err := t.Commit(); err != nil {
 		return fault(err)
 	}
@@ -396,5 +395,5 @@ func signal(wake chan<- struct{}) {
 	}
 }
 
-// fault makes an error of the database one that no caller can mistake.
+// fault turns an error of the database into unavailable.
 func fault(err error) error { return rows.Fault(err) }

@@ -10,13 +10,13 @@ import (
 )
 
 func tenantColumns(t *doorward.Tenant) []any {
-	head := []any{&t.ID, &t.Name, &t.Status, (*instant)(&t.CreatedAt), maybe{&t.ClosedAt}, maybe{&t.DestroyAt}}
+	head := []any{&t.ID, &t.Name, &t.Status, (*storedTime)(&t.CreatedAt), nullableTime{&t.ClosedAt}, nullableTime{&t.DestroyAt}}
 	return append(append(head, settingsColumns(&t.Settings)...), brandColumns(&t.Brand)...)
 }
 
 // settingsColumns follow the names of columnsOfSettings.
 func settingsColumns(s *doorward.TenantSettings) []any {
-	return []any{span{&s.SessionIdle}, span{&s.SessionAbsolute}, numberOrNone{&s.InvitationDays}, (*words)(&s.AllowedDomains)}
+	return []any{nullableDuration{&s.SessionIdle}, nullableDuration{&s.SessionAbsolute}, nullableInt{&s.InvitationDays}, (*words)(&s.AllowedDomains)}
 }
 
 const (
@@ -25,22 +25,22 @@ const (
 FROM tenants t LEFT JOIN logos l ON l.tenant_id = t.id `
 )
 
-// span scans a length of time that may be absent, as 0.
-type span struct{ to *time.Duration }
+// nullableDuration scans a length of time that may be absent, as 0.
+type nullableDuration struct{ to *time.Duration }
 
 // Scan is for database/sql.
-func (s span) Scan(v any) error {
+func (s nullableDuration) Scan(v any) error {
 	var n sql.NullInt64
 	err := n.Scan(v)
 	*s.to = time.Duration(n.Int64) * time.Microsecond
 	return err
 }
 
-// numberOrNone scans a number that may be absent, as 0.
-type numberOrNone struct{ to *int }
+// nullableInt scans a number that may be absent, as 0.
+type nullableInt struct{ to *int }
 
 // Scan is for database/sql.
-func (n numberOrNone) Scan(v any) error {
+func (n nullableInt) Scan(v any) error {
 	var x sql.NullInt64
 	err := x.Scan(v)
 	*n.to = int(x.Int64)
@@ -53,7 +53,7 @@ type words []string
 // Scan is for database/sql.
 func (w *words) Scan(v any) error {
 	var text string
-	err := textOrNone{&text}.Scan(v)
+	err := nullableText{&text}.Scan(v)
 	*w = nil
 	if text != "" {
 		*w = strings.Fields(text)

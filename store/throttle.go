@@ -13,7 +13,7 @@ type Throttle struct {
 }
 
 func throttleColumns(t *Throttle) []any {
-	return []any{&t.Hits, (*instant)(&t.Since), (*instant)(&t.Until)}
+	return []any{&t.Hits, (*storedTime)(&t.Since), (*storedTime)(&t.Until)}
 }
 
 const sqlThrottle = `SELECT hits, since, until FROM throttles WHERE bucket = $1`

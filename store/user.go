@@ -10,7 +10,7 @@ import (
 )
 
 func accountColumns(a *doorward.Account) []any {
-	return []any{&a.ID, &a.Email, &a.PasswordHash, (*instant)(&a.CreatedAt), &a.Locale, &a.Generation}
+	return []any{&a.ID, &a.Email, &a.PasswordHash, (*storedTime)(&a.CreatedAt), &a.Locale, &a.Generation}
 }
 
 const selectAccount = `SELECT id, email, password_hash, created_at, locale, credential_generation FROM users `
@@ -65,8 +65,8 @@ func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error
 func userColumns(u *doorward.User) []any {
 	return []any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
-		(*instant)(&u.CreatedAt),
-		maybe{&u.LastLoginAt},
+		(*storedTime)(&u.CreatedAt),
+		nullableTime{&u.LastLoginAt},
 	}
 }
 
@@ -132,7 +132,7 @@ const (
 
 // UserPage returns members of the tenant, the oldest membership first.
 func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w doorward.Window) (doorward.Page[doorward.User], error) {
-	query, at := sqlUserPage, edge(w)
+	query, at := sqlUserPage, boundary(w)
 	if w.Back() {
 		query = sqlUserPageBefore
 	}

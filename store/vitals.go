@@ -19,8 +19,8 @@ type Vitals struct {
 
 func vitalsColumns(v *Vitals) []any {
 	return []any{
-		&v.Position, &v.Nodes, &v.MailsQueued, (*instant)(&v.OldestMail),
-		&v.InboxRows, (*instant)(&v.InboxDue), &v.InboxAside, (*instant)(&v.LastBackup),
+		&v.Position, &v.Nodes, &v.MailsQueued, (*storedTime)(&v.OldestMail),
+		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup),
 	}
 }
 

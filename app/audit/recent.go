@@ -49,7 +49,7 @@ func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error
 		if l.Seq > end.Last { // came since
 			break
 		}
-		if l.Seq != seq+1 || !l.Whole() || hash != nil && !l.Follows(hash, l.Seq) {
+		if l.Seq != seq+1 || !l.Intact() || hash != nil && !l.Follows(hash, l.Seq) {
 			return false, nil
 		}
 		seq, hash = l.Seq, l.Hash

@@ -69,7 +69,7 @@ func (w *walk) step(l store.Link, origin int64) {
 		return // written before there was a chain
 	}
 	switch {
-	case !l.Whole(), l.Blanked() && w.tenantID != "": // only the installation's are ever blanked
+	case !l.Intact(), l.Blanked() && w.tenantID != "": // only the installation's are ever blanked
 		w.fault(Edited, l.Seq, l.ID)
 	case !gap && !l.Follows(w.head, l.Seq): // behind a gap nothing can be told
 		w.misfits = append(w.misfits, misfit{l, w.head})

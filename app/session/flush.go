@@ -198,10 +198,10 @@ func (s *Sessions) Sweep(ctx context.Context) error {
 	})
 }
 
-// CutFuture corrects times in the future that a clock which was ahead has written,
+// ClampFuture corrects times in the future that a clock which was ahead has written,
 // and returns how many sessions it changed.
-func (s *Sessions) CutFuture(ctx context.Context) (n int, err error) {
-	err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { n, err = tx.CutFuture(ctx); return err })
+func (s *Sessions) ClampFuture(ctx context.Context) (n int, err error) {
+	err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { n, err = tx.ClampFuture(ctx); return err })
 	return n, err
 }
 

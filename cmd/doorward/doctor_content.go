@@ -82,7 +82,7 @@ func findLowSpace(ctx context.Context, db *store.DB) []finding {
 }
 
 func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
-	l, err := db.LookForDamage(ctx)
+	l, err := db.CheckPages(ctx)
 	f := finding{what: "pages", fine: "no damage found"}
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -91,8 +91,8 @@ func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 		f.wrong = cause(err)
 	case l.Damage != "":
 		f.wrong = "the database is damaged: " + strings.Join(strings.Fields(l.Damage), " ")
-	case l.Tables < l.Of:
-		f.fine = fmt.Sprintf("no damage found in %d of %d tables, for which there was time; \"doorward backup\" looks through all", l.Tables, l.Of)
+	case l.Tables < l.Total:
+		f.fine = fmt.Sprintf("no damage found in %d of %d tables, for which there was time; \"doorward backup\" looks through all", l.Tables, l.Total)
 	}
 	if f.wrong != "" {
 		f.code = exitFailed

@@ -31,7 +31,7 @@ func future(f *fixture) {
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
 	for _, want := range []int{1, 0} { // the second time there is nothing left
 		f.write(func(tx *store.Tx) {
-			n, err := tx.CutFuture(ctx)
+			n, err := tx.ClampFuture(ctx)
 			equal(f, f.value(n, err), want)
 		})
 	}

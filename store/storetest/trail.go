@@ -118,8 +118,8 @@ func chainsOfEvents(f *fixture) {
 	head := chain.Genesis()
 	for i, l := range links {
 		l.Event.Changes = all[i].Changes
-		if diff := cmp.Diff(all[i], l.Event); diff != "" || l.Seq != int64(i+1) || !l.Follows(head, l.Seq) || !l.Whole() {
-			f.Errorf("%d: number %d, follows: %v, whole: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Whole(), diff)
+		if diff := cmp.Diff(all[i], l.Event); diff != "" || l.Seq != int64(i+1) || !l.Follows(head, l.Seq) || !l.Intact() {
+			f.Errorf("%d: number %d, follows: %v, whole: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Intact(), diff)
 		}
 		if l.Follows(head, l.Seq+1) || l.Follows(chain.Head, l.Seq) && i < 3 {
 			f.Error("any place will do for it")
@@ -159,7 +159,7 @@ func blankedEvents(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_bob")), int64(1)) })
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_bob")), int64(0)) })
 	bob, cat, head := f.links("")[0], f.links("")[1], chain.Genesis()
-	if e := bob.Event; e.ActorEmail != "" || e.IP != "" || e.Changes != nil || !bob.Blanked() || !bob.Whole() || !bob.Follows(head, 1) {
+	if e := bob.Event; e.ActorEmail != "" || e.IP != "" || e.Changes != nil || !bob.Blanked() || !bob.Intact() || !bob.Follows(head, 1) {
 		f.Errorf("blanked it is %+v", bob)
 	}
 	equal(f, f.value(f.Read().Chain(ctx, "")), chain)

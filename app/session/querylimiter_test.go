@@ -1,0 +1,59 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// While the database is silent, a limited number of checks wait for it and all
+// others fail at once. A reply admits the next, and so does the end of those that
+// waited.
+func TestQueriesToASilentDatabase(t *testing.T) {
+	var q queryLimiter
+	now := time.Hour
+	clock := func() time.Duration { return now }
+	gone := doorward.Unavailable(errSilent)
+	queried := func() (yes bool) {
+		_ = q.doAt(clock, func() error { yes = true; return gone })
+		return yes
+	}
+	replies, done := make(chan error), make(chan error)
+	hang := func(n int) {
+		for range n {
+			begun := make(chan struct{})
+			go func() { done <- q.doAt(clock, func() error { close(begun); return <-replies }) }()
+			<-begun
+		}
+	}
+	reply := func(n int, err error) {
+		for range n {
+			replies <- err
+			<-done
+		}
+	}
+	expect := func(want bool, when string) {
+		t.Helper()
+		if queried() != want {
+			t.Errorf("%s: queried is %v, want %v", when, !want, want)
+		}
+	}
+	hang(probes)
+	expect(true, "before the database is silent")
+	now += silence + 1
+	expect(false, "the database is silent, and the limit is waiting")
+	reply(1, gone)
+	expect(true, "one has timed out, so another may wait")
+	hang(1)
+	expect(false, "a fault is not a reply")
+	reply(1, nil)
+	hang(1)
+	expect(true, "the database has replied")
+	now += silence + 1
+	expect(false, "it is silent again")
+	reply(probes, gone)
+	hang(probes)
+	expect(true, "all have timed out, so others may wait")
+	reply(probes, nil)
+}

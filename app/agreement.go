@@ -8,16 +8,16 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Join registers this process as a node, before Run, and cuts what a clock that was
-// ahead has left. The error is a *lease.DiffersError. A database that can't be asked
-// is none: the node starts, and registers when it can.
+// Join registers this process as a node, before Run, and corrects stored times
+// that lie in the future. The error is a *lease.DiffersError. If the database is
+// unavailable the node starts all the same, and registers later.
 func (a *App) Join(ctx context.Context) error {
 	err := a.Lease.Join(ctx)
 	if moved := a.db.Clock().InstallationOffset(); err == nil && moved != 0 {
-		a.log.Warn("the time is moved by --clock-offset, for tests: what ends by time ends by that", "moved", moved.String())
+		a.log.Warn("--clock-offset moves this installation's clock, for tests", "moved", moved.String())
 	}
 	if err == nil && !a.db.Clock().Wrong() {
-		err = a.cutFuture(ctx)
+		err = a.clampFuture(ctx)
 	}
 	if doorward.HasCode(err, doorward.CodeUnavailable) {
 		a.log.Warn("the node starts without the database", "err", err)
@@ -26,7 +26,7 @@ func (a *App) Join(ctx context.Context) error {
 	return err
 }
 
-// Differing counts the nodes that have a setting otherwise, by its name.
+// Differing counts the nodes that have another value of the setting.
 func (a *App) Differing(name string) (n float64) {
 	for _, d := range a.Lease.Differences() {
 		if d.Setting.Name == name {
@@ -36,33 +36,34 @@ func (a *App) Differing(name string) (n float64) {
 	return n
 }
 
-// futureEvery is how often what lies in the future is looked for when nothing says
-// that there is any: nodes of the version before go by clocks of their own.
+// futureEvery is how often to look for times in the future without a known cause:
+// nodes of the previous version use clocks of their own.
 const futureEvery = time.Hour
 
-// futures says when what lay in the future was cut.
-type futures struct {
-	mu     sync.Mutex
-	cut    time.Time // zero: not yet
-	mended int64     // see store.Clock
+// futureClamp is the state of clampFuture.
+type futureClamp struct {
+	mu          sync.Mutex
+	at          time.Time // of the last run; zero: none
+	corrections int64     // of store.Clock at that time
 }
 
-// cutFuture reads whole tables, so it works only at the start, after the clock was
-// mended, and every now and then.
-func (a *App) cutFuture(ctx context.Context) error {
-	f, mended := &a.futures, a.db.Clock().Corrections()
+// clampFuture corrects stored times that lie in the future. It reads whole tables,
+// so it runs only at the start, after a correction of the clock, and once in
+// futureEvery.
+func (a *App) clampFuture(ctx context.Context) error {
+	f, corrections := &a.futureClamp, a.db.Clock().Corrections()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.cut.IsZero() && mended == f.mended && time.Since(f.cut) < futureEvery {
+	if !f.at.IsZero() && corrections == f.corrections && time.Since(f.at) < futureEvery {
 		return nil
 	}
 	n, err := a.Sessions.ClampFuture(ctx)
 	if err != nil {
 		return err
 	}
-	f.cut, f.mended = time.Now(), mended
+	f.at, f.corrections = time.Now(), corrections
 	if n > 0 {
-		a.log.Warn("sessions from a clock that was ahead are cut: they end as if they had been opened now", "sessions", n)
+		a.log.Warn("sessions with a time in the future were corrected: they end as if opened now", "sessions", n)
 	}
 	return nil
 }

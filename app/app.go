@@ -1,5 +1,5 @@
-// Package app is what may happen: the features, each in a package of its own.
-// This file is the list of them, built once.
+// Package app builds the features. Each is in a package of its own; they write
+// through app/access.
 package app
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// Settings are what the features go by. Those that an operator can choose are described
+// Settings configure the features. Those that an operator can choose are described
 // in node/settings.go.
 type Settings struct {
 	Sessions          doorward.SessionLimits
@@ -42,11 +42,11 @@ type Settings struct {
 	InviteResendWait  time.Duration // between two mails of one invitation
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
-	CommonPasswords   *commonpw.List // that nobody may choose
+	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
 
-	// Published are the settings that have to be the same on all nodes, with their
-	// values here. ChangeShared starts beside nodes that have others.
+	// Published are the settings that must be the same on all nodes, with this node's
+	// values. ChangeShared starts the node beside others with different values.
 	Published    []lease.Setting
 	ChangeShared bool
 
@@ -70,10 +70,10 @@ type App struct {
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
 	Overviews   *overview.Overviews
-	// Installation is what happens to the installation at once.
+	// Installation handles backup, restore and move.
 	Installation *installation.Installation
 	Lease        *lease.Lease
-	// PasswordRules are the rules in force, to be told to people.
+	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules credential.Rules
 
 	db       *store.DB
@@ -81,19 +81,19 @@ type App struct {
 	pool     *argon.Pool
 	log      *slog.Logger
 
-	futures futures
-	mended  chan struct{} // the clock is right again
+	futureClamp futureClamp
+	clockRight  chan struct{} // receives when a wrong clock became right
 }
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	l := lease.New(db, s.Lease)
 	l.Publish(s.Published, s.ChangeShared)
-	lines, mended := newNoticeLog(s.Log), make(chan struct{}, 1)
+	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
 	l.OnNotice(func(n lease.Notice) {
-		lines.write(n)
+		notices.write(n)
 		if n.Kind == lease.ClockRight {
-			poke(mended)
+			signal(clockRight)
 		}
 	})
 	writer := access.New(db, l)
@@ -102,7 +102,7 @@ func New(db *store.DB, s Settings) *App {
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(writer, db, pool, s.Attempts)
-	waiting := inbox.New(writer, db, s.Log)
+	refusals := inbox.New(writer, db, s.Log)
 	return &App{
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
@@ -113,49 +113,49 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(writer, db),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
-		Inbox:        waiting,
-		Audit:        audit.New(db, waiting.Settle),
-		Overviews:    overview.New(writer, db, life, waiting.Settle),
+		Inbox:        refusals,
+		Audit:        audit.New(db, refusals.Settle),
+		Overviews:    overview.New(writer, db, life, refusals.Settle),
 		Installation: installation.New(writer, life),
 		Lease:        l, PasswordRules: rules,
-		db: db, verifier: verifier, pool: pool, log: s.Log, mended: mended,
+		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
 }
 
-func poke(c chan<- struct{}) {
+func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// tracePhase shows a phase of hashing in the trace of its request.
-func tracePhase(ctx context.Context, phase string) (over func()) {
+// tracePhase adds a span for a phase of hashing.
+func tracePhase(ctx context.Context, phase string) (end func()) {
 	_, span := trace.Start(ctx, phase)
 	return span.End
 }
 
 // Ready returns nil when requests can be served: the database answers, has the
-// schema that this binary needs, takes the node's lease, which one that only reads
-// does not, and has about the same time as this machine. Else the error is
-// unavailable and says which of them it is.
+// schema that this binary needs, takes the node's heartbeat, which a read-only one
+// does not, and its clock agrees with this machine's. Else the error is
+// unavailable with the cause.
 //
-// A lease that is late is no reason: a node under load would be taken away, its
-// load would go to the others, and one after the other would follow.
+// A late lease is no cause: a load balancer would remove an overloaded node, move
+// its load to the others, and overload them in turn.
 func (a *App) Ready(ctx context.Context) error {
 	err := a.db.CheckSchema(ctx)
 	switch {
 	case errors.Is(err, store.ErrSchema):
-		return unready(err, "The schema of the database is not one that this version works with.")
+		return unready(err, "This version does not support the schema of the database.")
 	case err != nil:
 		return unready(err, "The database does not answer.")
 	case a.Lease.Lost():
-		return unready(errGone, "This node has not renewed its lease for so long that others take it for dead.")
+		return unready(errLeaseLost, "This node has not renewed its lease for so long that other nodes consider it dead.")
 	}
 	return a.db.Clock().Err()
 }
 
-var errGone = errors.New("app: no lease for three leases")
+var errLeaseLost = errors.New("app: no lease for three leases")
 
 func unready(err error, detail string) error {
 	e := doorward.Unavailable(err)
@@ -163,23 +163,23 @@ func unready(err error, detail string) error {
 	return e
 }
 
-// Now is the instant by the clock that everything goes by.
+// Now is the time by the installation's clock.
 func (a *App) Now() time.Time { return a.db.Now() }
 
-// Vitals is what the database knows of how all nodes are.
+// Vitals returns the figures of all nodes for metrics.
 func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Read().Vitals(ctx) }
 
-// Hashing is the state of the pool that hashes passwords.
+// Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 
-// sweepEvery bounds how long the data of a tenant outlives its hold. Besides that
-// nothing depends on the sweep but the size of tables.
+// sweepEvery bounds how long the data of a closed tenant outlives its hold.
+// Otherwise the sweep only bounds the size of tables.
 const sweepEvery = time.Minute
 
-// Run does the upkeep (following changes, writing uses of sessions down,
-// delivering mail, deleting what is over) until ctx ends. The lease ends last:
-// until the last use is written down, other nodes have to ask this one before
-// they call a session idle.
+// Run does the background work (following changes, writing uses of sessions,
+// delivering mail, deleting expired rows) until ctx ends. The lease ends last:
+// until the last use is written, other nodes must ask this one before they end a
+// session as idle.
 func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
@@ -192,7 +192,7 @@ func (a *App) Run(ctx context.Context) {
 	leased.Wait()
 }
 
-// sweepUntil begins at once: a node that is often started anew would never sweep.
+// sweepUntil sweeps at once, so that a node that restarts often sweeps too.
 func (a *App) sweepUntil(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -204,16 +204,16 @@ func (a *App) sweepUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-a.mended: // nothing was swept while the clock was wrong
+		case <-a.clockRight: // nothing was swept while the clock was wrong
 		}
 	}
 }
 
-// Sweep deletes what is over, the data of tenants whose hold is over included.
-// Nothing is, while the clock is wrong.
+// Sweep deletes what has expired, including the data of tenants whose hold has
+// ended. It does nothing while the clock is wrong.
 func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

@@ -10,60 +10,59 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// noticeLog writes what the lease reports, one line each. What comes and goes all
-// the time has a line in a while, and its end has one if it had. What then stays has
-// its line when the while is over.
+// noticeLog logs the notices of the lease. A kind that repeats is logged once in
+// noticeQuiet; its end is logged if its beginning was. A condition that persists
+// is logged when that time is over.
 type noticeLog struct {
 	log   *slog.Logger
 	limit lograte.Limiter
 
 	mu   sync.Mutex
-	open map[lease.NoticeKind]bool // what has begun, and whether it had a line
+	open map[lease.NoticeKind]bool // conditions that have begun, and whether that was logged
 }
 
-// noticeQuiet is that while.
+// noticeQuiet is the minimum time between two lines of one kind.
 const noticeQuiet = 10 * time.Second
 
 func newNoticeLog(log *slog.Logger) *noticeLog {
 	return &noticeLog{log: log, limit: lograte.Limiter{Quiet: noticeQuiet}, open: map[lease.NoticeKind]bool{}}
 }
 
-// levels: what somebody should look at is a warning, and an error when the node
-// can't do its work.
+// levels: a warning needs attention; an error means that the node can't work.
 var levels = map[lease.NoticeKind]slog.Level{
 	lease.DatabaseLost: slog.LevelError, lease.LeaseLost: slog.LevelWarn, lease.NodeGone: slog.LevelWarn,
 	lease.ClockWrong: slog.LevelError, lease.ClockOff: slog.LevelWarn, lease.SettingDiffers: slog.LevelWarn,
 }
 
-// beginningOf is what an end ends.
+// beginningOf maps the end of a condition to its beginning.
 var beginningOf = map[lease.NoticeKind]lease.NoticeKind{
 	lease.DatabaseBack: lease.DatabaseLost, lease.LeaseRegained: lease.LeaseLost,
 }
 
-// ends reports whether the kind has one.
+// ends reports whether the kind is a beginning with an end.
 func ends(kind lease.NoticeKind) bool { return kind == lease.DatabaseLost || kind == lease.LeaseLost }
 
-// meanings are for whoever reads the line at night.
-var meanings = map[lease.NoticeKind]string{
+// effects explain a notice to the operator who reads the log.
+var effects = map[lease.NoticeKind]string{
 	lease.DatabaseLost:   "nobody can sign in, and access checks are 503 once the lease is over; see doorward doctor",
 	lease.LeaseLost:      "access checks ask the database instead of memory",
-	lease.NodeGone:       "it stopped without saying so, or can't reach the database",
+	lease.NodeGone:       "it was killed, or can't reach the database",
 	lease.ClockOff:       "none yet; set this machine's clock right, or the database's",
-	lease.ClockWrong:     "not ready: nothing is judged by time here, and checks are 503, until this machine's clock and the database's agree",
+	lease.ClockWrong:     "not ready: expiry can't be determined and checks are 503 until this machine's clock and the database's agree",
 	lease.SettingDiffers: "set it alike on all nodes; see doorward doctor",
 }
 
 func (l *noticeLog) write(n lease.Notice) {
-	if leftOut, ok := l.has(n); ok {
+	if leftOut, ok := l.admit(n); ok {
 		l.line(n, leftOut)
 	}
 }
 
 func (l *noticeLog) line(n lease.Notice, leftOut int) {
-	l.log.LogAttrs(context.Background(), levels[n.Kind], string(n.Kind), says(n, leftOut)...)
+	l.log.LogAttrs(context.Background(), levels[n.Kind], string(n.Kind), attributes(n, leftOut)...)
 }
 
-func says(n lease.Notice, leftOut int) (all []slog.Attr) {
+func attributes(n lease.Notice, leftOut int) (all []slog.Attr) {
 	if d := n.Setting; d.Node != "" {
 		all = append(all, slog.String("setting", d.Setting.Name), slog.String("here", d.Setting.Value), slog.String("there", d.Theirs))
 	}
@@ -77,8 +76,8 @@ func says(n lease.Notice, leftOut int) (all []slog.Attr) {
 	if n.Lasted > 0 {
 		all = append(all, slog.Duration("lasted", n.Lasted))
 	}
-	if what := meanings[n.Kind]; what != "" {
-		all = append(all, slog.String("effect", what))
+	if effect := effects[n.Kind]; effect != "" {
+		all = append(all, slog.String("effect", effect))
 	}
 	if n.Err != nil {
 		all = append(all, slog.Any("err", n.Err))
@@ -89,9 +88,9 @@ func says(n lease.Notice, leftOut int) (all []slog.Attr) {
 	return all
 }
 
-// has reports whether a notice has a line now. A change of settings or of the clock
-// always has: it is nothing that comes and goes by itself.
-func (l *noticeLog) has(n lease.Notice) (leftOut int, ok bool) {
+// admit reports whether to log a notice now. Changes of settings and of the clock
+// are always logged: they don't repeat by themselves.
+func (l *noticeLog) admit(n lease.Notice) (leftOut int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch n.Kind {
@@ -113,11 +112,11 @@ func (l *noticeLog) has(n lease.Notice) (leftOut int, ok bool) {
 	return leftOut, ok
 }
 
-// late writes down what had no line when it began, and is so still.
+// late logs a condition whose beginning was not logged and that persists.
 func (l *noticeLog) late(n lease.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if said, is := l.open[n.Kind]; is && !said {
+	if logged, open := l.open[n.Kind]; open && !logged {
 		l.open[n.Kind] = true
 		l.line(n, 0)
 	}

@@ -19,7 +19,7 @@ type measured struct {
 func (m *measured) now(ahead, within time.Duration) measurement {
 	local := time.Now()
 	m.Clock.offset = m.step // as seen from the database: only their difference counts
-	return measurement{local: local, theirs: local.Round(0).Add(ahead), within: within}
+	return measurement{local: local, database: local.Round(0).Add(ahead), uncertainty: within}
 }
 
 func (m *measured) is(ahead time.Duration, wrong bool, what string) {
@@ -38,26 +38,26 @@ func TestClock(t *testing.T) {
 	m := &measured{T: t, Clock: newClock(nil)}
 	m.begin(m.now(10*time.Second, 0))
 	m.is(10*time.Second, false, "at the start")
-	m.take(m.now(11*time.Second, 0))
+	m.apply(m.now(11*time.Second, 0))
 	m.is(11*time.Second, false, "the database's clock is followed")
-	m.take(m.now(11*time.Second+300*time.Millisecond, 400*time.Millisecond))
+	m.apply(m.now(11*time.Second+300*time.Millisecond, 400*time.Millisecond))
 	m.is(11*time.Second, false, "a measurement that agrees as far as it knows")
 	if d := m.Drift(); d > -11*time.Second || d < -12*time.Second {
 		t.Errorf("the drift is %v", d)
 	}
 
 	m.step = 90 * time.Minute
-	m.take(m.now(11*time.Second, 0))
+	m.apply(m.now(11*time.Second, 0))
 	m.is(11*time.Second, true, "this machine's clock is set ahead")
 	m.step = 0
-	m.take(m.now(11*time.Second, 0))
+	m.apply(m.now(11*time.Second, 0))
 	m.is(11*time.Second, false, "and set right")
 
 	for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
-		m.take(m.now(jump, 0))
+		m.apply(m.now(jump, 0))
 		m.is(11*time.Second, true, "the database's clock jumps")
 	}
-	m.take(m.now(0, 0))
+	m.apply(m.now(0, 0))
 	m.is(0, false, "and is right again")
 }
 
@@ -72,21 +72,21 @@ func TestClockIsMended(t *testing.T) {
 		}
 	}
 	m.begin(m.now(0, 0))
-	m.take(m.now(-ClockTolerance/2, 0))
-	m.take(m.now(ClockTolerance/2, 0))
+	m.apply(m.now(-ClockTolerance/2, 0))
+	m.apply(m.now(ClockTolerance/2, 0))
 	counts(0, "within the tolerance")
 	m.step = 90 * time.Minute
-	m.take(m.now(0, 0))
+	m.apply(m.now(0, 0))
 	counts(0, "wrong")
 	m.step = 0
-	m.take(m.now(0, 0))
+	m.apply(m.now(0, 0))
 	counts(1, "right again")
 	for _, jump := range []struct {
 		of   time.Duration
 		want int64
 	}{{26 * time.Hour, 1}, {0, 2}} { // of a machine that has the database as well
 		m.step = jump.of
-		m.take(m.now(jump.of, 0))
+		m.apply(m.now(jump.of, 0))
 		counts(jump.want, "both clocks jump to "+jump.of.String())
 	}
 }

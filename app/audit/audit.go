@@ -1,14 +1,12 @@
-// Package audit reads the trail that access writes, and finds out whether
-// somebody has tampered with it.
+// Package audit reads the trail that access writes, and detects tampering.
 //
-// List is for the administrators of a tenant. Verify is for who runs the
-// installation: it walks a chain from its first event and compares every hash
-// (see store/chain.go for what a hash covers).
+// List is for the administrators of a tenant. Verify is for the operator: it walks
+// a chain from its first event and compares every hash (see store/chain.go).
 //
-// A chain shows that it was changed by somebody who couldn't, or didn't care
-// to, compute it anew. Whoever can write to the database can do that, and cut
-// off its end: found out only by an earlier Mark that was kept elsewhere, which
-// Holds compares.
+// A chain reveals changes by someone who did not recompute the hashes after them.
+// An attacker who can write to the database can recompute them, and cut off the
+// end: only an earlier Mark that was kept elsewhere reveals that, which Holds
+// compares.
 package audit
 
 import (
@@ -26,10 +24,11 @@ type Trail struct {
 	settle func(context.Context)
 }
 
-// New returns the feature. What was refused and isn't recorded yet is by settle.
+// New returns the feature. settle records the refusals that are still in the
+// inbox.
 func New(db *store.DB, settle func(context.Context)) *Trail { return &Trail{db, settle} }
 
-// Filter chooses events, as typed; empty fields choose nothing.
+// Filter selects events, as typed; empty fields select all.
 type Filter struct {
 	Action string
 	Actor  string // id, or address
@@ -41,14 +40,14 @@ type Filter struct {
 	Request string // id
 }
 
-// List returns events of the caller's tenant, the newest first, with everything
-// that was refused before on this node. Errors: validation_failed.
+// List returns events of the caller's tenant, the newest first, including refusals
+// that this node has not yet recorded. Errors: validation_failed.
 func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.Event], error) {
 	chosen, faults := f.parse()
 	if len(faults) > 0 {
 		return doorward.Page[doorward.Event]{}, doorward.InvalidFields(faults...)
 	}
-	if w == (doorward.Window{Limit: w.Limit}) { // the pages after the first are of the past
+	if w == (doorward.Window{Limit: w.Limit}) { // further pages show older events
 		t.settle(ctx)
 	}
 	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)
@@ -61,7 +60,7 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	}
 	chosen := store.EventFilter{Action: doorward.Action(f.Action), Actor: f.Actor, Target: f.Target, Outcome: doorward.Outcome(f.Outcome), Request: f.Request}
 	if _, known := doorward.Lookup(chosen.Action); f.Action != "" && !known {
-		fault("action", "There is no such action. They are those of the table of permissions and of docs/audit.md, such as user.invite.")
+		fault("action", "There is no such action. The table of permissions and docs/audit.md list them, such as user.invite.")
 	}
 	if o := chosen.Outcome; o != "" && o != doorward.Done && o != doorward.Refused {
 		fault("outcome", "An event is done or refused.")

@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// RecentSound reports whether the last n events of a trail are what was written, follow
-// each other, and end where the chain ends. It doesn't look at those before. Errors:
-// unavailable.
+// RecentSound reports whether the last n events of a trail are intact, follow each
+// other, and end at the head of the chain. It doesn't check earlier events.
+// Errors: unavailable.
 func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, error) {
 	end, err := t.db.Read().Chain(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) {
@@ -27,14 +27,14 @@ func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, 
 	sound, err := t.endsIn(ctx, end, n)
 	if err == nil && !sound {
 		_, err := t.db.Read().Chain(ctx, tenantID)
-		if errors.Is(err, store.ErrNone) { // likewise
+		if errors.Is(err, store.ErrNone) { // the same
 			return true, nil
 		}
 	}
 	return sound, err
 }
 
-// endsIn walks from the event before the last n to the end that was read.
+// endsIn walks from the event before the last n to end.
 func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error) {
 	seq, hash := end.Origin, end.Genesis()
 	from := max(end.Origin+1, end.Last-int64(n))
@@ -42,11 +42,11 @@ func (t *Trail) endsIn(ctx context.Context, end store.Chain, n int) (bool, error
 	if err != nil {
 		return false, err
 	}
-	if from > end.Origin+1 && len(links) > 0 { // the one before is taken as it is
+	if from > end.Origin+1 && len(links) > 0 { // the event before the last n is not checked
 		seq, hash = links[0].Seq-1, nil
 	}
 	for _, l := range links {
-		if l.Seq > end.Last { // came since
+		if l.Seq > end.Last { // added since end was read
 			break
 		}
 		if l.Seq != seq+1 || !l.Intact() || hash != nil && !l.Follows(hash, l.Seq) {

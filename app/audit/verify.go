@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Mark is a place in a chain: whoever keeps one can show later that nothing up
+// Mark is a position in a chain. Whoever keeps one can prove later that nothing up
 // to there was changed.
 type Mark struct {
 	TenantID string // empty: the installation
@@ -22,10 +22,10 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	Edited    FaultKind = "edited"    // the event isn't what was written, or was never written by Doorward
-	Reordered FaultKind = "reordered" // the event is genuine and had another place
+	Edited    FaultKind = "edited"    // the event was changed, or not written by Doorward
+	Reordered FaultKind = "reordered" // the event is unchanged but had another place
 	Deleted   FaultKind = "deleted"   // events are missing from this place on
-	Inserted  FaultKind = "inserted"  // the event has the place of another one, or stands behind the end
+	Inserted  FaultKind = "inserted"  // the event has another event's number, or is beyond the end
 	CutOff    FaultKind = "cut off"   // the last events are missing, or the end of the chain was edited
 	Rewritten FaultKind = "rewritten" // the chain doesn't contain a mark that was taken of it
 )
@@ -41,7 +41,7 @@ type Fault struct {
 // first.
 func (t *Trail) Chains(ctx context.Context) ([]string, error) { return t.db.Read().ChainIDs(ctx) }
 
-// VerifyAll counts what is wrong with all chains. Errors: unavailable.
+// VerifyAll counts the faults of all chains. Errors: unavailable.
 func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	chains, err := t.Chains(ctx)
 	if err != nil {
@@ -57,10 +57,9 @@ func (t *Trail) VerifyAll(ctx context.Context) (faults int, err error) {
 	return faults, nil
 }
 
-// Verify walks the chain of a tenant, or of the installation when the id is
-// empty, and returns where it ends and what is wrong with it. It stops at the
-// 32nd fault. Events that are written meanwhile belong to the chain. Errors:
-// not_found, unavailable.
+// Verify walks the chain of a tenant, or of the installation when the id is empty,
+// and returns its end and its faults, maxFaults at most. It includes events that
+// are added during the walk. Errors: not_found, unavailable.
 func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
 	w := walk{tenantID: tenantID}
@@ -77,15 +76,15 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 		if err := w.on(ctx, read, end); err != nil {
 			return Mark{}, nil, err
 		}
-		// Events that have come since the end was read have moved it. Those that
-		// haven't are none of the chain.
+		// Events added since end was read have moved it. Otherwise an event beyond end
+		// doesn't belong to the chain.
 		if w.seq <= end.Last || !moved || w.full() {
 			return Mark{tenantID, end.Last, end.Head}, w.result(end), nil
 		}
 	}
 }
 
-// headless is what there is to say of a chain whose row was absent.
+// headless is Verify for a chain without a row.
 func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
 	links, err := read.Links(ctx, tenantID, doorward.Position{}, 1)
@@ -93,7 +92,7 @@ func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, e
 		return Mark{}, nil, err
 	}
 	_, err = read.Chain(ctx, tenantID)
-	if err == nil { // it has begun meanwhile
+	if err == nil { // its first event was added since
 		return t.Verify(ctx, tenantID)
 	}
 	if !errors.Is(err, store.ErrNone) {
@@ -105,9 +104,9 @@ func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, e
 	return Mark{}, []Fault{{CutOff, links[0].Seq, links[0].ID}}, nil
 }
 
-// Holds reports whether the chain still contains the mark. Where the chain is
-// sound, everything up to the mark is then what it was when the mark was taken.
-// The chain of a tenant that was destroyed, and recorded as destroyed, holds.
+// Holds reports whether the chain still contains the mark. If Verify finds no
+// fault, everything up to the mark is then unchanged. It holds for a tenant whose
+// destruction is recorded.
 func (t *Trail) Holds(ctx context.Context, m Mark) (bool, error) {
 	read := t.db.Read()
 	chain, err := read.Chain(ctx, m.TenantID)

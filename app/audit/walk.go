@@ -13,30 +13,30 @@ import (
 // batch is how many events are in memory at once.
 const batch = 1000
 
-// mostFaults: whoever has that many needs no longer list, and finding out what
-// was done to each takes time by the cube of their number.
-const mostFaults = 32
+// maxFaults is more than anybody needs to see, and classifying faults takes cubic
+// time.
+const maxFaults = 32
 
-// walk is a chain while it is walked along.
+// walk is the state of a Verify.
 type walk struct {
 	tenantID string
 	at       doorward.Position // of the last row
-	seq      int64             // of the last row that has a place of its own
-	head     []byte            // the hash that the next one is to cover
+	seq      int64             // of the last event in order
+	head     []byte            // the hash that the next event must cover
 	faults   []Fault
 	misfits  []misfit
 }
 
-// misfit is an event whose hash isn't that of its place: because of what was
-// done to it, or to the one before.
+// misfit is an event whose hash doesn't match its place: either it or the event
+// before was changed.
 type misfit struct {
 	store.Link
-	before []byte // the hash that stands before it
+	before []byte // the hash of the event before
 }
 
-func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= mostFaults }
+func (w *walk) full() bool { return len(w.faults)+len(w.misfits) >= maxFaults }
 
-// on walks over all that there is.
+// on walks over all remaining events.
 func (w *walk) on(ctx context.Context, read store.Reader, end store.Chain) error {
 	if w.head == nil {
 		w.head = end.Genesis()
@@ -66,12 +66,12 @@ func (w *walk) step(l store.Link, origin int64) {
 	}
 	w.seq = l.Seq
 	if l.Seq <= origin {
-		return // written before there was a chain
+		return // written before chains existed
 	}
 	switch {
-	case !l.Intact(), l.Blanked() && w.tenantID != "": // only the installation's are ever blanked
+	case !l.Intact(), l.Blanked() && w.tenantID != "": // only the installation's events are ever blanked
 		w.fault(Edited, l.Seq, l.ID)
-	case !gap && !l.Follows(w.head, l.Seq): // behind a gap nothing can be told
+	case !gap && !l.Follows(w.head, l.Seq): // after a gap the previous hash is unknown
 		w.misfits = append(w.misfits, misfit{l, w.head})
 	}
 	w.head = l.Hash
@@ -81,7 +81,7 @@ func (w *walk) fault(kind FaultKind, seq int64, id string) {
 	w.faults = append(w.faults, Fault{kind, seq, id})
 }
 
-// result is what is wrong, by number.
+// result returns the faults, by number.
 func (w *walk) result(end store.Chain) []Fault {
 	w.explain(end.Last)
 	last := func(f Fault) bool { return f.Seq == w.seq }
@@ -98,14 +98,13 @@ func (w *walk) result(end store.Chain) []Fault {
 	return w.faults
 }
 
-// explain turns misfits into faults. One that fits its own number behind another
-// event than the one there is innocent; it only shows that the one before was
-// tampered with.
+// explain turns misfits into faults. A misfit that matches its own number after
+// some other event is unchanged; it only shows that the event before was changed.
 func (w *walk) explain(last int64) {
 	for _, m := range w.misfits {
 		seq, genuine := w.place(m)
 		switch {
-		case m.Seq > last: // none of the chain, and told so
+		case m.Seq > last: // beyond the end, reported by result
 		case !genuine:
 			w.fault(Edited, m.Seq, m.ID)
 		case seq != m.Seq:
@@ -117,13 +116,13 @@ func (w *walk) explain(last int64) {
 	}
 }
 
-// place looks for the number and the event before with which the hash was made,
-// among those that don't fit.
+// place searches the misfits for the number and the previous hash with which the
+// hash was made.
 func (w *walk) place(m misfit) (seq int64, found bool) {
 	for _, other := range w.misfits {
 		for _, previous := range [][]byte{other.before, other.Hash, other.Sum(other.before)} {
-			for _, seat := range w.misfits {
-				for _, seq := range []int64{seat.Seq, seat.Seq + 1} {
+			for _, at := range w.misfits {
+				for _, seq := range []int64{at.Seq, at.Seq + 1} {
 					if m.Follows(previous, seq) {
 						return seq, true
 					}

@@ -2,8 +2,8 @@ package outbox
 
 import "time"
 
-// Backoff is how long work waits after each failed try for the next one. When it is
-// used up the work is dead.
+// Backoff has the pauses after each failed try. After the last one the work is
+// dead.
 type Backoff []time.Duration
 
 // DefaultBackoff takes a little over two days, the span that RFC 5321, section 4.5.4.1,
@@ -16,7 +16,7 @@ var DefaultBackoff = func() Backoff {
 	return b
 }()
 
-// State is what work is in after a try.
+// State is the state of work after a try.
 type State int
 
 // The states.
@@ -26,9 +26,9 @@ const (
 	Dead        // not tried any more
 )
 
-// After returns the state of work after a try that ended in err, nil for success, and
-// the pause before a Retry. There were so many tries before that one. A permanent
-// error is the host's refusal for good.
+// After returns the state of work after a try that ended in err, nil for success,
+// and the pause before a Retry. before is the number of earlier tries. permanent
+// means that the host refuses it permanently.
 func (b Backoff) After(before int, err error, permanent bool) (State, time.Duration) {
 	switch {
 	case err == nil:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// dispatcher is one run of a queue. Its goroutine alone touches it, but for what
+// dispatcher is one run of a queue. Only its own goroutine uses it, except as
 // try.go says.
 type dispatcher[T any] struct {
 	queue       *Queue[T]
@@ -44,8 +44,8 @@ func (d *dispatcher[T]) end() {
 	d.poller.end()
 }
 
-// start starts every try that has a slot, and cancels slow ones where work for fast
-// hosts has none.
+// start starts tries while there are slots, and preempts slow ones for work that
+// has none.
 func (d *dispatcher[T]) start() {
 	if time.Now().Before(d.pausedUntil) {
 		return
@@ -76,9 +76,8 @@ func (d *dispatcher[T]) hostHasSlot(slow bool) func(host string) bool {
 	return func(host string) bool { return d.limiter.hostHasSlot(host, slow) }
 }
 
-// preempt cancels a try that has turned out to be slow for each share whose work for
-// fast hosts could take its slot. A try that was cancelled before and hasn't ended
-// yet counts as one.
+// preempt cancels one slow try for each share whose work for fast hosts could use
+// its slot. Tries that were cancelled before and are still ending count.
 func (d *dispatcher[T]) preempt() {
 	if !d.hasPreemptible() {
 		return
@@ -103,8 +102,8 @@ func (d *dispatcher[T]) preempt() {
 	}
 }
 
-// preemptFor cancels a try in favour of work that has no slot, unless a try is ending
-// whose slot it can have: that of any for urgent work, else that of a normal one.
+// preemptFor cancels a try in favour of work without a slot, unless a try is
+// ending whose slot it can have: any for urgent work, else a normal one.
 func (d *dispatcher[T]) preemptFor(urgent bool, ending *[lanes]int) {
 	normalLane, urgentLane := laneOf(false, false), laneOf(true, false)
 	switch {
@@ -141,7 +140,7 @@ func (d *dispatcher[T]) preemptOne(fits func(*try) bool) {
 	}
 }
 
-// handle takes an event of a try in. The error is one of the database.
+// handle processes an event of a try. The error is one of the database.
 func (d *dispatcher[T]) handle(e event) error {
 	t := e.try
 	if d.running[t.ID] != t {
@@ -164,8 +163,8 @@ func (d *dispatcher[T]) handle(e event) error {
 	return e.err
 }
 
-// observe scores the host by how quick it was. A temporary failure says nothing about
-// it: the mail server may be down, or one mailbox full.
+// observe scores the host by its speed. A temporary failure doesn't count: the
+// mail server may be down, or one mailbox full.
 func (d *dispatcher[T]) observe(t *try) {
 	if !t.sent {
 		return

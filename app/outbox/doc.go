@@ -1,25 +1,25 @@
-// Package outbox sends work that is queued in the database to hosts that may be slow
-// or dead, so that nobody's work waits for somebody else's.
+// Package outbox delivers jobs that are queued in the database to hosts that may be slow
+// or dead, so that one tenant's jobs never wait for another's.
 //
 // The table belongs to the caller, as app/mail's does. A [Queue] says how to fetch what
-// is due, whose it is, where it goes, and how to try it; [Queue.Run] does so until its
+// is due, who owns it, where it goes, and how to try it; [Queue.Run] does so until its
 // context ends. Work has these states:
 //
 //	           claim                    success
 //	queued ───────────────▶ claimed ───────────────▶ sent
 //	  ▲  ▲                   │ │  │
-//	  │  └── claim runs out ─┘ │  └────────────────▶ dead: refused for good,
+//	  │  └── claim runs out ─┘ │  └────────────────▶ dead: refused permanently,
 //	  │     (the node died)    │                     or the last try failed
 //	  └───── retry: due again ─┘
 //	         after the backoff
 //
 // The claim is a conditional statement that one of many workers wins, in this process
-// or another one. So work is sent at least once: twice when a node dies between
-// the host's answer and the note of it.
+// or another one. So work is sent at least once, and twice when a node dies between
+// the host's reply and the commit of the result.
 //
-// What a node does at once is bounded by slots, see limiter.go:
+// Slots bound what a node does in parallel, see limiter.go:
 //
-//   - 32 tries, each in a goroutine of its own: 12 of one share (whose work it is), 4 to
+//   - 32 tries, each in a goroutine of its own: 12 of one share (its owner), 4 to
 //     one host. About a third of the slots is for urgent work alone.
 //   - Hosts that have answered slowly share a quarter of the slots, one try each. An
 //     unknown host counts as fast. A try that turns out to be slow is cancelled when

@@ -11,7 +11,7 @@ import (
 type hosts struct {
 	known map[string]int
 	slow  int
-	// took is how long the newest successes took, of all hosts.
+	// took has the durations of the newest successes, of all hosts.
 	took []time.Duration
 	next int
 }
@@ -24,8 +24,8 @@ const (
 
 func (h *hosts) isSlow(host string) bool { return h.known[host] < 0 }
 
-// score notes a try and reports whether that has made the host slow or good.
-func (h *hosts) score(host string, quick bool) (turned bool) {
+// score records a try and reports whether that has made the host slow or fast.
+func (h *hosts) score(host string, quick bool) (changed bool) {
 	before := h.known[host]
 	after := max(before-1, minScore)
 	if quick {
@@ -59,9 +59,9 @@ func (h *hosts) forget(host string) {
 	delete(h.known, host)
 }
 
-// A try is slow when it takes twice as long as the quickest of the newest successes:
-// time that all hosts take is spent in our own mail server. There are bounds, because
-// strangers choose the hosts.
+// A try is slow when it takes twice as long as the fastest of the newest
+// successes: time that all hosts take is spent in our own mail server. It has
+// bounds, because an attacker may choose the hosts.
 const (
 	slowAtLeast = time.Second
 	slowUnknown = 1500 * time.Millisecond

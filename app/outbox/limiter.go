@@ -29,7 +29,7 @@ type limiter struct {
 	host  map[string]int
 }
 
-// shareSpeed is the tries of a share to hosts of one speed.
+// shareSpeed is a share and a speed of hosts.
 type shareSpeed struct {
 	share string
 	slow  bool
@@ -37,7 +37,7 @@ type shareSpeed struct {
 
 func newLimiter() limiter { return limiter{share: map[shareSpeed]int{}, host: map[string]int{}} }
 
-// add counts a try that begins, n being 1, or that has ended, -1.
+// add counts a try that begins (n is 1) or has ended (-1).
 func (l *limiter) add(t *try, n int) {
 	l.lane[laneOf(t.Urgent, t.slow)] += n
 	add(l.share, shareSpeed{t.Share, t.slow}, n)
@@ -57,8 +57,8 @@ func (l *limiter) running(slow bool) int {
 
 // hasSlot reports whether one more try may begin, of whatever share and host.
 func (l *limiter) hasSlot(urgent, slow bool) bool {
-	most := limitsOf(slow)
-	return l.running(slow) < most.slots && (urgent || l.lane[laneOf(false, slow)] < most.normal)
+	limit := limitsOf(slow)
+	return l.running(slow) < limit.slots && (urgent || l.lane[laneOf(false, slow)] < limit.normal)
 }
 
 func (l *limiter) shareHasSlot(share string, slow bool) bool {

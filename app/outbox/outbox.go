@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Job is what the outbox has to know about a piece of work.
+// Job describes a piece of work to the outbox.
 type Job struct {
 	ID     string    // unique in the queue
 	Due    time.Time // since when
 	Urgent bool      // somebody waits for it
-	Share  string    // whose work it is, such as a tenant's; those without one are one share
+	Share  string    // its owner, such as a tenant; jobs without one are one share
 	Host   string    // where it goes
 }
 
 // Queue is a queue of work of the type T. Its fields are set before it is used and
 // stay; all are needed.
 type Queue[T any] struct {
-	// Fetch returns work that is due, or the urgent part of it, in the order of Due and
-	// ID: what comes after the job, the zero one for all, at most limit.
+	// Fetch returns work that is due, or the urgent part of it, in the order of Due
+	// and ID: what comes after the job (the zero Job: everything), at most limit.
 	Fetch func(ctx context.Context, urgent bool, after Job, limit int) ([]T, error)
 	// Job describes a piece of work.
 	Job func(T) Job
@@ -28,7 +28,7 @@ type Queue[T any] struct {
 	// has the claim or there is nothing to do. Its error is one of the database, or
 	// that of a context that has ended.
 	Try func(ctx context.Context, work T, send Send) error
-	// Permanent reports whether an error of a try is a host's refusal for good.
+	// Permanent reports whether an error of a try is a host's permanent refusal.
 	Permanent func(error) bool
 	// Now is the clock by which work is due.
 	Now func() time.Time
@@ -40,15 +40,15 @@ type Queue[T any] struct {
 	stats stats
 }
 
-// Send calls deliver, with a context that ends after half a minute, or when the try is
-// cancelled to make room for others, and returns its error.
+// Send calls deliver, with a context that ends after half a minute or when the try
+// is preempted, and returns its error.
 type Send func(ctx context.Context, deliver func(context.Context) error) error
 
 const (
 	pollEvery   = time.Second // finds what other processes have added
 	sendTimeout = 30 * time.Second
-	// MaxTry is longer than a try can take, and so how long a claim has to last:
-	// nothing is tried twice at once.
+	// MaxTry is longer than any try, and so the duration of a claim: nothing is tried
+	// twice at the same time.
 	MaxTry = 2 * time.Minute
 )
 
@@ -71,8 +71,8 @@ func (q *Queue[T]) Stats() Stats {
 	return Stats{Fast: int(q.stats.fast.Load()), Slow: int(q.stats.slow.Load()), SlowHosts: int(q.stats.slowHosts.Load())}
 }
 
-// Run tries what becomes due until ctx ends: at once what this process adds, within a
-// second what another one does. When it returns all tries have ended.
+// Run tries what becomes due until ctx ends: work of this process at once, that of
+// others within a second. When it returns all tries have ended.
 func (q *Queue[T]) Run(ctx context.Context) {
 	d := newDispatcher(ctx, q)
 	defer q.stats.set(0, 0, 0)
@@ -99,9 +99,8 @@ func (q *Queue[T]) Run(ctx context.Context) {
 	}
 }
 
-// Drain tries all that is due once and returns when that is done, except what other
-// workers have claimed. The error is one of the database or of ctx; a failed try is
-// none.
+// Drain tries everything that is due once, except what other workers have claimed.
+// The error is one of the database or of ctx; a failed try is not an error.
 func (q *Queue[T]) Drain(ctx context.Context) error {
 	d := newDispatcher(ctx, q)
 	defer d.end()

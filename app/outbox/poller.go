@@ -2,10 +2,10 @@ package outbox
 
 import "time"
 
-// poller is how far the table has been read, in two ways. A recent poll reads what has
-// become due since the one before. A scan reads everything, batch by batch, again and
-// again: what was there at the start, what had no room in memory, and what was
-// committed late. Both read urgent work first, however much else there is.
+// poller records how far the table has been read, in two ways. A recent poll reads
+// what has become due since the last one. A scan reads everything, batch by batch:
+// rows from before the start, rows that did not fit into memory, and rows that
+// were committed late. Both read urgent work first.
 type poller struct {
 	urgent, normal recent
 
@@ -14,7 +14,7 @@ type poller struct {
 	scanBegan   time.Time
 	nextBatchAt time.Time // no batch before
 	nextScanAt  time.Time // no new scan before
-	incomplete  bool      // something was left out for want of memory or time
+	incomplete  bool      // rows were left out, for lack of memory or time
 
 	rows  int // fetched so far
 	timer *time.Timer
@@ -29,19 +29,19 @@ type recent struct {
 
 const (
 	batchSize = 2000 // rows
-	// overlap is how long before a poll something can have become due that the poll
-	// didn't find: transactions take a while, and clocks differ by a little.
+	// overlap is how long before a poll a row can have become due that the poll did
+	// not find: transactions take time, and clocks differ.
 	overlap = 5 * time.Second
-	// The rest after a recent poll, a batch and a scan, as a multiple of how long it took.
+	// The pause after a recent poll, a batch and a scan, as a multiple of its duration.
 	restRecent, restBatch, restScan = 4, 4, 19
-	// smallPoll rows are read without a rest: how long so few take depends on how busy
-	// the machine is.
+	// smallPoll is the number of rows after which no pause follows: their duration
+	// depends mostly on the load of the machine.
 	smallPoll = 100
-	// lowWater is when a scan fetches what had no room in memory.
+	// lowWater is the number of waiting rows below which a scan fetches those that did not fit.
 	lowWater = 1000
 )
 
-// poll makes the polls and reads the batch that it is time for.
+// poll makes the polls and reads the batch that are due.
 func (d *dispatcher[T]) poll() {
 	p, now := &d.poller, time.Now()
 	if now.Before(d.pausedUntil) {
@@ -68,7 +68,7 @@ func (d *dispatcher[T]) poll() {
 	}
 }
 
-// pollRecent reads what has become due since the last time, and a little before.
+// pollRecent reads what has become due since the last poll, and overlap before it.
 func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error {
 	began, now := time.Now(), d.queue.Now()
 	if !r.wanted || began.Before(r.notBefore) {
@@ -89,15 +89,14 @@ func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error 
 	return nil
 }
 
-// fetchNormal fetches a batch of what comes after a job. A scan finds the rest.
+// fetchNormal fetches one batch of work after a job. A scan finds the rest.
 func (d *dispatcher[T]) fetchNormal(after Job) error {
 	n, _, err := d.fetch(false, after)
 	d.poller.incomplete = d.poller.incomplete || n == batchSize
 	return err
 }
 
-// fetchUrgent fetches the urgent work that comes after a job, as far as there is room
-// for it.
+// fetchUrgent fetches the urgent work after a job, as much as fits into memory.
 func (d *dispatcher[T]) fetchUrgent(after Job) error {
 	for range maxWaiting / batchSize {
 		n, last, err := d.fetch(true, after)
@@ -109,7 +108,7 @@ func (d *dispatcher[T]) fetchUrgent(after Job) error {
 	return nil
 }
 
-// scanBatch goes on with the scan.
+// scanBatch reads the next batch of the scan.
 func (d *dispatcher[T]) scanBatch() error {
 	p := &d.poller
 	if p.scanAfter == (Job{}) {
@@ -132,7 +131,7 @@ func (d *dispatcher[T]) scanBatch() error {
 	return nil
 }
 
-// fetchAll fetches everything that there is room for, and returns how much was new.
+// fetchAll fetches everything that fits into memory, and returns how much was new.
 func (d *dispatcher[T]) fetchAll() (found int, err error) {
 	for after := (Job{}); ; {
 		before := d.waiting.len()
@@ -145,8 +144,8 @@ func (d *dispatcher[T]) fetchAll() (found int, err error) {
 	}
 }
 
-// fetch reads a batch of what comes after a job, or of the urgent part of that, and
-// returns how much it was and the last of it.
+// fetch reads a batch of work after a job, or of its urgent part, and returns its
+// size and its last job.
 func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err error) {
 	all, err := d.queue.Fetch(d.ctx, urgent, after, batchSize)
 	if err != nil {
@@ -166,17 +165,17 @@ func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err erro
 	return len(all), last, nil
 }
 
-// restFor returns when the rest after work that has begun then is over: so many times
-// as long as the work took.
+// restFor returns the end of the pause after work that began then: times its
+// duration.
 func restFor(began time.Time, times int) time.Time {
 	now := time.Now()
 	return now.Add(time.Duration(times) * now.Sub(began))
 }
 
-// wake notes that there may be something new.
+// wake requests a recent poll.
 func (p *poller) wake() { p.urgent.wanted, p.normal.wanted = true, true }
 
-// nextPoll receives when it is time for the next poll or batch.
+// nextPoll receives when the next poll or batch is due.
 func (d *dispatcher[T]) nextPoll() <-chan time.Time {
 	p := &d.poller
 	at := p.nextScanAt

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// try is a running one. Only the loop uses it until it has ended, except for what send
-// fills in.
+// try is a running try. Only the loop uses it until it has ended, except for what
+// send fills in.
 type try struct {
 	Job
 	number     int  // in the order of starts
@@ -18,7 +18,7 @@ type try struct {
 	preempted  bool
 	preemption context.Context // ends when the try is preempted
 	preempt    context.CancelFunc
-	putBack    func() // among what is waiting
+	putBack    func() // into waiting
 
 	sent bool          // send was called
 	took time.Duration // by send

@@ -1,7 +1,7 @@
 package outbox
 
-// waiting is work that is due and not started, in the order in which it will be:
-// urgent work first, shares by turns, and in a share its hosts by turns.
+// waiting is work that is due and not started, in the order in which it starts:
+// urgent work first, shares in turn, and in a share its hosts in turn.
 type waiting[T any] struct {
 	lanes    [lanes]lane[T] // by laneOf
 	ids      map[string]struct{}
@@ -53,16 +53,15 @@ func laneOf(urgent, slow bool) int {
 	return n
 }
 
-// maxWaiting bounds how much work is kept in memory: so much of a single share, half
-// of it of each of two, and so on. Of each share minOfShare is kept, however many
-// there are.
+// maxWaiting bounds how much work is in memory, divided equally between the
+// shares. Each share may keep minOfShare, however many there are.
 const (
 	maxWaiting = 10000
 	minOfShare = 8
 )
 
-// add keeps work unless it is there already. It reports false where the share has used
-// up its part of the memory.
+// add keeps work unless it is known already. It returns false when the share has
+// used up its part of the memory.
 func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
 	if _, known := w.ids[job.ID]; known {
 		return true
@@ -76,14 +75,14 @@ func (w *waiting[T]) add(work T, job Job, slow bool) (kept bool) {
 	}
 	w.ids[job.ID] = struct{}{}
 	w.perShare[job.Share]++
-	w.lanes[laneOf(job.Urgent, slow)].line(job.Share, job.Host).push(entry[T]{job.ID, work})
+	w.lanes[laneOf(job.Urgent, slow)].queue(job.Share, job.Host).push(entry[T]{job.ID, work})
 	return true
 }
 
 func (w *waiting[T]) len() int { return len(w.ids) }
 
-// take removes the next work of a lane and returns it. For a share, may returns which
-// hosts have a slot, nil for none.
+// take removes the next work of a lane and returns it. may returns which hosts of
+// a share have a slot, nil for none.
 func (w *waiting[T]) take(lane int, may func(share string) func(host string) bool) (work T, found bool) {
 	name, e, found := w.lanes[lane].take(may)
 	if found {
@@ -93,7 +92,7 @@ func (w *waiting[T]) take(lane int, may func(share string) func(host string) boo
 	return e.work, found
 }
 
-// shares calls fn with each share of a lane that has work for a host that may be tried.
+// shares calls fn with each share of a lane that has work for an allowed host.
 func (w *waiting[T]) shares(lane int, may func(host string) bool, fn func(share string)) {
 	for _, s := range w.lanes[lane].shares.all {
 		if s.has(may) {
@@ -108,7 +107,7 @@ func (w *waiting[T]) move(host string, slow bool) {
 		from, to := &w.lanes[laneOf(urgent, !slow)], &w.lanes[laneOf(urgent, slow)]
 		for _, s := range append([]*share[T](nil), from.shares.all...) {
 			if l := s.byHost[host]; l != nil {
-				to.line(s.name, host).push(l.work...)
+				to.queue(s.name, host).push(l.work...)
 				s.drop(l)
 				from.dropEmpty(s)
 			}
@@ -116,7 +115,7 @@ func (w *waiting[T]) move(host string, slow bool) {
 	}
 }
 
-func (l *lane[T]) line(name, host string) *hostQueue[T] {
+func (l *lane[T]) queue(name, host string) *hostQueue[T] {
 	s := l.byName[name]
 	if s == nil {
 		s = &share[T]{name: name, byHost: map[string]*hostQueue[T]{}}
@@ -176,7 +175,7 @@ func (l *lane[T]) dropEmpty(s *share[T]) {
 	}
 }
 
-// roundRobin is what takes turns.
+// roundRobin has elements that take turns.
 type roundRobin[E comparable] struct {
 	all  []E
 	turn int // index of the next

@@ -12,7 +12,7 @@ const MaxNameLength = 100
 // NeedName is CheckName for a required name; missing is the message for an empty or
 // invisible one.
 func NeedName(pointer, name, missing string) []FieldError {
-	if !shows(name) {
+	if !isVisible(name) {
 		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
 	}
 	return CheckName(pointer, name)
@@ -27,15 +27,15 @@ func CheckName(pointer, name string) []FieldError {
 		return []FieldError{{Pointer: pointer, Code: "out_of_range", Message: "A name may have 100 characters at most."}}
 	case hasControl(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name may not contain control characters or change the direction of text."}}
-	case name != "" && !shows(name):
+	case name != "" && !isVisible(name):
 		return []FieldError{{Pointer: pointer, Code: "invalid", Message: "A name needs a character that can be seen."}}
 	}
 	return nil
 }
 
-// shows reports whether the name has a visible character: a letter, digit,
+// isVisible reports whether the name has a visible character: a letter, digit,
 // punctuation or symbol (Unicode's categories L, N, P and S).
-func shows(name string) bool {
+func isVisible(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return unicode.IsOneOf(visible, r) && !Blank(r) })
 }
 
@@ -44,9 +44,9 @@ var visible = []*unicode.RangeTable{unicode.L, unicode.N, unicode.P, unicode.S}
 // Blank reports whether a letter, mark or symbol is invisible: characters that
 // renderers ignore, such as the Hangul fillers (Unicode Standard, section 5.21, and
 // UAX #44), and the braille cell without dots.
-func Blank(r rune) bool { return r == '\u2800' || unicode.In(r, passedOver...) }
+func Blank(r rune) bool { return r == '\u2800' || unicode.In(r, ignorable...) }
 
-var passedOver = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
+var ignorable = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
 // hasControl also finds the characters that change the direction of text (Unicode
 // UAX #9): they can make one name look like another.

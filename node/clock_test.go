@@ -222,7 +222,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if a := ahead.ask(checkPath, old); a.status != http.StatusUnauthorized {
 			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
 		}
-		ahead.logs("the time is moved by --clock-offset", `"moved":"26h0m0s"`)
+		ahead.logs("--clock-offset moves this installation's clock", `"moved":"26h0m0s"`)
 		late := ahead.login(acme.Owner.Email)
 		ahead.stop()
 

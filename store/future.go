@@ -2,36 +2,35 @@ package store
 
 import "context"
 
-// What a clock that was ahead has left behind would end too late, by as much as the
-// clock was ahead: it is treated as if it had begun now. $1 is now, $2 what lies
-// beyond all tolerance.
+// Rows written while the clock was ahead would expire too late. They are treated
+// as if they had begun now. $1 is now, $2 is now plus ClockTolerance.
 const (
-	sqlCutSessions = `UPDATE sessions SET created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END,
+	sqlClampSessions = `UPDATE sessions SET created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END,
   last_seen_at = CASE WHEN last_seen_at > $1 THEN $1 ELSE last_seen_at END
 WHERE created_at > $2 OR last_seen_at > $2 RETURNING token_hash`
 
-	sqlCutInvitations = `UPDATE invitations SET expires_at = $1 + days * 86400000000
+	sqlClampInvitations = `UPDATE invitations SET expires_at = $1 + days * 86400000000
 WHERE state = 'PENDING' AND expires_at > $2 + days * 86400000000`
 
-	sqlCutResets = `UPDATE resets SET expires_at = $1 + (expires_at - created_at), created_at = $1
+	sqlClampResets = `UPDATE resets SET expires_at = $1 + (expires_at - created_at), created_at = $1
 WHERE used_at IS NULL AND created_at > $2`
 
-	sqlCutThrottles = `UPDATE throttles SET until = CASE WHEN until > since THEN $1 + (until - since) ELSE until END, since = $1
+	sqlClampThrottles = `UPDATE throttles SET until = CASE WHEN until > since THEN $1 + (until - since) ELSE until END, since = $1
 WHERE since > $2`
 
-	sqlCutMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
+	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
 )
 
-// maxAnnounced is how many sessions are announced each by itself; of more, all
-// memory is forgotten at once.
+// maxAnnounced is how many sessions are announced individually; for more, one
+// change invalidates all memory.
 const maxAnnounced = 100
 
-// ClampFuture shortens what lies in the future by more than ClockTolerance: sessions,
-// of which it returns how many, invitations, resets, delays after failed attempts,
-// and mails that wait.
+// ClampFuture corrects times that lie in the future by more than ClockTolerance:
+// of sessions, whose number it returns, invitations, resets, delays after failed
+// attempts, and queued mails.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
-	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlCutSessions, now, beyond)
+	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlClampSessions, now, beyond)
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +41,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			tx.announce(ChangeSession, SessionSubject(hash))
 		}
 	}
-	for _, query := range []string{sqlCutInvitations, sqlCutResets, sqlCutThrottles, sqlCutMails} {
+	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err
 		}

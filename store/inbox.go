@@ -8,30 +8,30 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// InboxMinute is how long what is alike is counted in one row.
+// InboxMinute is the time for which equal refusals are counted in one row.
 const InboxMinute = time.Minute
 
-// InboxRow counts what is alike: refusals of one caller, or requests for a reset,
-// within a minute. The first five fields are its key.
+// InboxRow counts equal refusals of one caller, or requests for a reset, within a
+// minute. The first five fields are its key.
 type InboxRow struct {
 	Source  string // client network, user, key or counter of attempts
 	Action  doorward.Action
 	Reason  doorward.Code // empty for what was not refused
 	Subject string
-	Minute  time.Time // its beginning
+	Minute  time.Time // its start
 
 	Email    string // canonical address whose account the event is about; may be empty
 	ReturnTo string // for the mail of a reset
 	Event    doorward.Event
 	Hits     int
-	Recorded int // how many of Hits the trail has
+	Recorded int // how many of Hits are in the trail
 
 	Aside bool  // it could not be recorded before
 	Fault error // why Event can't be read; it is zero then
 }
 
-// isOver reports whether the minute of the row is past at the instant, so that
-// nothing more is counted in it.
+// isOver reports whether the row's minute has passed, so that no more hits are
+// added.
 func (r InboxRow) isOver(now time.Time) bool { return !now.Before(r.Minute.Add(InboxMinute)) }
 
 const (
@@ -47,8 +47,7 @@ func inboxColumns(r *InboxRow) []any {
 	}
 }
 
-// inboxEvent scans the event of a row. One that can't be read is a fault of that
-// row alone.
+// inboxEvent scans the event of a row. If that fails, only this row has a Fault.
 type inboxEvent struct{ of *InboxRow }
 
 // Scan is for database/sql.
@@ -63,9 +62,9 @@ func (e inboxEvent) Scan(v any) error {
 const sqlFileInbox = `INSERT INTO inbox (` + filedColumnsOfInbox + `, due_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)
 ON CONFLICT (source, action, reason, subject, minute) DO UPDATE SET hits = inbox.hits + $9`
 
-// FileInbox adds the row's hits to the row with its key. A new one is due at once,
-// or when its minute is over if it is to wait. It waits for nobody but another
-// writer of the same row.
+// FileInbox adds the row's hits to the row with its key. A new row is due at once
+// or, with wait, at the end of its minute. It blocks only on another write of the
+// same row.
 func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 	e := r.Event
 	e.Target.ID, e.RequestID, e.IP = storable(e.Target.ID), storable(e.RequestID), storable(e.IP)
@@ -84,8 +83,8 @@ func (tx *Tx) FileInbox(ctx context.Context, r InboxRow, wait bool) error {
 
 const sqlHasInbox = `SELECT count(*) FROM inbox WHERE source = $1 AND action = $2 AND reason = $3 AND subject = $4 AND minute = $5`
 
-// HasInbox reports whether a row with the key of r is committed. It waits for
-// nobody, so the row may be claimed by another transaction, or gone a moment later.
+// HasInbox reports whether a row with the key of r is committed. It takes no lock,
+// so the row may be claimed or deleted a moment later.
 func (tx *Tx) HasInbox(ctx context.Context, r InboxRow) (bool, error) {
 	n, err := one(ctx, tx.Reader, countColumn, sqlHasInbox, storable(r.Source), r.Action, r.Reason, storable(r.Subject), micros(r.Minute))
 	return n > 0, err
@@ -104,20 +103,20 @@ const (
 ORDER BY seq, due_at LIMIT $3`
 )
 
-// DueInbox returns rows to be taken at the instant, the longest waiting first, but for
-// those of an action that have an address: see KnownInbox and TakeUnknownInbox.
-func (r Reader) DueInbox(ctx context.Context, but doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlDueInbox, micros(now), but, limit)
+// DueInbox returns rows that are due at now, the longest waiting first, except
+// those of an action with an address: see KnownInbox and TakeUnknownInbox.
+func (r Reader) DueInbox(ctx context.Context, except doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
+	return list(ctx, r, inboxColumns, sqlDueInbox, micros(now), except, limit)
 }
 
-// PendingInbox is DueInbox for rows of which the trail lacks something, due or not,
-// but for those that are set aside.
+// PendingInbox returns rows that are not completely recorded, due or not, except
+// those that are set aside.
 func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxColumns, sqlPendingInbox, limit)
 }
 
-// KnownInbox returns rows of an action to be taken at the instant whose address has an
-// account, the sources by turns.
+// KnownInbox returns due rows of an action whose address has an account,
+// round-robin by source.
 func (r Reader) KnownInbox(ctx context.Context, act doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
 	return list(ctx, r, inboxColumns, sqlKnownInbox, act, micros(now), limit)
 }
@@ -129,8 +128,8 @@ const (
 )
 
 // ClaimInbox takes the hits of the row as it was read, to be recorded in this
-// transaction, and reports whether nobody else has. The row goes when its minute
-// is over, or when it is done for good, else it comes up again then.
+// transaction, and reports whether no other worker has. The row is deleted when
+// its minute is over or with done; else it is due again at the end of the minute.
 func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, error) {
 	key := []any{r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, r.Hits}
 	if done || r.isOver(tx.Now) {
@@ -141,8 +140,8 @@ func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, erro
 
 const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside = 0 THEN $8 ELSE aside END` + keyOfInbox
 
-// SetAsideInbox puts the row off, which could not be recorded, and reports whether it
-// is still as it was read.
+// SetAsideInbox postpones a row that could not be recorded, and reports whether it
+// is unchanged since it was read.
 func (tx *Tx) SetAsideInbox(ctx context.Context, r InboxRow, until time.Time) (bool, error) {
 	return tx.hit(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
 }
@@ -153,23 +152,23 @@ const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, su
   ORDER BY i.due_at LIMIT $3)
 RETURNING ` + columnsOfInbox
 
-// TakeUnknownInbox removes rows of an action that are due and whose address has no
-// account, and returns them: one statement for many, since strangers send them.
+// TakeUnknownInbox deletes and returns due rows of an action whose address has no
+// account, many in one statement, since anonymous callers create them.
 func (tx *Tx) TakeUnknownInbox(ctx context.Context, act doorward.Action, limit int) ([]InboxRow, error) {
 	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, act, micros(tx.Now), limit)
 }
 
 const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`
 
-// CountInbox counts the rows, up to a number.
-func (r Reader) CountInbox(ctx context.Context, most int) (int, error) {
-	return one(ctx, r, countColumn, sqlCountInbox, most)
+// CountInbox counts the rows, up to limit.
+func (r Reader) CountInbox(ctx context.Context, limit int) (int, error) {
+	return one(ctx, r, countColumn, sqlCountInbox, limit)
 }
 
 const sqlInboxSources = `SELECT source FROM inbox WHERE action = $1 AND minute = $2 AND reason = $3 AND subject = $4 LIMIT $5`
 
-// InboxSources returns up to limit sources of rows of one minute that are alike
-// but for the source.
+// InboxSources returns up to limit sources of rows that equal like except for the
+// source.
 func (r Reader) InboxSources(ctx context.Context, like InboxRow, limit int) ([]string, error) {
 	return list(ctx, r, textColumn, sqlInboxSources, like.Action, micros(like.Minute), like.Reason, like.Subject, limit)
 }

@@ -47,8 +47,8 @@ func (r Reader) Invitation(ctx context.Context, id string) (doorward.Invitation,
 
 const sqlInvitationByToken = selectInvitation + `JOIN link_tokens l ON l.subject_id = i.id WHERE l.hash = $1`
 
-// InvitationByToken returns the invitation of a token hash, or ErrNone; also
-// for a token that a newer one has replaced (see TokenRetired).
+// InvitationByToken returns the invitation of a token hash, or ErrNone; also for a
+// token that a newer one has replaced (see TokenRetired).
 func (r Reader) InvitationByToken(ctx context.Context, hash []byte) (doorward.Invitation, error) {
 	return one(ctx, r, invitationColumns, sqlInvitationByToken, hash)
 }
@@ -64,13 +64,12 @@ func (r Reader) TokenRetired(ctx context.Context, hash []byte) (bool, error) {
 
 const sqlRetireTokens = `UPDATE link_tokens SET retired_at = $1 WHERE subject_id = $2 AND retired_at IS NULL`
 
-// RetireTokens makes the tokens that have been made for the subject open
-// nothing.
+// RetireTokens invalidates the tokens of the subject.
 func (tx *Tx) RetireTokens(ctx context.Context, subjectID string) error {
 	return tx.run(ctx, sqlRetireTokens, micros(tx.Now), subjectID)
 }
 
-// InvitationFilter chooses invitations; empty fields choose nothing.
+// InvitationFilter selects invitations; empty fields select all.
 type InvitationFilter struct {
 	State    doorward.InvitationState // at the instant
 	Delivery doorward.Delivery        // of the newest mail
@@ -112,9 +111,8 @@ func (tx *Tx) RevokeInvitation(ctx context.Context, id string) (bool, error) {
 const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2
 WHERE id = $3 AND state = 'PENDING' AND expires_at > $4`
 
-// RenewInvitation makes the invitation one of invitedBy, a user id or empty for
-// the operator, that is valid until expires, and reports whether it was
-// pending.
+// RenewInvitation sets inviter (a user id, or empty for the operator) and expiry
+// of the invitation, and reports whether it was pending.
 func (tx *Tx) RenewInvitation(ctx context.Context, id, invitedBy string, expires time.Time) (bool, error) {
 	return tx.hit(ctx, sqlRenewInvitation, micros(expires), nullable(invitedBy), id, micros(tx.Now))
 }
@@ -150,8 +148,8 @@ func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool
 const sqlRetireExpiredInvitation = `UPDATE invitations SET state = 'EXPIRED'
 WHERE tenant_id = $1 AND email = $2 AND state = 'PENDING' AND expires_at <= $3`
 
-// RetireExpiredInvitation makes room for a new invitation to an address whose
-// pending one has expired.
+// RetireExpiredInvitation marks an expired invitation to the address, so that a
+// new one can be inserted.
 func (tx *Tx) RetireExpiredInvitation(ctx context.Context, tenantID, email string) error {
 	return tx.run(ctx, sqlRetireExpiredInvitation, tenantID, email, micros(tx.Now))
 }
@@ -159,8 +157,8 @@ func (tx *Tx) RetireExpiredInvitation(ctx context.Context, tenantID, email strin
 const sqlAcceptInvitation = `UPDATE invitations SET state = 'ACCEPTED', accepted_at = $1
 WHERE id = $2 AND state = 'PENDING' AND expires_at > $1`
 
-// AcceptInvitation uses the invitation up and reports whether it still could
-// be: of many callers at once, one.
+// AcceptInvitation marks the invitation as accepted and reports whether it was
+// pending: of concurrent callers, one succeeds.
 func (tx *Tx) AcceptInvitation(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlAcceptInvitation, micros(tx.Now), id)
 }
@@ -178,16 +176,16 @@ const sqlRevokeNeedlessInvitations = `UPDATE invitations SET state = 'REVOKED', 
 WHERE tenant_id = $2 AND state = 'PENDING' AND expires_at > $1
 AND email IN (SELECT u.email FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $2)`
 
-// RevokeNeedlessInvitations revokes the tenant's pending invitations to people
-// who are in it already, and returns how many.
+// RevokeNeedlessInvitations revokes the tenant's pending invitations to its
+// members, and returns how many.
 func (tx *Tx) RevokeNeedlessInvitations(ctx context.Context, tenantID string) (int64, error) {
 	return tx.exec(ctx, sqlRevokeNeedlessInvitations, micros(tx.Now), tenantID)
 }
 
 const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_at) VALUES ($1, $2, $3)`
 
-// InsertLinkToken makes the token behind hash one of the subject, an
-// invitation or a reset.
+// InsertLinkToken stores the hash of a token for the subject, an invitation or a
+// reset.
 func (tx *Tx) InsertLinkToken(ctx context.Context, hash []byte, subjectID string) error {
 	return tx.run(ctx, sqlInsertLinkToken, hash, subjectID, micros(tx.Now))
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// OperatorKey is a credential of who runs the installation.
+// OperatorKey is a credential of the installation's operator.
 type OperatorKey struct {
 	ID        string
 	Name      string
@@ -39,8 +39,8 @@ func (tx *Tx) InsertOperatorKey(ctx context.Context, k OperatorKey, hash []byte)
 
 const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`
 
-// DeleteOperatorKey reports whether there was one. Nothing remembers keys, so there
-// is nothing to announce.
+// DeleteOperatorKey deletes the key and reports whether it existed. Keys are never
+// cached, so no change is announced.
 func (tx *Tx) DeleteOperatorKey(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlDeleteOperatorKey, id)
 }

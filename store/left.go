@@ -12,10 +12,9 @@ const (
 	sqlForgetLeft   = `UPDATE users SET left_at = NULL WHERE id = $1`
 )
 
-// StripAccount takes from an account that is in no tenant any more what it could be
-// signed in to with, and all trust in browsers. The address and the id stay, for
-// the trail and for an invitation to come. The caller holds the account, see
-// HoldAccount.
+// StripAccount removes the password and the known browsers of an account that is
+// in no tenant. Address and id stay, for the trail and for a later invitation. The
+// caller has locked the account, see HoldAccount.
 func (tx *Tx) StripAccount(ctx context.Context, id string) error {
 	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
 		return err
@@ -26,7 +25,7 @@ func (tx *Tx) StripAccount(ctx context.Context, id string) error {
 // LeftAccount is an account whose last membership has ended, if it has none since.
 type LeftAccount struct {
 	doorward.Account
-	LeftAt time.Time // 1970 when that was before it was noted
+	LeftAt time.Time // 1970 if it was before that was recorded
 }
 
 func leftAccountColumns(a *LeftAccount) []any {
@@ -36,13 +35,13 @@ func leftAccountColumns(a *LeftAccount) []any {
 const sqlLeftAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, left_at
 FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
 
-// LeftAccounts returns accounts whose last membership ended at the instant or
-// before and with which ForgetLeft isn't done, the longest gone first.
+// LeftAccounts returns accounts whose last membership ended at by or before and
+// that ForgetLeft has not marked, the oldest first.
 func (r Reader) LeftAccounts(ctx context.Context, by time.Time, limit int) ([]LeftAccount, error) {
 	return list(ctx, r, leftAccountColumns, sqlLeftAccounts, micros(by), limit)
 }
 
-// ForgetLeft notes that nothing more has to go with the account's last membership.
+// ForgetLeft records that the account needs no further deletions.
 func (tx *Tx) ForgetLeft(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlForgetLeft, id)
 }

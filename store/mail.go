@@ -37,14 +37,14 @@ var kindsToSend = func() string {
 	return text
 }()
 
-// Urgent reports whether somebody waits for a mail of the kind, or ought to hear of
+// Urgent reports whether a person waits for a mail of the kind, or must learn of
 // an attack at once.
 func (k MailKind) Urgent() bool {
 	return k == MailReset || k == MailPasswordChanged || k == MailSignedIn
 }
 
-// Mail is a mail to be sent. It holds no text and no token: both are made when
-// it leaves.
+// Mail is a queued mail. It holds no text and no token: both are made when it is
+// sent.
 type Mail struct {
 	ID        string
 	Kind      MailKind
@@ -55,8 +55,8 @@ type Mail struct {
 	NextAt    time.Time
 	CreatedAt time.Time
 	LastError string
-	ReturnTo  string // where the link leads on to in the end; empty for nowhere
-	Share     string // whose it is: a tenant or a client network; empty where nobody said
+	ReturnTo  string // where the page of the link redirects to; may be empty
+	Share     string // its owner: a tenant or a client network; may be empty
 }
 
 func mailColumns(m *Mail) []any {
@@ -69,14 +69,13 @@ func mailColumns(m *Mail) []any {
 const sqlInsertMail = `INSERT INTO mails (id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share)
 VALUES ($1, $2, $3, $4, 'queued', 0, $5, $5, '', $6, $7)`
 
-// QueueMail adds a mail that leaves after the commit, in the share that
-// tx.MailShare names.
+// QueueMail queues a mail, sent after the commit, in the share tx.MailShare.
 func (tx *Tx) QueueMail(ctx context.Context, kind MailKind, recipient, subjectID string) error {
 	return tx.queueMail(ctx, kind, recipient, subjectID, "")
 }
 
-// QueueReset is QueueMail for a MailReset whose link leads on to a place, a path or
-// an address that people may be led to; empty for nowhere.
+// QueueReset is QueueMail for a MailReset whose page redirects to returnTo, an
+// allowed path or URL; it may be empty.
 func (tx *Tx) QueueReset(ctx context.Context, recipient, returnTo string) error {
 	return tx.queueMail(ctx, MailReset, recipient, "", returnTo)
 }
@@ -86,15 +85,15 @@ func (tx *Tx) queueMail(ctx context.Context, kind MailKind, recipient, subjectID
 	return tx.run(ctx, sqlInsertMail, doorward.NewID(doorward.PrefixMail), kind, recipient, subjectID, micros(tx.Now), returnTo, tx.MailShare)
 }
 
-// Neither LIKE nor an array is the same in both databases: a kind is in a text if
-// taking it out leaves less.
+// Neither LIKE nor an array works the same in both databases: a text contains a
+// kind if removing it makes the text shorter.
 const sqlDueMails = `SELECT id, kind, recipient, subject_id, state, tries, next_at, created_at, last_error, return_to, share
 FROM mails WHERE state = 'queued' AND (next_at, id) > ($1, $2) AND next_at <= $3 AND replace($5, ' ' || kind || ' ', '') <> $5
 ORDER BY next_at, id LIMIT $4`
 
-// DueMails returns mails to send at an instant, the longest waiting first: those
-// that come behind a NextAt and an ID, zero for all. Those of a kind that this
-// version doesn't know wait for a node of the newer one that has queued them.
+// DueMails returns mails to send at now, the longest waiting first: those after a
+// NextAt and an ID, zero for all. Kinds that this version doesn't know wait for a
+// node of the newer version.
 func (r Reader) DueMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailColumns, sqlDueMails, micros(after.NextAt), after.ID, micros(now), limit, kindsToSend)
 }
@@ -104,8 +103,8 @@ const sqlDueUrgentMails = `SELECT id, kind, recipient, subject_id, state, tries,
 FROM mails WHERE state = 'queued' AND kind IN ('reset', 'password_changed', 'signed_in') AND (next_at, id) > ($1, $2) AND next_at <= $3
 ORDER BY next_at, id LIMIT $4`
 
-// DueUrgentMails is DueMails without those that aren't urgent, and takes no longer for
-// them.
+// DueUrgentMails is DueMails for urgent mails only. Other mails don't slow it
+// down.
 func (r Reader) DueUrgentMails(ctx context.Context, after Mail, now time.Time, limit int) ([]Mail, error) {
 	return list(ctx, r, mailColumns, sqlDueUrgentMails, micros(after.NextAt), after.ID, micros(now), limit)
 }
@@ -121,44 +120,44 @@ func (r Reader) DueMailsOf(ctx context.Context, subjectID string, after Mail, no
 
 const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id = $2 AND state = 'queued' AND tries = $3 AND next_at <= $4`
 
-// ClaimMail takes the mail for one try and reports whether nobody else has. A
-// sender that dies leaves it due again at until.
+// ClaimMail claims the mail for one try and reports whether no other worker has.
+// If the worker dies, the mail is due again at until.
 func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, error) {
 	return tx.hit(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
 }
 
 const sqlMailSent = `UPDATE mails SET state = 'sent', sent_at = $1, last_error = '' WHERE id = $2`
 
-// MailSent notes that the mail server has taken the mail.
+// MailSent records that the mail server has accepted the mail.
 func (tx *Tx) MailSent(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlMailSent, micros(tx.Now), id)
 }
 
 const sqlMailRetry = `UPDATE mails SET next_at = $1, last_error = $2 WHERE id = $3 AND state = 'queued'`
 
-// MailRetry notes a failed try and when the next one is due. The cause may be
-// of any bytes.
+// MailRetry records a failed try and when the next one is due. The cause may have
+// any bytes.
 func (tx *Tx) MailRetry(ctx context.Context, id string, next time.Time, cause string) error {
 	return tx.run(ctx, sqlMailRetry, micros(next), storable(cause), id)
 }
 
 const sqlMailFailed = `UPDATE mails SET state = 'failed', last_error = $1 WHERE id = $2 AND state = 'queued'`
 
-// MailFailed gives the mail up. The cause may be of any bytes.
+// MailFailed marks the mail as failed permanently. The cause may have any bytes.
 func (tx *Tx) MailFailed(ctx context.Context, id, cause string) error {
 	return tx.run(ctx, sqlMailFailed, storable(cause), id)
 }
 
 const sqlSetMailSubject = `UPDATE mails SET subject_id = $1 WHERE id = $2`
 
-// SetMailSubject notes what the mail turned out to be about.
+// SetMailSubject sets the object that the mail is about.
 func (tx *Tx) SetMailSubject(ctx context.Context, id, subjectID string) error {
 	return tx.run(ctx, sqlSetMailSubject, subjectID, id)
 }
 
 const sqlDeleteMail = `DELETE FROM mails WHERE id = $1`
 
-// DeleteMail takes the mail out of the queue without a trace.
+// DeleteMail deletes the mail.
 func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlDeleteMail, id)
 }
@@ -166,8 +165,8 @@ func (tx *Tx) DeleteMail(ctx context.Context, id string) error {
 const sqlDeleteOldMails = `DELETE FROM mails WHERE id IN (
   SELECT id FROM mails WHERE kind <> 'invitation' AND state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// DeleteOldMails removes finished mails that nothing shows the state of: all but
-// those of invitations. It returns how many, at most the limit.
+// DeleteOldMails deletes finished mails whose state is not shown anywhere: all
+// except those of invitations. It returns how many, at most limit.
 func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlDeleteOldMails, micros(before), limit)
 }
@@ -175,8 +174,8 @@ func (tx *Tx) DeleteOldMails(ctx context.Context, before time.Time, limit int) (
 const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE id IN (
   SELECT id FROM mails WHERE state <> 'queued' AND recipient <> '' AND created_at <= $1 LIMIT $2)`
 
-// BlankOldMails takes the addresses out of finished mails that stay for their state.
-// It returns how many, at most the limit.
+// BlankOldMails removes the addresses from finished mails that are kept for their
+// state. It returns how many, at most limit.
 func (tx *Tx) BlankOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlBlankOldMails, micros(before), limit)
 }

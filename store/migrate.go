@@ -16,8 +16,7 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
-// schemaNeeded is the schema that this binary needs: the number of the newest
-// migration.
+// schemaNeeded is the number of this binary's newest migration.
 var schemaNeeded = func() int64 {
 	files, err := fs.Glob(schemaFiles, "schema/*.sql")
 	if err != nil {
@@ -30,14 +29,12 @@ var schemaNeeded = func() int64 {
 	return newest
 }()
 
-// ErrSchema is what Migrate, CheckSchema and OwnSchema return when this binary
-// can't work on the database's schema.
-var ErrSchema = errors.New("schema not as needed")
+// ErrSchema means that this binary doesn't support the database's schema.
+var ErrSchema = errors.New("unsupported schema")
 
-// Migrate brings the schema up to what this binary needs, under a lock: of two
-// nodes that start at once one migrates and the other waits. A schema that is
-// newer than the binary is left alone; it is ErrSchema when the binary can't go
-// on with it.
+// Migrate applies the missing migrations, under a lock: of two nodes that start at
+// once one migrates and the other waits. A newer schema is not changed; it is
+// ErrSchema if the binary doesn't support it.
 func (db *DB) Migrate(ctx context.Context) error {
 	return db.engine.exclusive(ctx, db, func() error {
 		have, err := db.schema(ctx)
@@ -45,30 +42,29 @@ func (db *DB) Migrate(ctx context.Context) error {
 			return err
 		}
 		if have > schemaNeeded {
-			return db.goesOn(ctx, have)
+			return db.checkNewer(ctx, have)
 		}
 		return db.up(ctx)
 	})
 }
 
-// CheckSchema returns nil when the schema is the one that this binary needs, or
-// a newer one that it can go on with; else an ErrSchema that says what to do. It
-// changes nothing.
+// CheckSchema returns nil when the schema is the binary's own or a newer one that
+// it supports; else an ErrSchema that says what to do. It changes nothing.
 func (db *DB) CheckSchema(ctx context.Context) error {
 	have, err := db.schema(ctx)
 	switch {
 	case err != nil:
 		return err
 	case have > schemaNeeded:
-		return db.goesOn(ctx, have)
+		return db.checkNewer(ctx, have)
 	case have < schemaNeeded:
 		return fmt.Errorf("store: the database has schema %d, this binary needs %d: run \"doorward migrate\", or \"doorward serve\" without --migrate=false: %w", have, schemaNeeded, ErrSchema)
 	}
 	return nil
 }
 
-// OwnSchema is CheckSchema for those who must know every table and column there
-// is: to them a newer schema is ErrSchema, whether they can go on with it or not.
+// OwnSchema is CheckSchema for callers that must know every table and column: any
+// newer schema is ErrSchema.
 func (db *DB) OwnSchema(ctx context.Context) error {
 	have, err := db.schema(ctx)
 	if err == nil && have > schemaNeeded {
@@ -82,10 +78,9 @@ func (db *DB) OwnSchema(ctx context.Context) error {
 
 const sqlOldestBinary = `SELECT knows FROM oldest_binary WHERE id = 1`
 
-// goesOn returns nil when this binary can go on with a schema that is newer than
-// it: what was added since is in nobody's way, and nothing was taken away that
-// it needs. The migrations themselves keep the record of that.
-func (db *DB) goesOn(ctx context.Context, have int64) error {
+// checkNewer returns nil when this binary supports a newer schema. The migrations
+// record the oldest binary that works with them.
+func (db *DB) checkNewer(ctx context.Context, have int64) error {
 	oldest, err := one(ctx, db.Read(), int64Column, sqlOldestBinary)
 	if err != nil {
 		return fault(fmt.Errorf("oldest binary: %w", err))
@@ -101,19 +96,19 @@ func tooNew(have int64) error {
 }
 
 const (
-	// lockWithin is how long a migration waits for a lock, and everybody else
+	// lockWithin is how long a migration waits for a lock, while all queries queue
 	// behind it: a fraction of the 2 s in which a check is answered.
 	lockWithin = 300 * time.Millisecond
-	// yieldEvery is when it is tried again, yieldFor until when.
+	// A migration that did not get its lock is retried every yieldEvery, for yieldFor.
 	yieldEvery, yieldFor = time.Second, time.Minute
 )
 
-// up must hold the lock on migrations. Goose knows a lock of its own, but takes
-// it only after it has made its table of versions.
+// up must hold the migration lock. Goose's own lock comes too late, after it has
+// created its table of versions.
 //
-// A change to a table waits for whoever reads it, and everybody who comes later
-// waits behind it: beside a dump, which reads for an hour, nobody could be
-// checked. So the wait is cut short, others go first, and it is tried again.
+// A change to a table waits for its readers, and later queries queue behind that
+// change: beside a dump, which reads for an hour, no check could be answered. So
+// the wait is short, others go first, and it is retried.
 func (db *DB) up(ctx context.Context) error {
 	on := db.write
 	if db.engine.migrator != nil {
@@ -136,7 +131,7 @@ func (db *DB) up(ctx context.Context) error {
 	}
 }
 
-// upOnce does each migration in a transaction of its own.
+// upOnce runs each migration in its own transaction.
 func upOnce(ctx context.Context, dialect database.Dialect, on *sql.DB) error {
 	files, err := fs.Sub(schemaFiles, "schema")
 	if err != nil {
@@ -154,17 +149,17 @@ func upOnce(ctx context.Context, dialect database.Dialect, on *sql.DB) error {
 
 const sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
 
-// Schema is the number of the newest migration in the database, 0 without any. It is
-// ErrSchema besides when the schema is newer than this binary can go on with. Other
-// errors: unavailable.
+// Schema is the number of the newest migration in the database, 0 without any.
+// Errors: ErrSchema (with the number) for a newer schema that this binary doesn't
+// support, unavailable.
 func (db *DB) Schema(ctx context.Context) (have int64, err error) {
 	if have, err = db.schema(ctx); err == nil && have > schemaNeeded {
-		err = db.goesOn(ctx, have)
+		err = db.checkNewer(ctx, have)
 	}
 	return have, err
 }
 
-// schema doesn't ask goose, which would make its table first.
+// schema doesn't use goose, which would create its table.
 func (db *DB) schema(ctx context.Context) (int64, error) {
 	tables, err := one(ctx, db.Read(), countColumn, db.engine.versioned)
 	if err != nil || tables == 0 {
@@ -173,8 +168,8 @@ func (db *DB) schema(ctx context.Context) (int64, error) {
 	return one(ctx, db.Read(), int64Column, sqlSchema)
 }
 
-// exclusivePostgres holds an advisory lock meanwhile, on a connection of its
-// own: a transaction open for so long would be cut by the server.
+// exclusivePostgres holds an advisory lock on its own connection: the server would
+// abort a transaction that is open for so long.
 func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error) {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/store/internal/cluster"
 )
 
-// openPostgres opens one pool for reads and writes. With several hosts in the
+// openPostgres opens one connection pool for reads and writes. With several hosts in the
 // DSN it looks for the one that takes writes, so that a failover is followed.
 func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
@@ -64,8 +64,8 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	}, nil
 }
 
-// onPool is stdlib.OpenDBFromPool, where there is one server. The pool keeps the
-// connections that are idle, database/sql none.
+// onPool is stdlib.OpenDBFromPool, guarded if there are several servers. The pool
+// keeps idle connections, database/sql none.
 func onPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
 	if servers == nil {
 		return stdlib.OpenDBFromPool(pool)
@@ -84,28 +84,26 @@ func tunePostgres(cfg *pgxpool.Config) {
 		conn.ConnectTimeout = 2 * time.Second // a request is answered within 3 s
 	}
 	conn.RuntimeParams["application_name"] = "doorward"
-	// A transaction whose node was stopped or cut off in the middle holds its
-	// locks, and every revocation waits for some of them. None of ours thinks for
-	// so long between two statements, and a request has 2.7 s.
+	// A transaction of a node that was killed or cut off holds its locks, and
+	// revocations wait for them. Our transactions never pause that long between
+	// statements, and a request has 2.7 s.
 	conn.RuntimeParams["idle_in_transaction_session_timeout"] = "2000"
 	if cfg.MaxConns < 16 {
 		cfg.MaxConns = 16
 	}
-	// Behind a network that has forgotten them, idle connections are dead
-	// without a word. A request has time to find a few of them out, and closing
-	// the pool waits for each question that is still open: for a minute when
-	// this is not set.
+	// A network may drop idle connections silently. A request has time to detect a few
+	// of them, and closing the pool waits for open pings: a minute without this
+	// setting.
 	cfg.PingTimeout = 500 * time.Millisecond
 }
 
-// writers is how many connections of a pool may be writing. While a synchronous
-// standby is away every commit waits, and without a rest for those who read all
-// connections would soon be taken by writers, and checks be 503.
-func writers(most int32) int { return int(most - most/4) }
+// writers is how many connections of a pool may write. While a synchronous standby
+// is unreachable every commit waits; without a reserve writers would soon hold all
+// connections, and checks be 503.
+func writers(maxConns int32) int { return int(maxConns - maxConns/4) }
 
-// postgresPool counts as a wait whatever found no connection idle: it had to make
-// one, or to wait until one was given back; and whoever waited to be one of the
-// writers.
+// postgresPool counts a wait whenever a caller found no idle connection, or waited
+// to become one of the writers.
 func postgresPool(s *pgxpool.Stat, write sql.DBStats) Pool {
 	return Pool{
 		Name: "shared", Max: int(s.MaxConns()), Busy: int(s.AcquiredConns()), Idle: int(s.IdleConns()),
@@ -113,8 +111,8 @@ func postgresPool(s *pgxpool.Stat, write sql.DBStats) Pool {
 	}
 }
 
-// closePool doesn't wait long for servers that say nothing: pgx lets each broken
-// connection take 15 s to say goodbye.
+// closePool doesn't wait long for unresponsive servers: pgx lets each broken
+// connection take 15 s to close.
 func closePool(pool *pgxpool.Pool) {
 	closed := make(chan struct{})
 	go func() { pool.Close(); close(closed) }()
@@ -130,7 +128,7 @@ func postgresTransient(err error) bool {
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }
 
-// postgresBehind: lock_not_available, or a deadlock with somebody's transaction.
+// postgresBehind: lock_not_available, or a deadlock with another transaction.
 func postgresBehind(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "55P03" || postgresTransient(err)
@@ -148,7 +146,7 @@ func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 	return stdlib.OpenDB(*own)
 }
 
-// neverLocked: PostgreSQL waits by itself, and stops when the request does.
+// neverLocked: PostgreSQL waits for locks itself, until the request ends.
 func neverLocked(error) bool { return false }
 
 // listenPostgres holds one connection for notifications.
@@ -169,15 +167,14 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Se
 	return fault(err)
 }
 
-// A connection on which nothing comes may be silent because it is dead: nothing
-// is ever sent on it, so no error would say so. It is asked that often, and has
-// that long to answer.
+// A silent connection may be dead: nothing is ever sent on it, so no error shows.
+// It is pinged after listenSilence, and has listenAnswer to reply.
 const (
 	listenSilence = 5 * time.Second
 	listenAnswer  = 2 * time.Second
 )
 
-// waitForNotification waits for one notification, or through a silence.
+// waitForNotification waits for one notification, or pings after a silence.
 func waitForNotification(ctx context.Context, own *pgx.Conn, wake func()) error {
 	err := within(ctx, listenSilence, func(ctx context.Context) error {
 		_, err := own.WaitForNotification(ctx)

@@ -36,9 +36,8 @@ func each[T any](ctx context.Context, r Reader, cols columns[T], fn func(T) erro
 	return rows.Each(ctx, r.Conn, cols, fn, query, args...)
 }
 
-// page cuts rows, of which one more was asked for than the window has, to the
-// window, and says where the list goes on and where it has begun. The rows of a
-// window that lies before a row come the nearest first.
+// page makes a page of up to Limit+1 rows: the extra row shows that the list
+// continues. Rows of a window before a row come in reverse order.
 func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
 	more := len(all) > w.Limit
 	if more {
@@ -61,7 +60,7 @@ func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorw
 	return p
 }
 
-// boundary is the row that the window begins behind, or ends before.
+// boundary is the row at which the window starts, or ends.
 func boundary(w doorward.Window) doorward.Position {
 	if w.Back() {
 		return w.Before
@@ -74,23 +73,23 @@ func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error
 	return rows.Exec(ctx, tx.Conn, query, args...)
 }
 
-// run runs a statement whose row count says nothing.
+// run runs a statement whose row count doesn't matter.
 func (tx *Tx) run(ctx context.Context, query string, args ...any) error {
 	_, err := tx.exec(ctx, query, args...)
 	return err
 }
 
-// hit runs a conditional statement and reports whether it changed a row: the
-// way to let something succeed at most once.
+// hit runs a conditional statement and reports whether it changed a row: it makes
+// things succeed at most once.
 func (tx *Tx) hit(ctx context.Context, query string, args ...any) (bool, error) {
 	n, err := tx.exec(ctx, query, args...)
 	return n > 0, err
 }
 
-// micros is how an instant is stored.
+// micros converts a time to its stored form.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
-// storedTime scans a stored instant.
+// storedTime scans a stored time.
 type storedTime time.Time
 
 // Scan is for database/sql.
@@ -129,8 +128,8 @@ func nullable(s string) any {
 	return s
 }
 
-// storable makes text of any bytes one that both databases take: PostgreSQL
-// refuses NUL and what is not UTF-8.
+// storable makes any bytes text that both databases accept: PostgreSQL refuses NUL
+// and invalid UTF-8.
 func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }

@@ -42,7 +42,7 @@ func (tx *Tx) ExpireResets(ctx context.Context, userID string) error {
 
 const sqlUseReset = `UPDATE resets SET used_at = $1 WHERE id = $2 AND used_at IS NULL AND expires_at > $1`
 
-// UseReset uses the reset up and reports whether it still could be.
+// UseReset marks the reset as used and reports whether it was open.
 func (tx *Tx) UseReset(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlUseReset, micros(tx.Now), id)
 }

@@ -12,8 +12,8 @@ const (
 	sqlExpireAllResets = `UPDATE resets SET expires_at = $1 WHERE used_at IS NULL AND expires_at > $1`
 )
 
-// RetireAllTokens makes every link that was ever sent open nothing, and returns
-// how many. Invitations stay as they are, to be sent again.
+// RetireAllTokens invalidates all links in mails, and returns how many.
+// Invitations remain and can be sent again.
 func (tx *Tx) RetireAllTokens(ctx context.Context) (int64, error) {
 	if err := tx.run(ctx, sqlExpireAllResets, micros(tx.Now)); err != nil {
 		return 0, err
@@ -27,9 +27,9 @@ const (
 	sqlEndDeviceCounters = `DELETE FROM throttles WHERE substr(bucket, 1, $2) = $1`
 )
 
-// EndAllTrust ends what trusts any browser of anybody. It is for a database that was
-// set back, in which trust that was given up since lives again. Like those of changes,
-// the numbers of generations that were given since must not be given anew.
+// EndAllTrust ends the trust in all known browsers. After a restore, trust that
+// was ended since the backup would be back. Generations skip a range, so that
+// numbers used since the backup are not used again.
 func (tx *Tx) EndAllTrust(ctx context.Context) error {
 	for _, query := range []string{sqlSkipGenerations, sqlEndAllDevices} {
 		if err := tx.run(ctx, query); err != nil {
@@ -42,10 +42,10 @@ func (tx *Tx) EndAllTrust(ctx context.Context) error {
 
 const sqlSkipChangeNumbers = `UPDATE change_position SET last = last + 4294967296 WHERE id = 1`
 
-// InvalidateAll makes every node forget what it remembers. It is for a database that was
-// set back: the numbers that were given since are given anew, so one that is
-// beyond all of them is drawn, and nodes see that they have missed something.
-// 2^32 changes in the life of a backup would be a thousand a second for 50 days.
+// InvalidateAll makes every node clear its memory. After a restore, change numbers
+// that were used since the backup would be used again, so it skips beyond all of
+// them, and nodes notice the gap. 2^32 changes in the life of a backup would be a
+// thousand a second for 50 days.
 func (tx *Tx) InvalidateAll(ctx context.Context) error {
 	tx.announce(ChangeAll, "")
 	return tx.run(ctx, sqlSkipChangeNumbers)
@@ -55,14 +55,14 @@ const sqlNoteBackup = `INSERT INTO backups (id, completed_at, destination) VALUE
 ON CONFLICT (id) DO UPDATE SET completed_at = $1, destination = $2`
 
 // NoteBackup records that a backup was completed now. The destination is its file,
-// empty where that is not known.
+// or empty if unknown.
 func (tx *Tx) NoteBackup(ctx context.Context, destination string) error {
 	return tx.run(ctx, sqlNoteBackup, micros(tx.Now), storable(destination))
 }
 
 const sqlNewestEvent = `SELECT coalesce(max(at), 0) FROM events`
 
-// NewestEvent is when the last event of the trail happened, 1970 without any.
+// NewestEvent is the time of the newest event, 1970 without any.
 func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
 	at, err := one(ctx, r, func(i *storedTime) []any { return []any{i} }, sqlNewestEvent)
 	return time.Time(at), err
@@ -70,7 +70,7 @@ func (r Reader) NewestEvent(ctx context.Context) (time.Time, error) {
 
 const sqlNewestEventID = `SELECT coalesce(max(id), '') FROM events WHERE at = (SELECT max(at) FROM events)`
 
-// NewestEventID is the id of an event that no other is newer than, empty without any.
+// NewestEventID is the id of the newest event, empty without any.
 func (r Reader) NewestEventID(ctx context.Context) (string, error) {
 	return one(ctx, r, textColumn, sqlNewestEventID)
 }
@@ -85,7 +85,7 @@ func (r Reader) HasEvent(ctx context.Context, id string) (bool, error) {
 
 const sqlCountDone = `SELECT action, count(*) FROM events WHERE at > $1 AND outcome = 'done' GROUP BY action`
 
-// CountDone counts what was done after an instant, by its name.
+// CountDone counts the actions done after an instant, by name.
 func (r Reader) CountDone(ctx context.Context, after time.Time) (map[doorward.Action]int, error) {
 	type row struct {
 		action doorward.Action

@@ -16,8 +16,8 @@ func (r Reader) SharedSecret(ctx context.Context, name string) ([]byte, error) {
 	return one(ctx, r, bytesColumn, sqlSharedSecret, name)
 }
 
-// MakeSharedSecret returns the secret of that name: the one there is, or else
-// the one given, which all nodes share from then on.
+// MakeSharedSecret returns the secret of that name, or else stores and returns
+// fresh, which all nodes share from then on.
 func (tx *Tx) MakeSharedSecret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
 	if err := tx.run(ctx, sqlInsertSharedSecret, name, fresh); err != nil {
 		return nil, err

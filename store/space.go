@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 )
 
-// Space is what is left on the file system of a SQLite database.
+// Space is the free space of a SQLite database's file system.
 type Space struct {
 	Folder     string
-	Free       int64 // bytes, for those who aren't root
-	Files      int64 // that can be made yet
+	Free       int64 // bytes, for users other than root
+	Files      int64 // that can be created
 	FilesKnown bool  // some file systems don't count them
 }
 
-// Space returns what is left beside a SQLite database. Errors: ErrNone of PostgreSQL,
-// whose disk is another machine's, and where the system doesn't tell.
+// Space returns the free space. Errors: ErrNone for PostgreSQL, whose disk is on
+// another machine, and on unsupported systems.
 func (db *DB) Space() (Space, error) {
 	if db.engine.path == "" {
 		return Space{}, ErrNone
@@ -22,7 +22,7 @@ func (db *DB) Space() (Space, error) {
 	return spaceOf(filepath.Dir(db.engine.path))
 }
 
-// Size returns how many bytes the database takes. Errors: unavailable.
+// Size returns the size of the database in bytes. Errors: unavailable.
 func (db *DB) Size(ctx context.Context) (int64, error) {
 	return one(ctx, db.Read(), func(n *int64) []any { return []any{n} }, db.engine.size)
 }

@@ -15,11 +15,11 @@ import (
 
 const versionedSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
 
-// openSQLite opens a single writer, so that writers queue in the process
-// instead of failing on each other's locks, and readers that can't write.
-// WAL with synchronous=FULL: what was answered survives a power cut. The writer's
-// own wait for a lock is short, see begin; readers are hardly ever locked out,
-// and theirs is below the 3 s in which every request is answered.
+// openSQLite opens a single writer, so that writers queue in the process instead
+// of failing on each other's locks, and read-only readers. WAL with
+// synchronous=FULL: a committed transaction survives a power cut. The writer's own
+// wait for a lock is short, see begin; readers rarely wait, and for less than the
+// 3 s in which every request is answered.
 func openSQLite(path string) (*DB, error) {
 	path, err := sqlitefile.CreatePrivate(path)
 	if err != nil {
@@ -58,22 +58,22 @@ func sqlitePool(name string, db *sql.DB) Pool {
 	return Pool{Name: name, Max: s.MaxOpenConnections, Busy: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration}
 }
 
-// openWriterForCleanup opens the writer where there were only readers: of a database in
-// WAL mode, readers leave the side files -wal and -shm behind, and the last
-// connection to close removes them only if it may write.
+// openWriterForCleanup opens the writer if only readers are open: readers of a WAL
+// database leave the side files -wal and -shm behind, which the last connection
+// removes only if it may write.
 func openWriterForCleanup(read, write *sql.DB) {
 	var mode string
 	if write.Stats().OpenConnections > 0 || read.Stats().OpenConnections == 0 {
 		return
 	}
 	if read.QueryRow("PRAGMA journal_mode").Scan(&mode) == nil && mode == "wal" {
-		_ = write.Ping() // else the files stay, which harms nobody
+		_ = write.Ping() // else the files stay, which is harmless
 	}
 }
 
-// OpenImmutable opens a SQLite file that nobody writes to, such as a backup. Writing
-// fails, and nothing is left beside the file, not even locks. The schema may be older
-// than this binary's.
+// OpenImmutable opens a SQLite file that no process writes to, such as a backup.
+// Writes fail, and no files or locks are created beside it. The schema may be
+// older than this binary's.
 func OpenImmutable(file string) (*DB, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -89,5 +89,5 @@ func OpenImmutable(file string) (*DB, error) {
 	}, nil
 }
 
-// File is the path of a SQLite database; empty of PostgreSQL.
+// File is the path of a SQLite database; empty for PostgreSQL.
 func (db *DB) File() string { return db.engine.path }

@@ -47,7 +47,7 @@ func (n nullableInt) Scan(v any) error {
 	return err
 }
 
-// words scans words with a space between.
+// words scans words separated by spaces.
 type words []string
 
 // Scan is for database/sql.
@@ -92,18 +92,17 @@ func (tx *Tx) InsertTenant(ctx context.Context, t doorward.Tenant) error {
 
 const sqlLockTenant = `UPDATE tenants SET revision = revision + 1 WHERE id = $1`
 
-// LockTenant makes the acts of administration in a tenant follow one another
-// until the transaction ends, so that each sees the roles that the one before
-// left. It is a write because SQLite has no SELECT … FOR UPDATE.
+// LockTenant serializes administrative actions in a tenant until the transaction
+// ends, so that each sees the roles that the one before has left. It is a write
+// because SQLite has no SELECT … FOR UPDATE.
 func (tx *Tx) LockTenant(ctx context.Context, id string) error {
 	return tx.run(ctx, sqlLockTenant, id)
 }
 
-// Freezing and closing are independent: closed_at says that a tenant is closed,
-// and the status "frozen" that it is frozen, closed or not. Each statement leaves
-// to the other what is the other's. A node of the version before goes by the status
-// alone: to it a tenant that is both is a frozen one, which it lets nobody into and
-// does not destroy; if it thaws the tenant, that restores it.
+// Freezing and closing are independent: closed_at marks a closed tenant, and the
+// status "frozen" a frozen one, closed or not. A node of the previous version
+// knows the status alone: it treats a tenant that is both as frozen, refuses
+// logins and does not destroy it; if it thaws the tenant, that also restores it.
 const (
 	sqlFreezeTenant = `UPDATE tenants SET status = 'frozen' WHERE id = $1 AND status <> 'frozen'`
 
@@ -131,15 +130,15 @@ func (tx *Tx) ThawTenant(ctx context.Context, id string, notBefore time.Time) (b
 	return tx.hit(ctx, sqlThawTenant, id, micros(notBefore))
 }
 
-// CloseTenant fixes when the data of the tenant is destroyed, and reports whether
+// CloseTenant sets when the data of the tenant is destroyed, and reports whether
 // it was not closed before.
 func (tx *Tx) CloseTenant(ctx context.Context, id string, destroyAt time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.hit(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))
 }
 
-// RestoreTenant reports whether the tenant was closed, and not for so long that its
-// data is being destroyed.
+// RestoreTenant reports whether the tenant was closed and its destruction had not
+// begun.
 func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
 	return tx.hit(ctx, sqlRestoreTenant, id, micros(tx.Now))

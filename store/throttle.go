@@ -30,29 +30,29 @@ ON CONFLICT (bucket) DO UPDATE SET
   expires_at = CASE WHEN throttles.until > $4 THEN throttles.until ELSE $4 END
 RETURNING hits, since, until`
 
-// HitThrottle counts one more in the bucket, from one again when the counting
-// began a window ago or earlier, and returns the new count. The bucket is held
-// against other transactions until this one ends. A window after the last hit the
-// counter may be deleted.
+// HitThrottle adds a hit to the bucket, or starts again at one when its window has
+// expired, and returns the new count. It locks the bucket until the transaction
+// ends. A window after the last hit the counter may be deleted.
 func (tx *Tx) HitThrottle(ctx context.Context, bucket string, window time.Duration) (Throttle, error) {
 	return one(ctx, tx.Reader, throttleColumns, sqlHitThrottle, bucket, micros(tx.Now), micros(tx.Now.Add(-window)), micros(tx.Now.Add(window)))
 }
 
 const sqlDelayThrottle = `UPDATE throttles SET until = $1, expires_at = CASE WHEN expires_at < $1 THEN $1 ELSE expires_at END WHERE bucket = $2`
 
-// DelayThrottle closes the bucket until an instant.
+// DelayThrottle refuses attempts of the bucket until an instant.
 func (tx *Tx) DelayThrottle(ctx context.Context, bucket string, until time.Time) error {
 	return tx.run(ctx, sqlDelayThrottle, micros(until), bucket)
 }
 
 const sqlClearThrottle = `DELETE FROM throttles WHERE bucket = $1`
 
-// ClearThrottle forgets the bucket.
+// ClearThrottle deletes the bucket.
 func (tx *Tx) ClearThrottle(ctx context.Context, bucket string) error {
 	return tx.run(ctx, sqlClearThrottle, bucket)
 }
 
-// The conditions stand outside too: a counter that is hit while it is deleted stays.
+// The conditions are repeated outside: a counter that is hit while it is deleted
+// stays.
 const (
 	sqlDeleteExpiredThrottles = `DELETE FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 AND bucket IN
   (SELECT bucket FROM throttles WHERE expires_at > 0 AND expires_at <= $1 AND until <= $1 ORDER BY expires_at LIMIT $2)`
@@ -60,13 +60,13 @@ const (
   (SELECT bucket FROM throttles WHERE expires_at = 0 AND since <= $1 AND until <= $1 LIMIT $2)`
 )
 
-// ThrottleBatch is how many counters a deletion takes at once, so that it keeps
-// others from writing for a short time only.
+// ThrottleBatch bounds the counters of one deletion, so that it blocks other
+// writers only briefly.
 const ThrottleBatch = 1000
 
-// DeleteOldThrottles removes up to ThrottleBatch buckets that decide nothing any
-// more, and as many of those that the version before has written, if they have
-// counted nothing since before. It reports whether there may be more.
+// DeleteOldThrottles deletes up to ThrottleBatch expired buckets, and as many of
+// those that the previous version has written, if they have had no hit since
+// before. It reports whether there may be more.
 func (tx *Tx) DeleteOldThrottles(ctx context.Context, before time.Time) (more bool, err error) {
 	expired, err := tx.exec(ctx, sqlDeleteExpiredThrottles, micros(tx.Now), ThrottleBatch)
 	if err != nil {

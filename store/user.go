@@ -39,17 +39,17 @@ func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, erro
 
 const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
 
-// LockAccount makes the acts on a user's sessions follow one another until the
-// transaction ends, and reports whether the password hash is still the one that
-// was verified: a password changed meanwhile opens no session.
+// LockAccount serializes actions on a user's sessions until the transaction ends,
+// and reports whether the password hash is still the one that was verified: if it
+// has since changed, no session is opened.
 func (tx *Tx) LockAccount(ctx context.Context, id, verifiedHash string) (bool, error) {
 	return tx.hit(ctx, sqlLockAccount, id, verifiedHash)
 }
 
 const sqlHoldAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
 
-// HoldAccount is LockAccount whatever the password: for acts that decide by what
-// there is of the account besides. It reports whether there is such an account.
+// HoldAccount is LockAccount whatever the password, and reports whether the
+// account exists.
 func (tx *Tx) HoldAccount(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlHoldAccount, id)
 }
@@ -106,21 +106,21 @@ func (r Reader) Users(ctx context.Context, tenantID string) ([]doorward.User, er
 
 const sqlAllUsers = selectUser + `ORDER BY t.created_at, t.id, m.created_at, u.id`
 
-// AllUsers returns the members of all tenants, tenant by tenant, in the order
-// of Tenants. Names order nothing: each database would do it its own way.
+// AllUsers returns the members of all tenants, in the order of Tenants. It doesn't
+// sort by name, since the databases collate differently.
 func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
 	return list(ctx, r, userColumns, sqlAllUsers)
 }
 
-// UserFilter chooses members; empty fields choose nothing.
+// UserFilter selects members; empty fields select all.
 type UserFilter struct {
 	Role   doorward.Role
 	Status doorward.UserStatus
 	Text   string // part of the address or the name, letter case aside
 }
 
-// No LIKE: its escapes and its letter case differ. What is left of a text when
-// a part is taken out is another text, if it has the part.
+// No LIKE: the databases differ in escapes and letter case. A text contains a part
+// if removing the part changes it.
 const chosenUsers = `
   AND ($4 = '' OR m.role = $4) AND ($5 = '' OR m.status = $5) AND ($6 = '' OR replace(m.search, $6, '') <> m.search)
 `
@@ -143,7 +143,7 @@ func (r Reader) UserPage(ctx context.Context, tenantID string, f UserFilter, w d
 	}), err
 }
 
-// searchable folds letters, the same way for what is stored and what is asked.
+// searchable folds letter case, for stored text and for queries.
 func searchable(parts ...string) string {
 	return strings.ToLower(norm.NFC.String(strings.Join(parts, " ")))
 }
@@ -158,8 +158,8 @@ func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, erro
 
 const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
 
-// RecordLogin notes a login and reports whether the membership is active; it
-// holds the membership against a suspension until the transaction ends.
+// RecordLogin records a login and reports whether the membership is active; it
+// locks the membership until the transaction ends.
 func (tx *Tx) RecordLogin(ctx context.Context, tenantID, userID string) (bool, error) {
 	return tx.hit(ctx, sqlRecordLogin, micros(tx.Now), tenantID, userID)
 }
@@ -167,8 +167,8 @@ func (tx *Tx) RecordLogin(ctx context.Context, tenantID, userID string) (bool, e
 const sqlSignedInBefore = `SELECT (SELECT count(*) FROM memberships WHERE user_id = $1 AND last_login_at IS NOT NULL)
   + (SELECT count(*) FROM devices WHERE user_id = $1)`
 
-// SignedInBefore reports whether the user has signed in: to a tenant where the
-// membership still is, or with a browser that is still known.
+// SignedInBefore reports whether the user has signed in before: to a current
+// membership, or with a known browser.
 func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error) {
 	n, err := one(ctx, r, countColumn, sqlSignedInBefore, userID)
 	return n > 0, err
@@ -176,7 +176,7 @@ func (r Reader) SignedInBefore(ctx context.Context, userID string) (bool, error)
 
 const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $2 AND user_id = $3 AND status <> $1`
 
-// SetUserStatus reports whether the status was another one before.
+// SetUserStatus reports whether it changed the status.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.hit(ctx, sqlSetUserStatus, to, tenantID, userID)
@@ -184,7 +184,7 @@ func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doo
 
 const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
 
-// SetUserRole reports whether the role was another one before.
+// SetUserRole reports whether it changed the role.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.hit(ctx, sqlSetUserRole, to, tenantID, userID)
@@ -192,7 +192,7 @@ func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorw
 
 const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2 WHERE tenant_id = $3 AND user_id = $4`
 
-// RenameUser gives the member another name in its tenant.
+// RenameUser changes the member's name in its tenant.
 func (tx *Tx) RenameUser(ctx context.Context, u doorward.User, name string) error {
 	return tx.run(ctx, sqlRenameUser, name, searchable(u.Email, name), u.TenantID, u.ID)
 }
@@ -207,7 +207,7 @@ func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bo
 
 const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND role = 'OWNER' AND status = 'active'`
 
-// CountActiveOwners counts; it decides something only under LockTenant.
+// CountActiveOwners counts active OWNERs. The count is right only under LockTenant.
 func (tx *Tx) CountActiveOwners(ctx context.Context, tenantID string) (int, error) {
 	return one(ctx, tx.Reader, countColumn, sqlCountActiveOwners, tenantID)
 }
@@ -217,8 +217,8 @@ AND user_id IN (SELECT m.user_id FROM memberships m WHERE m.tenant_id = $2)
 AND user_id NOT IN (SELECT m.user_id FROM memberships m JOIN tenants t ON t.id = m.tenant_id
   WHERE m.status = 'active' AND t.status = 'active')`
 
-// ExpireStrandedResets ends the open resets of the tenant's people who can sign
-// in nowhere.
+// ExpireStrandedResets ends the open resets of the tenant's members who can't sign
+// in to any tenant.
 func (tx *Tx) ExpireStrandedResets(ctx context.Context, tenantID string) error {
 	return tx.run(ctx, sqlExpireStrandedResets, micros(tx.Now), tenantID)
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Vitals is what a database knows of how all nodes are.
+// Vitals are figures of the installation, for metrics and health.
 type Vitals struct {
 	Position    int64 // the number of the newest change
-	Nodes       int   // registered; those that were killed for a while, too
+	Nodes       int   // registered, including killed ones for a while
 	MailsQueued int
 	OldestMail  time.Time // that is queued; 1970 without any
-	InboxRows   int       // refusals and requests that are counted, due or not
-	InboxDue    time.Time // since when the longest waiting of them is due; 1970 without any
-	InboxAside  int       // of them, those that could not be recorded
+	InboxRows   int       // all, due or not
+	InboxDue    time.Time // of the longest waiting one; 1970 without any
+	InboxAside  int       // of these, could not be recorded
 	LastBackup  time.Time // that was completed; 1970 without any
 }
 
@@ -29,17 +29,17 @@ const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELE
   (SELECT count(*) FROM inbox), (SELECT coalesce(min(due_at), 0) FROM inbox), (SELECT count(*) FROM inbox WHERE aside > 0),
   (SELECT coalesce(max(completed_at), 0) FROM backups)`
 
-// Vitals returns them as they are now.
+// Vitals returns the current figures.
 func (r Reader) Vitals(ctx context.Context) (Vitals, error) {
 	return one(ctx, r, vitalsColumns, sqlVitals)
 }
 
-// Pool is how a pool of connections is doing.
+// Pool has the statistics of a connection pool.
 type Pool struct {
 	Name       string // read and write, or shared where both are one
 	Max        int
 	Busy, Idle int
-	Waits      int64 // callers that found no connection free, since the start
+	Waits      int64 // callers that found no free connection, since the start
 	Waited     time.Duration
 }
 

@@ -1,14 +1,15 @@
-// Package inbox records what waits in the inbox: refusals, and requests for a reset by
-// anonymous callers.
+// Package inbox records the rows of the inbox: refusals, and requests for a reset
+// by anonymous callers.
 //
 // A request only adds a row (see access.Inbox and credential), the same for every
-// address. The worker here looks the account up, records the row in the trail of that
-// person's tenant, with a count, and queues mails. Of equal refusals the trail gets the
-// first at once and the others of the minute together, when the minute is over or
-// somebody reads the trail.
+// address. The worker here looks the account up, records the row in the trail of
+// the account's tenant, with a count, and queues mails. Of equal refusals the
+// trail gets the first at once and the others of the minute together, when the
+// minute is over or the trail is read.
 //
-// Each node runs a worker. A row is claimed in the transaction that records it, so it
-// is recorded once, however many workers there are and whenever one is killed.
+// Each node runs a worker. A row is claimed in the transaction that records it, so
+// it is recorded exactly once, however many workers there are and whenever one is
+// killed.
 package inbox
 
 import (
@@ -30,7 +31,7 @@ type Inbox struct {
 	log      *slog.Logger
 	warn     func(error)
 	passLock chan struct{} // held during a pass
-	// lines bounds what the log says of rows that are set aside.
+	// lines limits the log lines about rows that are set aside.
 	lines lograte.Limiter
 }
 
@@ -46,12 +47,12 @@ const (
 	batch    = 200 // rows recorded in one transaction
 	// unknownBatch is how many requests for unknown addresses one transaction counts.
 	unknownBatch = 1000
-	// endWithin bounds the last pass, when the server ends.
+	// endWithin bounds the last pass, at shutdown.
 	endWithin = 2 * time.Second
 )
 
-// Run records what comes in until ctx ends: within a second. At the end it writes
-// down what is in memory.
+// Run records rows within a second until ctx ends. At the end it writes the rows
+// in memory.
 func (w *Inbox) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -66,8 +67,8 @@ func (w *Inbox) Run(ctx context.Context) {
 	w.warnUnlessEnded(last, err)
 }
 
-// wait returns when there is something to do, at once if there is more of it, and
-// whether it is time for a full pass.
+// wait returns when there is work, at once with more, and whether a full pass is
+// due.
 func (w *Inbox) wait(ctx context.Context, tick *time.Ticker, more bool) (full bool) {
 	if more {
 		select {
@@ -102,16 +103,16 @@ func (w *Inbox) warnUnlessEnded(ctx context.Context, err error) {
 	}
 }
 
-// passBatches bounds a pass, so that in a flood what is in memory is written and
-// counted all the same.
+// passBatches bounds a pass, so that under load the rows in memory are still
+// written and counted.
 const passBatches = 10
 
-// pass takes some of what is due and reports whether there is more. A full one also
-// writes what is in memory and counts what is in the database.
+// pass records some of the due rows and reports whether there are more. A full
+// pass also writes the rows in memory and counts those in the database.
 func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	if full {
 		if err := errors.Join(w.writer.Inbox().Flush(ctx), w.writer.Inbox().Count(ctx)); err != nil {
-			w.warnUnlessEnded(ctx, err) // what is in the database is recorded all the same
+			w.warnUnlessEnded(ctx, err) // the rows in the database are recorded all the same
 		}
 	}
 	err = w.exclusively(ctx, func() error {
@@ -125,7 +126,8 @@ func (w *Inbox) pass(ctx context.Context, full bool) (more bool, err error) {
 	return more, err
 }
 
-// exclusively keeps the passes of one process apart: two would claim the same rows.
+// exclusively runs one pass of this process at a time: two would claim the same
+// rows.
 func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -136,7 +138,7 @@ func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Due records what is due, until nothing is. Errors: unavailable.
+// Due records all rows that are due. Errors: unavailable.
 func (w *Inbox) Due(ctx context.Context) error {
 	return w.exclusively(ctx, func() error {
 		for {
@@ -147,9 +149,9 @@ func (w *Inbox) Due(ctx context.Context) error {
 	})
 }
 
-// next records a batch of what is due and reports whether there was any. Before it
-// come the requests for a reset by people who have an account, the sources by
-// turns, so that their mail doesn't wait behind a flood.
+// next records a batch of due rows and reports whether there were any. Requests
+// for a reset whose address has an account come first, round-robin by source, so
+// that their mails don't wait behind many others.
 func (w *Inbox) next(ctx context.Context) (more bool, err error) {
 	known, err := w.db.Read().KnownInbox(ctx, doorward.PasswordForgot, w.db.Now(), batch)
 	if err != nil {
@@ -180,20 +182,20 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 		for _, row := range rows {
 			l.count(row)
 		}
-		return l.fileStrangers(ctx)
+		return l.fileAnonymous(ctx)
 	})
 	return n, err
 }
 
-// How long a reader of the trail waits for Settle, within the time of an answer, and how
-// much it records: a flood is recorded by the worker, many rows in one.
+// settleWithin bounds how long a reader of the trail waits for Settle, and
+// settleBatches how much it records: the worker records many rows in one event.
 const (
 	settleWithin  = 1500 * time.Millisecond
 	settleBatches = 10
 )
 
-// Settle records what has been refused up to now, due or not, so that a reader of the
-// trail sees it. If that takes too long, the trail is read without the rest.
+// Settle records all refusals up to now, due or not, so that a reader of the trail
+// sees them. After settleWithin the trail is read without the rest.
 func (w *Inbox) Settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -220,8 +222,8 @@ func (w *Inbox) pending(ctx context.Context) error {
 	return nil
 }
 
-// record records the rows. Each that can't be recorded is set aside by itself, so that
-// it doesn't hold up the others.
+// record records the rows. A row that can't be recorded is set aside, so that it
+// doesn't block the others.
 func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 	var readable []store.InboxRow
 	for _, row := range rows {
@@ -235,8 +237,8 @@ func (w *Inbox) record(ctx context.Context, rows []store.InboxRow) error {
 	return w.recordAll(ctx, readable)
 }
 
-// recordAll finds a row that can't be recorded by bisection and sets it aside. If that
-// fails, too, the database is at fault, and it returns the error.
+// recordAll finds a row that can't be recorded by bisection and sets it aside. If
+// that fails too, the fault is the database's, and it returns the error.
 func (w *Inbox) recordAll(ctx context.Context, rows []store.InboxRow) error {
 	err := w.recordOnce(ctx, rows)
 	switch {
@@ -267,13 +269,12 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 			}
 		}
 		l.write()
-		return l.fileStrangers(ctx)
+		return l.fileAnonymous(ctx)
 	})
 }
 
-// A row that can't be recorded is tried again after a minute, since whatever it
-// needed may have been held by others, and then every hour: a newer version may know
-// how.
+// A row that can't be recorded is retried after a minute, since a lock may have
+// been the cause, and then every hour: a newer version may be able to.
 const (
 	asideFirst = time.Minute
 	asideAgain = time.Hour

@@ -18,33 +18,34 @@ type ledger struct {
 	tx        *store.Tx
 	tenants   map[string]bool // whether they have a trail
 	events    []doorward.Event
-	strangers map[strangers]store.InboxRow
+	anonymous map[anonymousKey]store.InboxRow
 }
 
 func newLedger(tx *store.Tx) *ledger {
-	return &ledger{tx: tx, tenants: map[string]bool{}, strangers: map[strangers]store.InboxRow{}}
+	return &ledger{tx: tx, tenants: map[string]bool{}, anonymous: map[anonymousKey]store.InboxRow{}}
 }
 
-// strangers are anonymous callers of one network who named no known account, in one
-// minute.
-type strangers struct {
+// anonymousKey groups rows by anonymous callers of one network without a known
+// account, in one minute.
+type anonymousKey struct {
 	network string
 	action  doorward.Action
 	reason  doorward.Code
 	minute  time.Time
 }
 
-// nobody is the subject of rows that count strangers.
-const nobody = "nobody"
+// anonymousSubject is the subject of rows that count anonymous callers.
+const anonymousSubject = "nobody"
 
-// strangerSources is how many networks of strangers have a row of their own in a
-// minute. The others are counted together: a flood from many leaves few events.
-const strangerSources = 10
+// maxAnonymousSources is how many networks have a row of their own in a minute.
+// Further ones are counted together, so that an attack from many networks leaves
+// few events.
+const maxAnonymousSources = 10
 
-// forgotWithin is how long after a request for a reset its mail still leaves.
+// forgotWithin is how long after a request for a reset its mail is still sent.
 const forgotWithin = time.Hour
 
-// take claims the row and records what of it isn't in the trail yet.
+// take claims the row and records the part of it that isn't in the trail yet.
 func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
 	claimed, err := l.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
 	if err != nil || !claimed || row.Hits == row.Recorded {
@@ -88,14 +89,15 @@ func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
 	return l.tx.QueueReset(ctx, row.Email, row.ReturnTo)
 }
 
-// isUnknown reports whether the row is about no account and by an anonymous caller, and
-// isn't itself a count of such rows.
+// isUnknown reports whether the row is of an anonymous caller and without an
+// account, and isn't itself a count of such rows.
 func isUnknown(row store.InboxRow) bool {
 	e := row.Event
-	return row.Subject != nobody && e.ActorType == doorward.Anonymous && e.Target.Type == "user" && e.Target.ID == "" && e.Target.TenantID == ""
+	return row.Subject != anonymousSubject && e.ActorType == doorward.Anonymous && e.Target.Type == "user" && e.Target.ID == "" && e.Target.TenantID == ""
 }
 
-// append keeps the row's event for its trail, if there still is one.
+// append adds the row's event to those to be written, unless its trail was
+// destroyed.
 func (l *ledger) append(ctx context.Context, row store.InboxRow) error {
 	there, err := l.hasTrail(ctx, row.Event.Target.TenantID)
 	if err != nil || !there {
@@ -108,8 +110,8 @@ func (l *ledger) append(ctx context.Context, row store.InboxRow) error {
 	return nil
 }
 
-// write adds the events in the order in which they happened: rows are claimed in
-// another one.
+// write adds the events in the order of their time; rows are claimed in another
+// order.
 func (l *ledger) write() {
 	slices.SortStableFunc(l.events, func(a, b doorward.Event) int { return a.At.Compare(b.At) })
 	for _, e := range l.events {
@@ -117,8 +119,8 @@ func (l *ledger) write() {
 	}
 }
 
-// hasTrail reports whether the tenant is there, or is the installation. One that
-// closes is held until the commit: a tenant that is destroyed leaves no trail.
+// hasTrail reports whether the tenant exists, or is the installation. A closing
+// one is locked until the commit: a destroyed tenant must not get events.
 func (l *ledger) hasTrail(ctx context.Context, tenantID string) (bool, error) {
 	if there, known := l.tenants[tenantID]; known || tenantID == "" {
 		return there || tenantID == "", nil
@@ -136,31 +138,31 @@ func (l *ledger) hasTrail(ctx context.Context, tenantID string) (bool, error) {
 	return err == nil, nil
 }
 
-// count adds the row to those of its network.
+// count adds the row to the count of its network.
 func (l *ledger) count(row store.InboxRow) {
-	if row.Fault != nil { // its event can't be read
+	if row.Fault != nil { // its event is unreadable
 		row.Event = doorward.Event{
 			At: row.Minute, Action: row.Action, Outcome: doorward.Done, ActorType: doorward.Anonymous,
 			Target: doorward.Object{Type: "user"}, IP: row.Source, Changes: []doorward.Change{},
 		}
 	}
-	key := strangers{doorward.Network(row.Event.IP), row.Action, row.Reason, row.Minute}
-	sum, has := l.strangers[key]
+	key := anonymousKey{doorward.Network(row.Event.IP), row.Action, row.Reason, row.Minute}
+	sum, has := l.anonymous[key]
 	if !has {
 		sum = row
-		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, nobody, "", ""
+		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, anonymousSubject, "", ""
 		sum.Aside, sum.Fault = false, nil
 		sum.Hits, sum.Recorded, sum.Event.ID = 0, 0, doorward.NewID(doorward.PrefixEvent)
 	}
 	sum.Hits += row.Hits - row.Recorded
-	l.strangers[key] = sum
+	l.anonymous[key] = sum
 }
 
-// fileStrangers puts what was counted back into the inbox, to be recorded when the
-// minute is over.
-func (l *ledger) fileStrangers(ctx context.Context) error {
+// fileAnonymous puts the counts back into the inbox, to be recorded at the end of
+// the minute.
+func (l *ledger) fileAnonymous(ctx context.Context) error {
 	var rows []store.InboxRow
-	for _, row := range l.strangers {
+	for _, row := range l.anonymous {
 		rows = append(rows, row)
 	}
 	access.SortInbox(rows)
@@ -173,15 +175,15 @@ func (l *ledger) fileStrangers(ctx context.Context) error {
 	return err
 }
 
-// mergeBeyondLimit counts rows beyond strangerSources in a minute together.
+// mergeBeyondLimit counts rows beyond maxAnonymousSources in a minute together.
 func (l *ledger) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
-	sources := map[strangers][]string{}
-	rest := map[strangers]int{}
+	sources := map[anonymousKey][]string{}
+	rest := map[anonymousKey]int{}
 	var all []store.InboxRow
 	for _, row := range rows {
-		like := strangers{"", row.Action, row.Reason, row.Minute}
+		like := anonymousKey{"", row.Action, row.Reason, row.Minute}
 		if _, asked := sources[like]; !asked {
-			known, err := l.tx.InboxSources(ctx, row, strangerSources+1)
+			known, err := l.tx.InboxSources(ctx, row, maxAnonymousSources+1)
 			if err != nil {
 				return nil, err
 			}
@@ -194,7 +196,7 @@ func (l *ledger) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([
 		}
 		switch {
 		case known:
-		case len(sources[like]) < strangerSources:
+		case len(sources[like]) < maxAnonymousSources:
 			sources[like] = append(sources[like], row.Source)
 		default:
 			rest[like] = len(all)

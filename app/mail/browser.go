@@ -2,8 +2,8 @@ package mail
 
 import "strings"
 
-// token is a part of the User-Agent header and what people call it. The first
-// one found counts: most browsers claim to be others as well.
+// token is a part of the User-Agent header and its display name. The first match
+// counts: most browsers claim to be others as well.
 type token struct{ part, name string }
 
 var browsers = []token{
@@ -39,9 +39,9 @@ var systems = []token{
 	{"Linux", "Linux"},
 }
 
-// nameOf returns what people call the first token that the header has, or
-// nothing. The header itself never gets into a mail: whoever signs in with
-// a stolen password writes it.
+// nameOf returns the display name of the first matching token, or nothing. The
+// header itself never gets into a mail: an attacker with a stolen password
+// controls it.
 func nameOf(known []token, userAgent string) string {
 	for _, t := range known {
 		if strings.Contains(userAgent, t.part) {

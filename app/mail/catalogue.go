@@ -13,23 +13,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// texts has a catalogue for each language, named after it, and the layout.
+// texts has a catalogue for each language and the layout.
 //
 //go:embed text
 var texts embed.FS
 
-// fallback is the language for people of whom none is known, or one that has
+// fallback is the language for recipients without a language, or with one that has
 // no catalogue.
 const fallback = "en"
 
-// catalogue is what all mails say in one language.
+// catalogue has the texts of all mails in one language.
 type catalogue struct {
 	Direction string             // of writing, as the HTML attribute has it
-	Roles     map[string]string  // what people call them, by doorward.Role
+	Roles     map[string]string  // display names, by doorward.Role
 	Mails     map[string]message `yaml:",inline"` // by store.MailKind
 }
 
-// message is what one mail says. What is nil isn't said.
+// message has the texts of one mail; nil parts are left out.
 type message struct {
 	Subject    *sentence
 	Greeting   *sentence
@@ -59,9 +59,9 @@ func (s *sentence) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fill returns the sentence with the words in it. An error is a defect of a
-// catalogue, which the tests of this package find.
-func (s *sentence) fill(w words) (text, error) {
+// fill returns the sentence with the variables filled in. An error is a defect of
+// a catalogue, which the tests of this package find.
+func (s *sentence) fill(w variables) (text, error) {
 	if s == nil {
 		return "", nil
 	}
@@ -99,7 +99,7 @@ func readCatalogues(files fs.FS) (map[string]catalogue, error) {
 	return all, nil
 }
 
-// readCatalogue refuses names that no part of a mail has.
+// readCatalogue rejects unknown names.
 func readCatalogue(source []byte) (c catalogue, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(source))
 	d.KnownFields(true)
@@ -107,9 +107,8 @@ func readCatalogue(source []byte) (c catalogue, err error) {
 	return c, err
 }
 
-// language is the one to write in for a BCP 47 tag: of the languages that have
-// a catalogue the nearest, found by leaving subtags away from the end (RFC
-// 4647, section 3.4).
+// language is the catalogue for a BCP 47 tag, found by removing subtags from the
+// end (RFC 4647, section 3.4).
 func language(locale string) string {
 	for tag := strings.ToLower(locale); tag != ""; {
 		if _, ok := catalogues()[tag]; ok {

@@ -171,7 +171,7 @@ func documented(t *testing.T) map[string][]string {
 	}
 	for kind, names := range all {
 		for _, name := range names {
-			if _, ok := reflect.TypeFor[words]().FieldByName(name); !ok {
+			if _, ok := reflect.TypeFor[variables]().FieldByName(name); !ok {
 				t.Errorf("docs/mail.md promises %s to %s, which words don't have", name, kind)
 			}
 		}

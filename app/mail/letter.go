@@ -13,9 +13,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// words are what the catalogues may use; docs/mail.md tells translators which
-// of them each mail has. Those that people have chosen are hostile input.
-type words struct {
+// variables are the variables of the catalogues; docs/mail.md lists those of each
+// mail. Those that users choose are untrusted input.
+type variables struct {
 	Name       string // of the person who gets the mail
 	Tenant     string
 	Role       string
@@ -33,21 +33,21 @@ type words struct {
 	ByMail     bool // the password was changed with the link of a mail
 }
 
-// tidied returns the words each on one line.
-func (w words) tidied() words {
+// sanitized returns the variables, each safe in one line.
+func (v variables) sanitized() variables {
 	for _, s := range []*string{
-		&w.Name, &w.Tenant, &w.Role, &w.FormerRole, &w.Actor, &w.Link, &w.Code, &w.Until,
-		&w.Email, &w.Site, &w.At, &w.IP, &w.Browser, &w.System,
+		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
+		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
 	} {
 		*s = oneLine(*s)
 	}
 	return w
 }
 
-// oneLine makes what a stranger may have written harmless in running text and
-// in a header: no line break or other control character, nothing that turns
-// the direction of what follows. What is written from right to left is isolated
-// (UAX #9, section 6.3), or it would carry the punctuation beside it along.
+// oneLine makes untrusted text safe in running text and in a header: no line
+// breaks, control characters, or characters that change the direction of text.
+// Right-to-left text is isolated (UAX #9, section 6.3), or it would reorder the
+// punctuation beside it.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -83,14 +83,14 @@ type letter struct {
 	Style               style
 }
 
-// newLetter fills in what a mail says in the language of a BCP 47 tag. The
-// catalogues are embedded and tested with every kind of words, so a failure is
-// a defect of this package.
-func newLetter(kind store.MailKind, locale string, w words) *letter {
+// newLetter fills in the texts in the language of a BCP 47 tag. The catalogues are
+// embedded and tested with all variables, so a failure is a defect of this
+// package.
+func newLetter(kind store.MailKind, locale string, w variables) *letter {
 	tag := language(locale)
 	c := catalogues()[tag]
 	w.Role, w.FormerRole = c.Roles[w.Role], c.Roles[w.FormerRole]
-	l, err := c.Mails[string(kind)].fill(w.tidied())
+	l, err := c.Mails[string(kind)].fill(w.sanitized())
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))
 	}
@@ -99,13 +99,13 @@ func newLetter(kind store.MailKind, locale string, w words) *letter {
 }
 
 // withStyle sets the style of the HTML.
-func (l *letter) withStyle(as style) *letter {
-	l.Style = as
+func (l *letter) withStyle(s style) *letter {
+	l.Style = s
 	return l
 }
 
-// fill wants words that are tidied.
-func (m message) fill(w words) (l letter, err error) {
+// fill requires sanitized variables.
+func (m message) fill(w variables) (l letter, err error) {
 	say := func(s *sentence) (said text) {
 		if err == nil {
 			said, err = s.fill(w)
@@ -145,8 +145,7 @@ func (l *letter) subject() string {
 	return string(s[:maxSubject-1]) + "…"
 }
 
-// text is the plain text: what has a line of its own, and between it paragraphs
-// that are wrapped.
+// text is the plain text: wrapped paragraphs, links and codes on their own lines.
 func (l *letter) text() string {
 	blocks := []string{wrap(l.Greeting)}
 	for _, p := range l.Paragraphs {
@@ -180,8 +179,8 @@ func present(blocks []string) (all []string) {
 // and room for quoting).
 const columns = 76
 
-// wrap breaks a paragraph into lines of two words or more: a name on a line of
-// its own could pass for the code of the mail.
+// wrap breaks a paragraph into lines of two words or more: a name alone on a line
+// could be mistaken for the code.
 func wrap(t text) string {
 	var lines [][]string
 	width := 0
@@ -220,8 +219,7 @@ func joined(lines [][]string) string {
 	return strings.Join(all, "\n")
 }
 
-// layout is the HTML of every mail. All that it shows goes through the escaping
-// of html/template.
+// layout is the HTML of every mail. html/template escapes all its values.
 var layout = template.Must(template.ParseFS(texts, "text/layout.html"))
 
 func (l *letter) html() string {
@@ -232,8 +230,8 @@ func (l *letter) html() string {
 	return out.String()
 }
 
-// text is a sentence that is filled in, with marks around what is strong. The
-// marks are control characters, which words don't have when they are tidied.
+// text is a sentence that is filled in, with marks around strong parts. The marks
+// are control characters, which sanitized removes from variables.
 type text string
 
 const (
@@ -260,7 +258,7 @@ type span struct {
 	Strong bool
 }
 
-// Spans cuts the text at its marks.
+// Spans splits the text at its marks.
 func (t text) Spans() (all []span) {
 	for rest := string(t); rest != ""; {
 		before, after, _ := strings.Cut(rest, strongBegins)

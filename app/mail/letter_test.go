@@ -23,8 +23,8 @@ const (
 
 // chosen returns words in which whatever is text is the value; link and code
 // are ours.
-func chosen(value string) words {
-	w := words{ByMail: true}
+func chosen(value string) variables {
+	w := variables{ByMail: true}
 	v := reflect.ValueOf(&w).Elem()
 	for i := range v.NumField() {
 		if v.Field(i).Kind() == reflect.String {
@@ -177,7 +177,7 @@ func TestSecurityNoticesHaveNoLink(t *testing.T) {
 
 // The words of the invitation, as they have been from the beginning.
 func TestTheInvitation(t *testing.T) {
-	w := words{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
+	w := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
 	want := `Hello Bob,
 
 Ann Lee (ann@acme.example) invites you to join Acme with the role User.
@@ -211,13 +211,13 @@ you don't expect it, ignore this mail; nothing happens without you.
 // Nobody who adds a word can forget that it may be hostile.
 func TestEveryWordIsTidied(t *testing.T) {
 	w := reflect.ValueOf(chosen("a\nb"))
-	tidied := reflect.ValueOf(chosen("a\nb").tidied())
+	tidied := reflect.ValueOf(chosen("a\nb").sanitized())
 	for i := range w.NumField() {
 		if got := fmt.Sprint(tidied.Field(i)); strings.Contains(got, "\n") {
 			t.Errorf("%s stays %q", w.Type().Field(i).Name, got)
 		}
 	}
-	linked := words{Link: "a\nb", Code: "a\nb"}.tidied()
+	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
 	if linked.Link != "a b" || linked.Code != "a b" {
 		t.Errorf("link and code stay %q, %q", linked.Link, linked.Code)
 	}

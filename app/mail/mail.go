@@ -1,22 +1,22 @@
-// Package mail delivers what other features have queued.
+// Package mail delivers the mails that other features queue.
 //
-// A feature queues a row in the transaction of its act: kind, recipient, subject. The
-// worker here makes the text and the link and sends it by the mail server. So an act
-// that is rolled back sends nothing, a mail server that is down delays mail and no
-// answer, and the database never holds a usable token: it is made when the mail
-// leaves, and only its hash is stored.
+// A feature queues a row in its own transaction: kind, recipient, subject. The
+// worker here makes the text and the link and sends it through the mail server. So
+// a transaction that is rolled back sends nothing, a mail server that is down
+// delays only mails, and the database never holds a usable token: it is made when
+// the mail is sent, and only its hash is stored.
 //
 //	mail.go       the queue, the mails with a link
-//	notice.go     which mails there are; the notices of what has happened
+//	notice.go     kinds of mails; the notices of what has happened
 //	letter.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
-//	catalogue.go  what mails say, by language, of text/*.yaml
+//	catalogue.go  texts by language, from text/*.yaml
 //	browser.go    names of browsers and systems
 //
-// Package outbox decides when a mail is tried and beside which others. Several workers,
-// in several processes, may serve one queue. A worker that dies after the mail server
-// has accepted a mail, and before that is stored, has it sent again, with the same
-// Message-ID.
+// Package outbox decides when and in what order mails are tried. Several workers,
+// in several processes, may serve one queue. If a worker dies after the mail
+// server has accepted a mail and before that is stored, the mail is sent again
+// with the same Message-ID.
 package mail
 
 import (
@@ -52,17 +52,17 @@ type Mail struct {
 	writers   chan struct{}
 }
 
-// counts are of tries since the start of the process, for metrics.
+// counts counts tries since the start of the process, for metrics.
 type counts struct{ sent, retried, failed atomic.Uint64 }
 
-// Counts returns how many mails this process has sent, has put off after a failed try,
-// and has given up, since its start.
+// Counts returns how many mails this process has sent, has postponed after a
+// failed try, and has given up, since its start.
 func (m *Mail) Counts() (sent, retried, failed uint64) {
 	return m.counts.sent.Load(), m.counts.retried.Load(), m.counts.failed.Load()
 }
 
-// New returns a worker that sends by transport and puts links below baseURL. The
-// brand is that of mails that are no tenant's.
+// New returns a worker that sends through transport and makes links below baseURL.
+// brand is for mails without a tenant.
 func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL string, brand doorward.Brand, log *slog.Logger) *Mail {
 	m := &Mail{
 		writer: writer, db: db, transport: transport, baseURL: baseURL, brand: brand, log: log,
@@ -76,8 +76,8 @@ func New(writer *access.Writer, db *store.DB, transport smtp.Transport, baseURL 
 	return m
 }
 
-// writersAtOnce bounds the transactions of the queue that run side by side: requests
-// need the database as well.
+// writersAtOnce bounds the parallel transactions of the queue: requests need the
+// database as well.
 const writersAtOnce = 8
 
 // upkeep is access.Writer.Upkeep for the queue.
@@ -91,17 +91,17 @@ func (m *Mail) upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 	return m.writer.Upkeep(ctx, fn)
 }
 
-// Run delivers mail until ctx ends: at once what this process queues, within a
-// second what another one does.
+// Run delivers mail until ctx ends: mail of this process at once, that of others
+// within a second.
 func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 
-// Deliver tries every mail that is due, once. The error is one of the database or of
-// ctx; a mail that could not be sent is noted in its row.
+// Deliver tries every due mail once. The error is one of the database or of ctx; a
+// failed mail is recorded in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverOf tries the mails about a subject that are due, once, each for at most the
-// time given. It leaves all others to Run: there may be any number of them, to hosts
-// that don't answer. The error is as in Deliver.
+// DeliverOf tries the due mails about a subject once, each for at most within. All
+// others are left to Run: there may be many, to hosts that don't answer. The error
+// is as in Deliver.
 func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
@@ -150,7 +150,8 @@ func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error 
 	return m.send(ctx, row, letter, send)
 }
 
-// claim makes the letter, unless another worker has the mail or its time is over.
+// claim makes the letter, or returns nil when another worker has the mail or it is
+// obsolete.
 func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err error) {
 	err = m.upkeep(ctx, func(tx *store.Tx) error {
 		letter = nil
@@ -164,12 +165,12 @@ func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err e
 	return letter, err
 }
 
-// send sends the letter, and stores the result after that: the other order would lose
-// the mail of a worker that dies in between.
+// send sends the letter and then stores the result: in the other order, a worker
+// that dies in between would lose the mail.
 func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send outbox.Send) error {
 	err := send(ctx, func(ctx context.Context) error { return m.transmit(ctx, letter.message(row)) })
 	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // shutting down: the claim runs out and it is tried again
+		return ctx.Err() // shutting down: the claim expires and it is retried
 	}
 	state, pause := outbox.DefaultBackoff.After(row.Tries, err, smtp.Permanent(err))
 	m.report(row, state, err)
@@ -184,8 +185,8 @@ func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send ou
 	})
 }
 
-// transmit notes in the trace whether an error is permanent, and nothing of what the
-// mail server said, which may repeat an address.
+// transmit records in the trace whether an error is permanent, but not the mail
+// server's reply, which may repeat an address.
 func (m *Mail) transmit(ctx context.Context, message smtp.Message) error {
 	ctx, span := trace.Start(ctx, "mail.send")
 	defer span.End()
@@ -213,14 +214,14 @@ func (m *Mail) report(row store.Mail, state outbox.State, sendErr error) {
 	}
 }
 
-// keepFor is how long finished mails are kept whose state is not shown, and the
-// addresses in those whose state is: that of an invitation's mail needs no address.
+// keepFor is how long finished mails are kept if their state is not shown, and
+// else the addresses in them.
 const keepFor = 24 * time.Hour
 
 // sweepAtOnce bounds what one transaction deletes.
 const sweepAtOnce = 500
 
-// Sweep deletes what is of no use any more.
+// Sweep deletes finished mails.
 func (m *Mail) Sweep(ctx context.Context) error {
 	return errors.Join(m.sweep(ctx, (*store.Tx).DeleteOldMails), m.sweep(ctx, (*store.Tx).BlankOldMails))
 }
@@ -270,15 +271,15 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 		return nil, err
 	}
 	token, err := newLinkToken(ctx, tx, inv.ID)
-	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), words{
+	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), variables{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// replaced reports whether the invitation was sent again while the mail waited:
-// its token must not outlive those that were retired then. The lock on the tenant
-// keeps the two apart.
+// replaced reports whether the invitation was sent again since the mail was
+// queued: its token must not outlive those that were retired then. The lock on the
+// tenant keeps the two apart.
 func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row store.Mail) (bool, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return false, err
@@ -287,10 +288,10 @@ func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 	return newest.After(row.CreatedAt), err
 }
 
-// composeReset looks the account up only now. Whether it can be signed in to plays no
-// part: somebody in no tenant may need the password to accept the next invitation, and
-// a login checks the membership itself. A second try uses the reset of the first, so
-// that the link works whichever copy arrives.
+// composeReset looks the account up only now. It doesn't check memberships: a user
+// in no tenant may need the password to accept the next invitation, and a login
+// checks the membership itself. A second try uses the reset of the first, so that
+// both copies of the mail work.
 func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
@@ -302,12 +303,12 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := newLinkToken(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, words{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
+	return newLetter(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
 // resetLink has the token in its fragment, which is in no log, and returnTo in its
-// query. That was checked when the mail was queued, and is checked again before each
-// redirect.
+// query. returnTo was checked when the mail was queued, and is checked again
+// before each redirect.
 func (m *Mail) resetLink(returnTo, token string) string {
 	link := m.baseURL + "/reset"
 	if returnTo != "" {
@@ -316,7 +317,7 @@ func (m *Mail) resetLink(returnTo, token string) string {
 	return link + "#token=" + token
 }
 
-// startReset ends earlier resets: the newest mail is the one that counts.
+// startReset ends earlier resets: only the newest mail works.
 func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorward.Account) (string, error) {
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return "", err

@@ -12,17 +12,17 @@ import (
 )
 
 // compose makes the letter of a row inside the transaction that claims it: nil
-// when there is nothing to send any more.
+// when the mail is obsolete.
 func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	l, err := composers[row.Kind](m, ctx, tx, row)
-	if errors.Is(err, store.ErrNone) { // what it was about is gone
+	if errors.Is(err, store.ErrNone) { // its subject was deleted
 		return nil, tx.DeleteMail(ctx, row.ID)
 	}
 	return l, err
 }
 
-// composers are of all store.MailKinds. Each returns store.ErrNone when what its
-// mail is about is gone, and no letter when there is nothing to send any more.
+// composers has one for each of store.MailKinds. It returns store.ErrNone when the
+// subject of the mail was deleted, and no letter when the mail is obsolete.
 var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*letter, error){
 	store.MailInvitation:      (*Mail).composeInvitation,
 	store.MailReset:           (*Mail).composeReset,
@@ -33,9 +33,9 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailRemoved:         (*Mail).composeMembership,
 }
 
-// composeSecurity is about what was done with an account. It has no text that somebody
-// else has written, such as names and User-Agents, no link and no image: phishers
-// imitate mails like this.
+// composeSecurity makes notices about an account. They have no text that others
+// can write, such as names and user agents, no link and no image: phishers imitate
+// mails like this.
 func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -43,14 +43,14 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 	}
 	agent := changeOf(e, access.FieldUserAgent).To
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return newLetter(row.Kind, locale, words{
+	return newLetter(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
 		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
 		ByMail: e.Action == doorward.PasswordReset,
 	}), err
 }
 
-// composeMembership is about what somebody else has done to a membership.
+// composeMembership makes notices of another user's change to a membership.
 func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
@@ -70,13 +70,13 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	role := changeOf(e, "role")
-	return newLetter(row.Kind, locale, words{
+	return newLetter(row.Kind, locale, variables{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// actorOf names who acted in the event's tenant: empty for the operator, the address of
-// somebody who has left.
+// actorOf names the event's actor: empty for the operator, the address of a user
+// who has left.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
 	if e.ActorType != doorward.ByUser {
 		return "", nil
@@ -88,8 +88,7 @@ func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error
 	return name, err
 }
 
-// nameIn is how a mail calls a member of the tenant; empty when there is no
-// such member.
+// nameIn is the name of a member in mails; empty when there is no such member.
 func nameIn(ctx context.Context, tx *store.Tx, tenantID, userID string) (string, error) {
 	user, err := tx.User(ctx, tenantID, userID)
 	switch {
@@ -120,11 +119,11 @@ func changeOf(e doorward.Event, field string) doorward.Change {
 	return doorward.Change{}
 }
 
-// site is how people know the installation.
+// site is the base URL without its scheme.
 func (m *Mail) site() string {
 	_, site, _ := strings.Cut(m.baseURL, "://")
 	return site
 }
 
-// minute is how mails write an instant: the same in every language.
+// minute formats a time, the same in every language.
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -18,7 +18,7 @@ type mailLogo struct {
 	Ground        string
 }
 
-// defaultAccent is the colour of buttons where nobody has chosen one.
+// defaultAccent is the colour of buttons without a brand.
 const defaultAccent = "#1f4fd8"
 
 var defaultStyle = styleWith(defaultAccent)

@@ -1,18 +1,18 @@
 // Package member creates accounts and memberships. It is the only place that does:
-// invitations and imports come here, and so will every other way to join a tenant.
+// invitations and imports use it, and so must every other way to join a tenant.
 //
-// An account is one canonical address in the whole installation. A membership is an
+// An account is one canonical address of the installation. A membership is an
 // account in one tenant, with a role. Whether the caller may add somebody, and with
 // which role, is decided by package access before any of this runs.
 //
-// Every function runs in the transaction of the caller's act:
+// Every function runs in the caller's transaction:
 //
 //	account, err := member.Ensure(ctx, tx, member.NewAccount(email, "", locale))
 //	…
 //	err = member.Add(ctx, tx, doorward.User{ID: account.ID, TenantID: tenantID, …})
 //
 // Locks are taken in the order of a login: tenant, account, membership. A transaction
-// that adds several people must go by address, or two of them would deadlock.
+// that adds several people must order them by address, or two of them would deadlock.
 package member
 
 import (
@@ -55,21 +55,21 @@ func insert(ctx context.Context, tx *access.Tx, a doorward.Account) (bool, error
 // Account is the account of an address, locked until the transaction ends.
 type Account struct {
 	doorward.Account
-	// Created: by this call.
+	// Created reports whether this call created it.
 	Created bool
-	// Unused: it existed without a password and in no tenant, so nobody could sign in.
+	// Unused: it existed without a password and in no tenant, so no sign-in was possible.
 	Unused bool
 }
 
 // maxInserts bounds how often Ensure finds an account that is then deleted.
 const maxInserts = 3
 
-var errDeleted = errors.New("member: the account is deleted as often as it is found")
+var errDeleted = errors.New("member: the account was deleted by others at each try")
 
-// Ensure returns the account that the address of a has, or creates a. An account that
-// was in use keeps its password, an unused one gets that of a, if a has one. The
-// account is locked, so that its last membership doesn't end at the same time, which
-// would take the password away. Errors: unavailable.
+// Ensure returns the account of the address of a, or creates a. An account in use
+// keeps its password, an unused one gets that of a, if a has one. The account is
+// locked, so that its last membership, and with it the password, can't be removed
+// at the same time. Errors: unavailable.
 func Ensure(ctx context.Context, tx *access.Tx, a doorward.Account) (Account, error) {
 	for range maxInserts {
 		created, err := insert(ctx, tx, a)

@@ -1,22 +1,23 @@
-// Package cluster keeps apart the PostgreSQL servers that a DSN with several hosts
-// names. A primary that was replaced without noticing goes on saying that it takes
-// writes. With synchronous replication it commits nothing any more, but it can be
-// read, and what it says is the past. docs/lease.md has the argument; the rules are
+// Package cluster tells a current primary from a replaced one among the PostgreSQL
+// servers that a DSN with several hosts names. A primary that was replaced without
+// noticing still reports that it accepts writes. With synchronous replication it can't
+// commit any more, but its data can be read, and is outdated. docs/lease.md has the
+// argument; the rules are
 //
 //  1. Each promotion begins a timeline with a higher number (PostgreSQL's
 //     documentation, "Continuous Archiving and Point-in-Time Recovery", Timelines).
-//     Once a server of one is met, none of an older one is used.
-//  2. Nothing is read while the lease is over, and the lease is renewed by
-//     commits alone (store/lease): a server that commits has not been replaced.
-//  3. A server that was just promoted is used only when the leases of all nodes that
-//     may still read from the one before are over: by its own account, or by the time
-//     since this process met it.
-//  4. A process that can't commit probes all the servers and tries the one that
-//     answers first: connecting to a machine that vanished takes all the time there is.
-//  5. A commit is reported only if no newer server was met since it began: the old
-//     primary may be configured not to wait for a standby any more.
+//     Once a server with a higher number has been seen, none with a lower one is used.
+//  2. Nothing is read after the lease has expired, and the lease is renewed by commits
+//     alone (store/lease): a server that commits has not been replaced.
+//  3. A newly promoted server is used only when the leases of all nodes that may still
+//     read from the previous one have expired: by its own account, or by the time since
+//     this process has seen it.
+//  4. A process that can't commit probes all servers and prefers the one that answers
+//     first: connecting to a machine that is gone takes the full timeout.
+//  5. A commit is reported only if no newer server was seen since it began: the old
+//     primary may be configured not to wait for a standby.
 //
-// It stands below store, which opens the pool that the rules guard.
+// It is below store, which opens the pool that the rules guard.
 package cluster
 
 import (
@@ -43,8 +44,8 @@ const (
 	MaxLease = 2 * time.Second
 )
 
-// Servers are the servers of one DSN. Nil is one server, which needs no guard: all but
-// Guard and Connector may be called on it.
+// Servers are the servers of one DSN. Nil stands for one server, which needs no
+// guard: all methods except Guard and Connector accept nil.
 type Servers struct {
 	all       []*pgx.ConnConfig
 	newest    atomic.Pointer[timeline]
@@ -61,8 +62,8 @@ type timeline struct {
 	met    time.Time // by this process
 }
 
-// Of returns nil for a DSN with one server: which machine answers to its name is not
-// for this process to decide.
+// Of returns nil for a DSN with one server, whose host name may resolve as the
+// operator wants.
 func Of(cfg *pgxpool.Config) *Servers {
 	c := &Servers{}
 	c.newest.Store(&timeline{})
@@ -100,7 +101,7 @@ func setAddresses(cfg *pgx.ConnConfig, all []*pgconn.FallbackConfig) {
 	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, all[1:]
 }
 
-// Guard has the pool, and every connection opened with its settings, follow the rules.
+// Guard enforces the rules on the pool and on every connection with its settings.
 func (c *Servers) Guard(cfg *pgxpool.Config) {
 	for _, conn := range append(c.all, cfg.ConnConfig) {
 		takesWrites := conn.ValidateConnect
@@ -115,7 +116,7 @@ func (c *Servers) Guard(cfg *pgxpool.Config) {
 	cfg.BeforeConnect = c.preferredFirst
 }
 
-// preferredFirst has a connection try the server that answered a probe before the others.
+// preferredFirst makes a connection try the preferred server first.
 func (c *Servers) preferredFirst(_ context.Context, cfg *pgx.ConnConfig) error {
 	preferred := c.preferred.Load()
 	if preferred == nil {
@@ -190,8 +191,7 @@ func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since t
 
 var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
 
-// Gate has the servers used for reading only while mayRead reports true; nil opens the
-// gate.
+// Gate permits reads only while mayRead returns true; nil permits them always.
 func (c *Servers) Gate(mayRead func() bool) {
 	switch {
 	case c == nil:
@@ -202,21 +202,21 @@ func (c *Servers) Gate(mayRead func() bool) {
 	}
 }
 
-// open reports whether the servers may be used in that context.
+// open reports whether the servers may be used with this context.
 func (c *Servers) open(ctx context.Context) bool {
 	mayRead := c.mayRead.Load()
 	return mayRead == nil || (*mayRead)() || IsRenewal(ctx)
 }
 
-// Renewed lets all go on that wait for the lease.
+// Renewed wakes all callers that wait for the lease.
 func (c *Servers) Renewed() {
 	if c != nil {
 		close(*c.renewal.Swap(new(make(chan struct{}))))
 	}
 }
 
-// await waits up to MinLease for a lease that is late: a commit that takes a second on
-// a busy machine is no fault yet.
+// await waits up to MinLease for a late lease: a commit that takes a second on a
+// busy machine is not yet a fault.
 func (c *Servers) await(ctx context.Context) error {
 	if c.open(ctx) {
 		return nil
@@ -235,8 +235,8 @@ func (c *Servers) await(ctx context.Context) error {
 	return nil
 }
 
-// Connector waits for the lease before it takes a connection from the pool. With one in
-// hand it would keep it from the poll that renews the lease.
+// Connector waits for the lease before it takes a connection from the pool: a
+// waiter that held one would keep it from the poll that renews the lease.
 func (c *Servers) Connector(pool driver.Connector) driver.Connector { return waitingConnector{pool, c} }
 
 type waitingConnector struct {
@@ -252,10 +252,10 @@ func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return w.Connector.Connect(ctx)
 }
 
-// prepare decides about a connection of the pool that is to be used: false has it
-// closed and another one taken. The lease comes first. The other way round a connection
-// to the old primary could pass, the node be paused, meet the new one and renew its
-// lease there, and then read the past.
+// prepare decides whether a pooled connection may be used; false closes it and
+// takes another one. The lease is tested first. In the other order a connection to
+// the old primary could pass, the node pause, see the new primary and renew its
+// lease there, and then read outdated data.
 func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	if !c.open(ctx) {
 		return true, errLeaseOver
@@ -263,8 +263,8 @@ func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return c.Current(conn.PgConn()), nil
 }
 
-// Current reports whether no server of a newer timeline was met since the connection
-// was opened.
+// Current reports whether no newer timeline was seen since the connection was
+// opened.
 func (c *Servers) Current(conn *pgconn.PgConn) bool {
 	if c == nil {
 		return true
@@ -288,7 +288,7 @@ func (c *Servers) Probe(ctx context.Context) {
 		wg.Go(func() {
 			if conn, err := pgx.ConnectConfig(ctx, server); err == nil {
 				c.preferred.Store(server)
-				conn.Close(ctx) //nolint:errcheck // connecting was all
+				conn.Close(ctx) //nolint:errcheck // only the connection attempt matters
 			}
 		})
 	}
@@ -307,7 +307,7 @@ func (c *Servers) ProbeIfStale(ctx context.Context) {
 	}
 }
 
-// Timeline is the number of the newest timeline that was met; 0 of one server.
+// Timeline is the number of the newest timeline seen; 0 for one server.
 func (c *Servers) Timeline() uint32 {
 	if c == nil {
 		return 0
@@ -317,7 +317,8 @@ func (c *Servers) Timeline() uint32 {
 
 type renewalKey struct{} // of a context
 
-// Renewal marks a context as that of what renews the lease, and so can't wait for it.
+// Renewal marks a context as that of a lease renewal, which must not wait for the
+// lease.
 func Renewal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, renewalKey{}, true)
 }

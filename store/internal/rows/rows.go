@@ -1,8 +1,8 @@
-// Package rows runs statements and scans what they return, for store and the
-// packages below it: store/lease and store/transfer have statements of their own.
+// Package rows runs statements and scans their results, for store and the packages
+// below it: store/lease and store/transfer have their own statements.
 //
-// Nothing outside of store can import it. So a [Conn], which every store.Reader and
-// store.Tx embeds, is of no use there: whoever wants a row asks store for it.
+// Packages outside of store can't import it, so they can't use the [Conn] that
+// every store.Reader and store.Tx embeds; they call store's methods.
 package rows
 
 import (
@@ -90,8 +90,8 @@ func Exec(ctx context.Context, c Conn, query string, args ...any) (int64, error)
 	return n, Fault(err)
 }
 
-// Fault makes an error of the database one that no caller can take for an absent row:
-// unavailable. Nil stays nil.
+// Fault turns an error of the database into unavailable, so that no caller can
+// mistake it for a missing row. Nil stays nil.
 func Fault(err error) error {
 	if err == nil {
 		return nil

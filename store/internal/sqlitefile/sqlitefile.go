@@ -1,5 +1,5 @@
-// Package sqlitefile has what store and store/transfer do to SQLite databases as files:
-// name them to the driver, create them, lock them, and tell its errors apart.
+// Package sqlitefile has the operations of store and store/transfer on SQLite
+// databases as files: DSNs, creation, locks, and classification of errors.
 package sqlitefile
 
 import (
@@ -61,7 +61,7 @@ func Exclusive(ctx context.Context, path string, do func() error) error {
 	return do()
 }
 
-// lock tries again and again, because a waiting flock can't be cancelled.
+// lock polls, because a blocking flock can't be cancelled.
 func lock(ctx context.Context, f *os.File) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -90,9 +90,9 @@ func IsDamaged(err error) bool {
 	return code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_CORRUPT
 }
 
-// IsTransient reports whether the transaction may be run again. With a single immediate
-// writer nothing is aborted for another's sake; for a busy database the driver has
-// already waited.
+// IsTransient reports whether the transaction may be run again. With a single
+// immediate writer only a stale snapshot is transient; for a busy database the
+// driver has already waited.
 func IsTransient(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT

@@ -1,8 +1,8 @@
-// Package installation records what is done to an installation as a whole: its database
-// was backed up, restored from a backup, or moved to another one.
+// Package installation records actions on the whole installation: its database was
+// backed up, restored from a backup, or moved to another one.
 //
-// Package node has package store copy the rows. Here is what has to be done afterwards,
-// and the record of it.
+// Package node copies the rows through store/transfer. This package does what must
+// follow, and records it.
 package installation
 
 import (
@@ -20,7 +20,8 @@ type Installation struct {
 	sessions store.Life
 }
 
-// New returns the feature. The life of sessions decides which ended ones are counted.
+// New returns the feature. sessions decides which sessions have expired and are
+// not counted.
 func New(writer *access.Writer, sessions store.Life) *Installation {
 	return &Installation{writer, sessions}
 }
@@ -37,11 +38,11 @@ type Keep struct {
 // Ended counts what a restore has ended.
 type Ended struct{ Sessions, Links int64 }
 
-// Restored prepares a database that was restored from a backup to be served. Sessions
-// that have ended since the backup, and links used or revoked since, would be valid
-// again, so all of them end, unless they are to be kept. Known browsers are forgotten in
-// any case, since trust in them may have ended since. Before it returns, running nodes
-// have emptied their memory of sessions.
+// Restored prepares a database that was restored from a backup. Sessions that have
+// ended since the backup, and links used or revoked since, would be valid again,
+// so all of them end unless keep says otherwise. Known browsers are always
+// forgotten, since trust in them may have ended since. Before it returns, running
+// nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
@@ -64,8 +65,8 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 	return ended, err
 }
 
-// BackedUp records that a backup of everything here was completed. The destination
-// is its file, empty where that is not known.
+// BackedUp records that a backup was completed. The destination is its file, or
+// empty if unknown.
 func (i *Installation) BackedUp(ctx context.Context, by doorward.Caller, destination string) error {
 	_, err := i.writer.Do(ctx, by, doorward.InstallationBackup, object, func(tx *access.Tx) error {
 		tx.Changed("destination", "", destination)
@@ -74,8 +75,7 @@ func (i *Installation) BackedUp(ctx context.Context, by doorward.Caller, destina
 	return err
 }
 
-// Moved records that everything here came from a database of another kind, or of
-// the same kind elsewhere.
+// Moved records that the installation was moved here from another database.
 func (i *Installation) Moved(ctx context.Context, by doorward.Caller, from, to string) error {
 	_, err := i.writer.Do(ctx, by, doorward.InstallationMove, object, func(tx *access.Tx) error {
 		tx.Changed("database", from, to)

@@ -108,7 +108,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// refused records what stands against the acceptance of a real invitation.
+// refused records the refusal of a real invitation.
 func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorward.Invitation, err error) error {
 	return i.writer.Refused(ctx, by, doorward.InvitationAccept, object(inv), err)
 }
@@ -131,7 +131,7 @@ func bySession(by doorward.Caller, inv doorward.Invitation) bool {
 }
 
 // stillSignedIn refuses when the session that is the proof has ended since it was
-// looked at: with the last membership the account has lost its password, too.
+// read: with the last membership the account has lost its password too.
 func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
 	_, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
@@ -140,8 +140,8 @@ func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error
 	return err
 }
 
-// unchanged holds the account and refuses when its password has been changed
-// since it was verified.
+// unchanged locks the account and refuses when its password has changed since it
+// was verified.
 func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
 	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
@@ -168,7 +168,7 @@ func acceptable(ctx context.Context, read store.Reader, token string, now time.T
 	}
 	tenant, err := read.Tenant(ctx, inv.TenantID)
 	switch {
-	case errors.Is(err, store.ErrNone): // deleted since the invitation was read, which is gone, too
+	case errors.Is(err, store.ErrNone): // deleted, with its invitations, since the invitation was read
 		err = doorward.Fail(doorward.CodeInvitationNotFound, "")
 	case err == nil:
 		err = stillAuthorised(ctx, read, inv, tenant)
@@ -199,7 +199,7 @@ func byToken(ctx context.Context, read store.Reader, token string) (doorward.Inv
 	return inv, err
 }
 
-// isPending returns why the invitation is over at the instant.
+// isPending returns an error unless the invitation is pending at now.
 func isPending(inv doorward.Invitation, now time.Time) error {
 	switch inv.StateAt(now) {
 	case doorward.InvitationAccepted:
@@ -212,7 +212,7 @@ func isPending(inv doorward.Invitation, now time.Time) error {
 	return nil
 }
 
-// isActive returns why nobody can join the tenant.
+// isActive returns an error unless the tenant is active.
 func isActive(tenant doorward.Tenant) error {
 	switch tenant.Status {
 	case doorward.TenantActive:
@@ -223,8 +223,8 @@ func isActive(tenant doorward.Tenant) error {
 	return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
 }
 
-// stillAuthorised goes by the inviter's present role and the tenant's present
-// settings: an invitation by somebody who may no longer invite is revoked.
+// stillAuthorised checks the inviter's current role and the tenant's current
+// settings: an invitation by a user who may no longer invite is revoked.
 func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
 	if inv.InvitedBy == "" { // the operator
 		return nil
@@ -235,7 +235,7 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	}
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
 	by := doorward.PrincipalOf(inviter, doorward.Session{})
-	// The state of the tenant isn't the inviter's: isActive judges it by itself.
+	// The state of the tenant is checked separately, by isActive.
 	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
 	}
@@ -245,8 +245,8 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	return nil
 }
 
-// join uses the invitation up and makes the account a member, as one act. Before
-// that, prepare creates or locks the account.
+// join accepts the invitation and makes the account a member, in one transaction.
+// Before that, prepare creates or locks the account.
 func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string, inv doorward.Invitation, account doorward.Account, prepare func(*access.Tx) error) (doorward.User, error) {
 	var joined doorward.User
 	user := doorward.User{
@@ -270,9 +270,9 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	return joined, err
 }
 
-// use lets one of many callers at once through. The lock on the tenant comes first, so
-// that an inviter who is being demoted, a tenant that is being frozen or a token that
-// is being replaced is read as it is afterwards.
+// use marks the invitation as accepted; of concurrent calls one succeeds. It locks
+// the tenant first, so that it sees the result of a concurrent demotion of the
+// inviter, freeze of the tenant or replacement of the token.
 func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) error {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
 		return err
@@ -281,7 +281,7 @@ func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitati
 		return err
 	}
 	used, err := tx.AcceptInvitation(ctx, inv.ID)
-	if err == nil && !used { // the lock excludes it; the row has the last word
+	if err == nil && !used { // can't happen under the lock; the row decides
 		err = doorward.Fail(doorward.CodeInvitationUsed, "")
 	}
 	return err

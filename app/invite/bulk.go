@@ -12,14 +12,14 @@ import (
 // Sent is the result of one of several offers.
 type Sent struct {
 	Invitation doorward.Invitation
-	// Err is why this offer was not sent, as Send would have returned it; else nil.
+	// Err is the error of this offer, as Send would return it.
 	Err error
 }
 
-// SendAll is Send for several offers, in their order, in one transaction: a hundred
-// commits would take longer than an answer may. An offer that can't be sent stops no
-// other. With any other error, such as a fault or a session that has ended, nothing
-// was sent.
+// SendAll is Send for several offers, in their order, in one transaction: a
+// hundred commits would exceed the time of a request. A failed offer doesn't
+// affect the others. With any other error, such as a fault or an ended session,
+// nothing was sent.
 func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []Offer) ([]Sent, error) {
 	sent := make([]Sent, len(offers))
 	var operations []access.Operation
@@ -39,16 +39,16 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 			return nil, err
 		}
 	}
-	for n := range sent { // what the role doesn't allow is recorded, as Send does
+	for n := range sent { // record refusals, as Send does
 		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
 	}
 	return sent, nil
 }
 
-// ownFault are the kinds of errors that concern one offer alone.
+// ownFault has the kinds of errors that concern one offer only.
 var ownFault = []doorward.Kind{doorward.KindConflict, doorward.KindInvalid, doorward.KindTooMany}
 
-// keepOwnFault stores an error of this offer alone, so that the others go on. It
+// keepOwnFault stores an error of this offer only, so that the others continue. It
 // returns any other error.
 func (s *Sent) keepOwnFault(tx *access.Tx, err error) error {
 	var e *doorward.Error

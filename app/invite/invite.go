@@ -1,10 +1,10 @@
 // Package invite offers memberships and lets people accept them.
 //
-// An invitation belongs to an address. Somebody new completes a registration
-// and so makes the account; somebody who has an account accepts with a session
-// or the account's password, which an invitation never changes. Either way the
-// invitation is used up by one conditional statement before anything else is
-// written, and the inviter's authority is judged again at that moment.
+// An invitation belongs to an address. A new person registers and so creates the
+// account; a person with an account accepts with a session or the password, which
+// an invitation never changes. Either way a single conditional statement marks the
+// invitation as used before anything else is written, and the inviter's authority
+// is checked again at that moment.
 package invite
 
 import (
@@ -28,7 +28,7 @@ type Invitations struct {
 	wait     time.Duration
 }
 
-// New returns the feature. An invitation can be sent again after a wait.
+// New returns the feature. wait is the minimum time between two mails of an invitation.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, wait time.Duration) *Invitations {
 	return &Invitations{writer, db, verifier, rules, wait}
 }
@@ -44,8 +44,8 @@ func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (do
 	return inv, err
 }
 
-// send checks the offer, of which inv and faults have come, against what there
-// is, before it writes anything but counters.
+// send checks the offer, parsed as inv and faults, against the database, before it
+// writes anything except counters.
 func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer, faults []doorward.FieldError) error {
 	if err := checkFree(ctx, tx, *inv); err != nil {
 		return err
@@ -71,13 +71,13 @@ func object(inv doorward.Invitation) doorward.Object {
 	return doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}
 }
 
-// expiry is when an invitation whose mail leaves now is over.
+// expiry is when an invitation whose mail is sent now expires.
 func expiry(tx *access.Tx, inv doorward.Invitation) time.Time {
 	return tx.Now.Add(time.Duration(inv.Days) * 24 * time.Hour)
 }
 
-// checkFree returns nil when nothing stands against an invitation to the address:
-// a member, suspended or not, or a pending invitation.
+// checkFree returns nil unless the address has a membership, suspended or not, or
+// a pending invitation.
 func checkFree(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	_, err := tx.UserByEmail(ctx, inv.TenantID, inv.Email)
 	if err == nil {
@@ -110,7 +110,7 @@ func insert(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	if err != nil {
 		return err
 	}
-	if !added { // the lock on the tenant excludes it; the index has the last word
+	if !added { // can't happen under the lock on the tenant; the index decides
 		return alreadyPending("")
 	}
 	return tx.QueueMail(ctx, store.MailInvitation, inv.Email, inv.ID)

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Filter chooses invitations, as typed; empty fields choose nothing.
+// Filter selects invitations, as typed; empty fields select all.
 type Filter struct {
 	State    string // as it is now
 	Delivery string // of the newest mail
@@ -34,7 +34,7 @@ func (i *Invitations) List(ctx context.Context, by doorward.Caller, f Filter, w 
 	return i.db.Read().InvitationPage(ctx, by.TenantID, chosen, i.db.Now(), w)
 }
 
-// What invitations can be chosen by.
+// The values that a Filter may have.
 var (
 	states     = []doorward.InvitationState{doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationRevoked, doorward.InvitationExpired}
 	deliveries = []doorward.Delivery{doorward.DeliveryQueued, doorward.DeliverySent, doorward.DeliveryFailed}
@@ -71,18 +71,18 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	return err
 }
 
-// An address gets so many mails of a tenant's invitations in a day besides that of
-// the first one, so that nobody can be pestered. The names of the counters begin
-// alike: what store.Tx.DeleteInvitations deletes.
+// resendHits is how many mails of a tenant's invitations an address gets in a day
+// besides the first one, to prevent harassment. store.Tx.DeleteInvitations deletes
+// the counters by their common prefix.
 const (
 	resendHits   = 5
 	resendWindow = 24 * time.Hour
 )
 
-// Resend sends the mail of a pending invitation once more, with a new token:
-// what the mails before have said opens nothing any more. It is then valid as
-// long as it was at first. Errors: not_found, forbidden when its role outranks
-// the caller's, invitation_not_pending, resend_too_soon.
+// Resend sends the mail of a pending invitation again, with a new token: earlier
+// tokens become invalid, and the invitation gets its full validity again. Errors:
+// not_found, forbidden when its role outranks the caller's,
+// invitation_not_pending, resend_too_soon.
 func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string) (doorward.Invitation, error) {
 	inv, err := i.Get(ctx, by, id)
 	if err != nil {
@@ -110,14 +110,14 @@ func (i *Invitations) checkResend(ctx context.Context, tx *access.Tx, inv doorwa
 		return err
 	}
 	if wait := last.Add(i.wait).Sub(tx.Now); wait > 0 {
-		return tooSoon(wait, "The last mail of this invitation left a moment ago.")
+		return tooSoon(wait, "The last mail of this invitation was sent a moment ago.")
 	}
 	return countResend(ctx, tx, inv)
 }
 
-// checkFurther counts a further invitation to an address on one day as a resend, or
-// revoking and inviting by turns would fill a stranger's mailbox. It needs no wait
-// after the last mail, since it is how an invitation gets another role.
+// checkFurther counts a further invitation to an address on one day as a resend,
+// or alternately revoking and inviting would fill a mailbox. It needs no wait
+// after the last mail, since that is how an invitation gets another role.
 func checkFurther(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":first:"+inv.Email, resendWindow)
 	if err != nil || t.Hits == 1 {
@@ -129,7 +129,7 @@ func checkFurther(ctx context.Context, tx *access.Tx, inv doorward.Invitation) e
 func countResend(ctx context.Context, tx *access.Tx, inv doorward.Invitation) error {
 	t, err := tx.HitThrottle(ctx, "resend:"+inv.TenantID+":"+inv.Email, resendWindow)
 	if err == nil && t.Hits > resendHits {
-		err = tooSoon(t.Since.Add(resendWindow).Sub(tx.Now), "This address has had its mails for today.")
+		err = tooSoon(t.Since.Add(resendWindow).Sub(tx.Now), "No more invitation mails can be sent to this address today.")
 	}
 	return err
 }
@@ -138,8 +138,8 @@ func tooSoon(wait time.Duration, why string) error {
 	return &doorward.Error{Code: doorward.CodeResendTooSoon, Detail: why, RetryAfter: wait}
 }
 
-// renew vouches for the invitation in the name of the caller, if the person who sent
-// it first may no longer invite.
+// renew renews the invitation, in the caller's name if the original inviter may no
+// longer invite.
 func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {

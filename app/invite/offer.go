@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/mailaddr"
 )
 
-// Offer is what an administrator asks for, as typed.
+// Offer is an invitation as an administrator has typed it.
 type Offer struct {
 	Email  string
 	Role   string
@@ -19,8 +19,8 @@ type Offer struct {
 	Locale string // of mails to the person (BCP 47); empty: that of the account if there is one, else English
 }
 
-// invitation returns the valid fields of the offer, and the faults of the others, which
-// stay empty, so that no decision rests on them.
+// invitation returns the valid fields of the offer, and the faults of the others,
+// which stay empty, so that no decision depends on them.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.ID,
@@ -58,7 +58,7 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 // locale is the part of a BCP 47 language tag (RFC 5646, section 2.1) that mails use.
 var locale = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$`)
 
-// violations returns what in the offer the settings of the tenant don't allow.
+// violations returns what the settings of the tenant don't allow.
 func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doorward.FieldError) {
 	if email != "" && !allowed(s, email) {
 		faults = append(faults, doorward.FieldError{

@@ -17,9 +17,9 @@ type Shown struct {
 	HasAccount bool           // with a password, of the invited address, anywhere
 }
 
-// Show returns what a token invites to, if it can be accepted now. It uses
-// nothing up. Errors: invitation_not_found, invitation_expired,
-// invitation_revoked, invitation_used, tenant_frozen, tenant_closing.
+// Show returns the invitation of a token, if it can be accepted now, and changes
+// nothing. Errors: invitation_not_found, invitation_expired, invitation_revoked,
+// invitation_used, tenant_frozen, tenant_closing.
 func (i *Invitations) Show(ctx context.Context, token string) (Shown, error) {
 	inv, tenant, err := i.open(ctx, token)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package key makes, checks and revokes the keys of the operator, and keeps the secret
-// that signs cursors.
+// Package key creates, checks and revokes operator keys, and keeps the secret that
+// signs cursors.
 package key
 
 import (
@@ -27,8 +27,8 @@ type Keys struct {
 // New returns the feature.
 func New(writer *access.Writer, db *store.DB) *Keys { return &Keys{writer: writer, db: db} }
 
-// CreateOperator makes an operator key and returns it. Only its hash is kept,
-// so this is the only time that it can be seen. Errors: validation_failed.
+// CreateOperator creates an operator key and returns it. Only its hash is stored,
+// so it can't be shown again. Errors: validation_failed.
 func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name string) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	return OperatorPrefix + token.Reveal(), nil
 }
 
-// CheckName returns validation_failed unless a key may be called that.
+// CheckName returns validation_failed unless name is valid for a key.
 func CheckName(name string) error {
 	faults := doorward.NeedName("/name", name, "Name the key after what will use it.")
 	if len(faults) > 0 {
@@ -62,8 +62,8 @@ func (k *Keys) Operators(ctx context.Context) ([]store.OperatorKey, error) {
 	return k.db.Read().OperatorKeys(ctx)
 }
 
-// FindOperators returns the keys that an operator means by an id or a name, which
-// several may have. Errors: not_found.
+// FindOperators returns the key with the id, or all keys with the name. Errors:
+// not_found.
 func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.OperatorKey, error) {
 	all, err := k.Operators(ctx)
 	if err != nil {
@@ -98,8 +98,7 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
-// Check returns the caller behind a bearer key, made of by. Errors:
-// unauthenticated.
+// Check returns by as the operator of a bearer key. Errors: unauthenticated.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
 	text, isOperator := strings.CutPrefix(bearer, OperatorPrefix)
 	token, err := secret.Parse(text)

@@ -1,7 +1,7 @@
 // Package login turns a proof of identity into a session.
 //
 // A sign-in has three steps: a proof (the password, in WithPassword), the choice of a
-// tenant, and complete, which opens the session. A right proof ends in an [Outcome],
+// tenant, and complete, which opens the session. A valid proof ends in an [Outcome],
 // which callers switch on. There is one proof today and one outcome. A second factor
 // belongs at the beginning of complete: nothing is settled before, so an incomplete
 // sign-in clears no counter and makes no browser a known one.
@@ -27,17 +27,17 @@ func New(db *store.DB, verifier *credential.Verifier, sessions *session.Sessions
 	return &Login{db, verifier, sessions}
 }
 
-// Outcome is what a right proof leads to: today always SignedIn. The set is closed,
+// Outcome is the result of a valid proof: today always SignedIn. The set is closed,
 // and a caller handles each type in a type switch of its own.
 type Outcome interface{ isOutcome() }
 
 // SignedIn is a complete sign-in.
 type SignedIn struct {
 	session.Opened
-	// Device, when it is not nil, is to be kept by the browser for DeviceLife:
-	// it shows later that this browser has signed in before.
+	// Device, unless nil, is a token for the browser to keep for DeviceLife: it
+	// identifies a browser that has signed in before.
 	Device *secret.Token
-	// Choice: there are other tenants that the person can go on in.
+	// Choice reports whether the user can switch to other tenants.
 	Choice bool
 	// Allowance is what is left of the one that the password counted in; see
 	// credential.Proof.Allowance.

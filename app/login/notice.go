@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// noticeWindow is how often one client leads to a mail: a program that signs in
-// without keeping cookies is a new browser each time.
+// noticeWindow: one client causes at most one mail in this time. A program that
+// signs in without keeping cookies is a new browser each time.
 const noticeWindow = 24 * time.Hour
 
 // maxNotices bounds the mails to one person in that time: somebody with a stolen

@@ -34,9 +34,9 @@ type tenantChoice struct {
 	others   bool
 }
 
-// complete opens the session, settles the attempt and remembers the browser, in one
-// transaction: a password that opens nothing is a failed attempt, and no browser is
-// remembered that hasn't signed in.
+// complete opens the session, settles the attempt and stores the browser, in one
+// transaction: a password that permits nothing is a failed attempt, and only a
+// browser that has signed in becomes known.
 func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credential.Proof, in tenantChoice) (Outcome, error) {
 	device, remembered := secret.New(), false
 	opened, err := l.sessions.Open(ctx, by, proof.Account, in.tenantID, func(tx *access.Tx) (err error) {
@@ -115,11 +115,11 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 	return all
 }
 
-// devicesPerUser bounds what one account can fill the table with.
+// devicesPerUser bounds the rows of one account.
 const devicesPerUser = 20
 
-// rememberBrowser notes the use of a known browser. A new one is known by the hash from
-// now on, which is what it reports, and the owner of the account gets a mail.
+// rememberBrowser records the use of a known browser. A new one is stored under
+// the hash, which it reports, and the owner of the account gets a notice.
 func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (bool, error) {
 	known, err := credential.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {

@@ -78,7 +78,7 @@ func faults(c catalogue, promised map[string][]string) (all []string) {
 				all = append(all, kind+": "+name+" is superfluous")
 			}
 			for _, s := range have[name] {
-				for _, v := range variables(s.Root) {
+				for _, v := range variablesIn(s.Root) {
 					if !slices.Contains(promised[kind], v) {
 						all = append(all, kind+": "+name+" uses "+v+", which docs/mail.md doesn't promise to it")
 					}
@@ -117,12 +117,12 @@ func parts(m message) map[string][]*sentence {
 	return all
 }
 
-// variables returns the names that a part of a template reads, in branches that
-// aren't taken, too.
-func variables(n parse.Node) (names []string) {
+// variablesIn returns the variables that a part of a template reads, including those in
+// branches that aren't taken.
+func variablesIn(n parse.Node) (names []string) {
 	visit := func(nodes ...parse.Node) {
 		for _, n := range nodes {
-			names = append(names, variables(n)...)
+			names = append(names, variablesIn(n)...)
 		}
 	}
 	branch := func(b *parse.BranchNode) { visit(b.Pipe, b.List, b.ElseList) }

@@ -41,7 +41,7 @@ func (v variables) sanitized() variables {
 	} {
 		*s = oneLine(*s)
 	}
-	return w
+	return v
 }
 
 // oneLine makes untrusted text safe in running text and in a header: no line

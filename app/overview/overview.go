@@ -1,7 +1,6 @@
-// Package overview has the figures of a tenant for its administrators, and counts what
-// an act of administration would end.
-//
-// Nothing here is stored. Each figure is one query over an index, as of now.
+// Package overview has the figures of a tenant for its administrators, and counts
+// what an administrative action would end. Nothing is stored: each figure is one
+// query over an index.
 package overview
 
 import (
@@ -23,8 +22,8 @@ type Overviews struct {
 	settle   func(context.Context)
 }
 
-// New returns the feature. The life of sessions decides which of them would end. settle
-// records the refusals that are still in the inbox.
+// New returns the feature. sessions decides which sessions have expired and are
+// not counted. settle records the refusals that are still in the inbox.
 func New(writer *access.Writer, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
 	return &Overviews{writer, db, sessions, settle}
 }

@@ -25,7 +25,8 @@ type Passwords struct {
 	sessions store.Life
 }
 
-// New returns the feature. By the life of sessions it counts those that it ends.
+// New returns the feature. sessions decides which sessions have expired and are
+// not counted.
 func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
 	return &Passwords{writer, db, verifier, rules, sessions}
 }
@@ -92,8 +93,8 @@ func linkable(returnTo string) string {
 	return returnTo
 }
 
-// Changed is how a new password was made to hold, and what is left of the allowance
-// that the old one counted in; see credential.Proof.Allowance.
+// Changed says how the change was confirmed on all nodes, and the rest of the
+// allowance that the old password counted in; see credential.Proof.Allowance.
 type Changed struct {
 	Revocation doorward.Revocation
 	Allowance  *doorward.Allowance
@@ -127,8 +128,8 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	return Changed{held, proof.Allowance()}, proof.End(ctx, err)
 }
 
-// wrongCurrent says at the field what the error of a wrong password says, and of the
-// allowance what that says.
+// wrongCurrent turns the error of a wrong password into one of its field, with the
+// same allowance.
 func wrongCurrent(err error) error {
 	wrong := doorward.Invalid("/currentPassword", "wrong", "This is not the password you have now.")
 	wrong.Allowance = doorward.AllowanceOf(err)
@@ -145,12 +146,12 @@ func (p *Passwords) identityWords(ctx context.Context, userID string) ([]string,
 	return words, err
 }
 
-// errChanged: another request has replaced the password since it was read.
+// errChanged: another request has changed the password since it was read.
 var errChanged = errors.New("password: it has since been changed")
 
-// set replaces the password of the account, ends every session but the caller's own
-// and the trust in every other browser, and queues a mail to the person. The guard
-// runs first and the attempt of the proof is settled, in the same transaction.
+// set replaces the password of the account, ends every session except the caller's
+// and the trust in every other browser, and queues a notice. guard runs first, and
+// the attempt of the proof is settled, in the same transaction.
 func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
@@ -182,8 +183,8 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 	})
 }
 
-func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, but string) error {
-	n, err := tx.DeleteUserSessions(ctx, p.sessions, account.ID, but)
+func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorward.Account, except string) error {
+	n, err := tx.DeleteUserSessions(ctx, p.sessions, account.ID, except)
 	if err != nil {
 		return err
 	}
@@ -196,9 +197,8 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 	return credential.Reset(ctx, tx.Tx, account.Email)
 }
 
-// endTrust ends the trust in browsers that signed in with the old password, except for
-// the one that a signed-in person has just typed it in. Later logins lead to mails
-// again.
+// endTrust ends the trust in all browsers except the one in which a signed-in user
+// has just changed the password. Later logins send notices again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	var current []byte
 	if by.SessionID != "" {

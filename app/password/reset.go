@@ -71,8 +71,8 @@ func usable(r store.Reset, now time.Time) error {
 	return nil
 }
 
-// use lets one of many callers at once through. The event goes to the trail that the
-// person's administrators see.
+// use marks the reset as used; of concurrent calls one succeeds. The event goes to
+// the trail that the user's administrators see.
 func use(ctx context.Context, tx *access.Tx, reset store.Reset) error {
 	used, err := tx.UseReset(ctx, reset.ID)
 	if err == nil && !used {

@@ -2,9 +2,9 @@ package password
 
 import "context"
 
-// Show returns the address whose password the token of a mail resets, and the
-// names that the new password may not contain. It uses nothing up. Errors:
-// reset_not_found, reset_used, reset_expired.
+// Show returns the address whose password the token resets, and the names that the
+// new password may not contain. It changes nothing. Errors: reset_not_found,
+// reset_used, reset_expired.
 func (p *Passwords) Show(ctx context.Context, token string) (email string, words []string, err error) {
 	_, account, err := p.open(ctx, token)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// SetLogo gives the caller's tenant a logo, re-encoded from a PNG, JPEG or WebP, and
-// returns the tenant as it is then. The versions, when there are any, are those
-// that it was chosen on; see doorward.Tenant.Version. Errors: forbidden,
-// body_too_large, logo_refused, precondition_failed, unavailable.
+// SetLogo sets the logo of the caller's tenant, re-encoded from a PNG, JPEG or
+// WebP, and returns the tenant. versions, unless empty, are those that the change
+// is based on; see doorward.Tenant.Version. Errors: forbidden, body_too_large,
+// logo_refused, precondition_failed, unavailable.
 func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, versions []string) (doorward.Tenant, error) {
 	on := object(by.TenantID)
 	if err := t.writer.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
@@ -27,7 +27,7 @@ func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, 
 	return t.changeLogo(ctx, by, logo, versions, func(tx *access.Tx) error { return tx.PutLogo(ctx, on.ID, logo, image) })
 }
 
-// RemoveLogo takes the logo of the caller's tenant away, if it has one; for the
+// RemoveLogo removes the logo of the caller's tenant, if it has one; for the
 // versions see SetLogo. Errors: forbidden, precondition_failed.
 func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions []string) error {
 	_, err := t.changeLogo(ctx, by, doorward.Logo{}, versions, func(tx *access.Tx) error {
@@ -37,7 +37,7 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 	return err
 }
 
-// changeLogo accepts an older version when the logo is already the new one: then the
+// changeLogo ignores the versions when the logo is already the new one: then the
 // same form was sent twice (RFC 9110, section 13.1.1).
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
@@ -61,7 +61,7 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 	return after, err
 }
 
-// draw lets one image in at a time: each may take some 50 MB for a moment.
+// draw decodes one image at a time: each may take some 50 MB for a moment.
 func (t *Tenants) draw(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
 	select {
 	case t.drawing <- struct{}{}:
@@ -90,7 +90,7 @@ var refusals = []struct {
 	err           error
 	code, message string
 }{
-	{picture.ErrVector, "svg", "An SVG can hold scripts, so it isn't taken. Export it as a PNG, 512 pixels wide."},
+	{picture.ErrVector, "svg", "An SVG can contain scripts, so it is not accepted. Export it as a PNG, 512 pixels wide."},
 	{picture.ErrSize, "out_of_range", "An image may have 4096 pixels on a side and 4 million in all. Scale it down to 512 by 128."},
 	{picture.ErrTooRich, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
 	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image again as a PNG."},

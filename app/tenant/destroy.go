@@ -10,12 +10,12 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Sweep destroys the data of tenants whose hold is over. Of each there remains one event
-// in the trail of the installation, without personal data. It can be interrupted at any
-// point and goes on the next time, here or on another node.
+// Sweep destroys the data of tenants whose hold is over. Of each there remains one
+// event in the trail of the installation, without personal data. It can be
+// interrupted at any point and continues the next time, on any node.
 func (t *Tenants) Sweep(ctx context.Context) error {
-	promise := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, legacyHold)) }
-	if err := t.writer.Upkeep(ctx, promise); err != nil {
+	setDestroyAt := func(tx *store.Tx) error { return tx.PromiseHold(ctx, max(t.hold, legacyHold)) }
+	if err := t.writer.Upkeep(ctx, setDestroyAt); err != nil {
 		return err
 	}
 	over, err := t.db.Read().TenantsDue(ctx, t.db.Now())
@@ -43,8 +43,8 @@ func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error
 	return err
 }
 
-// destroy goes step by step, each a transaction of its own, so that others can write in
-// between. The first one keeps the tenant from being restored.
+// destroy runs step by step, each in its own transactions, so that others can
+// write in between. The first one makes a restore impossible.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
 	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
@@ -72,7 +72,7 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 	return tx.DeleteOtherSessions(ctx, id, "")
 }
 
-// errNotOver: somebody has restored the tenant or destroyed it.
+// errNotOver: the tenant was restored or destroyed by another call.
 var errNotOver = errors.New("tenant: not to be destroyed")
 
 // batch is how many people are destroyed in one transaction.
@@ -134,10 +134,10 @@ func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		was, err := tx.DeleteTenant(ctx, id)
-		if !was { // another node was faster
+		if !was { // another node has deleted it
 			tx.SkipEvent()
 		}
-		if err == nil { // what was refused when the trail had gone already
+		if err == nil { // events recorded after the trail was deleted
 			_, err = tx.DeleteChain(ctx, id)
 		}
 		return err

@@ -13,19 +13,18 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// ExportFormat is the version of what Export writes. It goes up when something
-// that is there changes its meaning or goes; what is added changes nothing.
+// ExportFormat is the version of the export. It increases when the meaning of a
+// member changes or a member is removed; additions don't change it.
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, invitations, and the audit trail. With hashes it holds the password
-// hashes of the people, which are those of their accounts in the whole
-// installation. Tokens and sessions are never in it.
+// logo, people, invitations, and the audit trail. With hashes it includes the
+// password hashes of the people, which are those of their accounts in all tenants.
+// It never includes tokens and sessions.
 //
-// All of it is of one instant, and it is written as it is read, so neither its
-// length nor the time that w takes matters to anybody else. The act is recorded
-// before the first byte, and so is in the document. Errors: not_found,
-// forbidden, and those of w.
+// All of it is of one instant, and it is streamed, so a large tenant or a slow w
+// affects no other request. The export is recorded before the first byte, and so
+// is in the document. Errors: not_found, forbidden, and those of w.
 func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		d := &document{ctx: ctx, read: read, hashes: hashes, w: bufio.NewWriter(w)}
@@ -34,8 +33,8 @@ func (t *Tenants) Export(ctx context.Context, by doorward.Caller, id string, has
 	})
 }
 
-// ExportPeople writes the people of a tenant only, as user.Import takes them:
-// with hashes, everybody's password works where they are imported.
+// ExportPeople writes only the people of a tenant, in the format of user.Import:
+// with hashes, all passwords work where they are imported.
 func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id string, hashes bool, w io.Writer) error {
 	return t.export(ctx, by, id, hashes, func(read store.Reader) error {
 		out := bufio.NewWriter(w)
@@ -53,7 +52,7 @@ func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id strin
 	})
 }
 
-// export records the act: who has taken what cannot be taken back.
+// export records the export, which can't be undone.
 func (t *Tenants) export(ctx context.Context, by doorward.Caller, id string, hashes bool, write func(store.Reader) error) error {
 	_, err := t.writer.Do(ctx, by, doorward.TenantExport, object(id), func(tx *access.Tx) error {
 		if hashes {
@@ -110,7 +109,7 @@ func (d *document) end() error {
 	return d.w.Flush()
 }
 
-// items writes a member with a list, an item a line.
+// items writes a member with a list, one item per line.
 func items(d *document, name string, each func(add func(any) error) error) {
 	if d.err != nil {
 		return
@@ -143,7 +142,7 @@ func (d *document) value(v any) {
 	d.text(string(text))
 }
 
-// The names are those of the API, where there are such.
+// The names are those of the API where it has the same members.
 
 type exportedTenant struct {
 	ID        string           `json:"id"`
@@ -161,8 +160,8 @@ type exportedLogo struct {
 	Data      []byte `json:"data"`
 }
 
-// exportedSettings has what the tenant has tightened and nothing else: the
-// limits of the installation that it leaves stay behind.
+// exportedSettings has only what the tenant has tightened, not the limits of the
+// installation.
 type exportedSettings struct {
 	SessionIdleMinutes     int64    `json:"sessionIdleMinutes,omitempty"`
 	SessionAbsoluteMinutes int64    `json:"sessionAbsoluteMinutes,omitempty"`

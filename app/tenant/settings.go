@@ -22,7 +22,7 @@ func (t *Tenants) Limits(of doorward.Tenant) doorward.SessionLimits {
 	return of.Settings.Tighten(t.sessions.SessionLimits)
 }
 
-// Edit is what is to be changed of a tenant; what is nil stays.
+// Edit has the changes to a tenant; nil fields stay unchanged.
 type Edit struct {
 	Name                   *string
 	SessionIdleMinutes     *int64
@@ -30,10 +30,10 @@ type Edit struct {
 	InvitationDays         *int64
 	AllowedEmailDomains    *[]string // empty: all
 	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
-	// KeepInForce leaves numbers alone that are in force already: a form sends all of
-	// them, and what the installation says is not to become the tenant's own by that.
+	// KeepInForce ignores numbers that equal those in force: a form sends all fields,
+	// and must not turn the installation's values into the tenant's own.
 	KeepInForce bool
-	// Versions, when there are any, are those that the edit was made on; see
+	// Versions, unless empty, are the versions that the edit is based on; see
 	// doorward.Tenant.Version.
 	Versions []string
 }
@@ -43,12 +43,12 @@ type Number struct {
 	Name    string  // in the API and in forms
 	Section string  // of the settings, for pages: sessions or invitations
 	InForce int64   // the tenant's own, or else the installation's
-	Most    int64   // what the installation allows; the least is 1
+	Most    int64   // the installation's limit; the minimum is 1
 	Edit    **int64 // the field of the Edit
 
 	unit, event string
 	own         string      // the tenant's own, for events
-	set         func(int64) // makes it the tenant's own
+	set         func(int64) // sets the tenant's own
 }
 
 // Numbers describes the settings of the tenant that are numbers, and where e changes
@@ -74,7 +74,7 @@ func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
 	}
 }
 
-// Changed is a tenant after a change, and how that was made to hold.
+// Changed is a tenant after a change, and how it was confirmed on all nodes.
 type Changed struct {
 	doorward.Tenant
 	Revocation doorward.Revocation
@@ -83,9 +83,8 @@ type Changed struct {
 // maxDomains is how many domains a tenant can allow.
 const maxDomains = 100
 
-// Edit changes the caller's tenant and returns it as it is then. Limits that
-// have become tighter end sessions that are beyond them. Errors:
-// validation_failed, forbidden, precondition_failed.
+// Edit changes the caller's tenant and returns it. Tighter limits end the sessions
+// beyond them. Errors: validation_failed, forbidden, precondition_failed.
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
@@ -105,7 +104,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 			asked = t.withoutInForce(e, was)
 		}
 		after = t.apply(asked, was)
-		if err := t.inOrder(asked, after); err != nil {
+		if err := t.checkIdle(asked, after); err != nil {
 			return err
 		}
 		if !t.recordChanges(tx, was, after) {
@@ -117,19 +116,20 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 	return Changed{after, held}, err
 }
 
-// inOrder refuses an idle limit that no session can reach. To lower the absolute
-// limit alone stays possible, in a hurry too: it cuts the other one short.
-func (t *Tenants) inOrder(e Edit, after doorward.Tenant) error {
+// checkIdle rejects an idle limit longer than the absolute one. Lowering only the
+// absolute limit stays possible, as an emergency measure; it limits the idle time
+// as well.
+func (t *Tenants) checkIdle(e Edit, after doorward.Tenant) error {
 	limits := t.Limits(after)
 	if e.SessionIdleMinutes == nil || limits.Idle <= limits.Absolute {
 		return nil
 	}
 	return doorward.Invalid("/settings/sessionIdleMinutes", "out_of_range",
-		fmt.Sprintf("A session ends after %d minutes in any case: without use it can't end later.", Minutes(limits.Absolute)))
+		fmt.Sprintf("A session ends after %d minutes in any case, so the idle limit can't be longer.", Minutes(limits.Absolute)))
 }
 
-// unchanged is precondition_failed unless the tenant is one of the versions, or
-// there are none.
+// unchanged is precondition_failed unless the tenant has one of the versions, or
+// none are given.
 func unchanged(now doorward.Tenant, versions []string) error {
 	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
@@ -137,9 +137,9 @@ func unchanged(now doorward.Tenant, versions []string) error {
 	return nil
 }
 
-// replace ends the sessions that are too old by either of the limits, so that
-// none of them comes back when the limit is loosened. One that was idle too long
-// is ended when somebody asks for it, see package session.
+// replace stores the settings and ends the sessions beyond the tighter absolute
+// limit, so that they don't return when it is loosened. Idle sessions are ended
+// when they are used, see package session.
 func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.Tenant) error {
 	if err := tx.EditTenant(ctx, is); err != nil {
 		return err
@@ -148,8 +148,7 @@ func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.T
 	return tx.DeleteAgedSessions(ctx, is.ID, tx.Now.Add(-limit))
 }
 
-// check puts domains and accent into canonical form and returns all that is
-// wrong.
+// check normalizes domains and accent and returns all faults.
 func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	if e.Name != nil {
 		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
@@ -175,7 +174,7 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 	return faults
 }
 
-// Minutes are the whole minutes that a limit shows as, rounded up.
+// Minutes is a limit in minutes, rounded up.
 func Minutes(d time.Duration) int64 { return int64((d + time.Minute - 1) / time.Minute) }
 
 func checkDomains(typed []string) (domains []string, faults []doorward.FieldError) {

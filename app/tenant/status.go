@@ -20,9 +20,9 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 	return t.db.Read().TenantPage(ctx, w)
 }
 
-// Freeze keeps everybody out of the tenant, an OWNER who is closing it included,
-// and ends its sessions, and the reset links of people who can sign in nowhere
-// else. Errors: not_found.
+// Freeze blocks all access to the tenant, also for an OWNER while it is closing,
+// and ends its sessions, and the reset links of users who can't sign in elsewhere.
+// Errors: not_found.
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
@@ -37,15 +37,14 @@ func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (do
 	return ended, nil
 }
 
-// afterThaw is how long an OWNER can restore a closed tenant at least once it is
-// thawed, unless its hold was shorter. The data is not destroyed while it is frozen,
-// and must not be gone in the minute of the thaw.
+// afterThaw is the minimum time in which an OWNER can restore a closed tenant
+// after a thaw, unless its hold was shorter: data must not be destroyed in the
+// minute of the thaw.
 const afterThaw = 24 * time.Hour
 
-// Thaw lets people in again, of a tenant that is closed its OWNERs. Sessions that
-// slipped in while the tenant was being frozen end now; they never were of use.
-// Errors: not_found, tenant_closing when it is closed and not frozen: there is
-// nothing to thaw, and it isn't the operator who restores it.
+// Thaw permits access again, in a closed tenant for its OWNERs. Sessions opened by
+// requests that overlapped the freeze are ended. Errors: not_found, tenant_closing
+// when it is closed and not frozen: only an OWNER can restore it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	thaw := func(tx *access.Tx, was doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
@@ -61,7 +60,7 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 	return t.setFrozen(ctx, by, doorward.TenantThaw, id, thaw, func(tx *access.Tx) error { return tx.DeleteOtherSessions(ctx, id, "") })
 }
 
-// setFrozen does nothing when set has found nothing to do.
+// setFrozen does nothing when set reports no change.
 func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
 	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
 ) (doorward.Revocation, error) {
@@ -84,9 +83,9 @@ func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorwar
 	})
 }
 
-// Close begins the end of the caller's tenant: everybody is out at once, and
-// its data is destroyed after the hold. The caller confirms by the tenant's
-// name. Errors: validation_failed, forbidden.
+// Close closes the caller's tenant: all sessions end at once, and its data is
+// destroyed after the hold. The caller confirms by the tenant's name. Errors:
+// validation_failed, forbidden.
 func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string) (doorward.Tenant, doorward.Ended, error) {
 	var closed doorward.Tenant
 	var ended doorward.Ended
@@ -126,8 +125,8 @@ func confirmed(t doorward.Tenant, confirm string) error {
 	return doorward.Invalid("/confirm", "mismatch", "This is not the name of the tenant, letter for letter.")
 }
 
-// endAll ends what people can do in the tenant. Its pending invitations can't
-// be accepted until it is active again, and aren't ended.
+// endAll ends sessions and resets in the tenant. Its pending invitations can't be
+// accepted until it is active again, and stay.
 func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorward.Ended, error) {
 	sessions, err := tx.DeleteTenantSessions(ctx, t.sessions, id)
 	if err != nil {
@@ -138,10 +137,10 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 	return ended, tx.ExpireStrandedResets(ctx, id)
 }
 
-// Restore takes the closing of the caller's tenant back, and thaws nothing.
-// Sessions that slipped in while it was being closed end now, as all but the
-// caller's do. Errors: forbidden, tenant_frozen, tenant_not_closing when it isn't
-// closing or the hold is over.
+// Restore undoes the closing of the caller's tenant, but not a freeze. It ends all
+// sessions except the caller's, since requests that overlapped the closing may
+// have opened some. Errors: forbidden, tenant_frozen, tenant_not_closing when it
+// isn't closing or the hold is over.
 func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Changed, err error) {
 	id := by.TenantID
 	restored.Revocation, err = t.writer.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
@@ -169,9 +168,8 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 	return restored, err
 }
 
-// DestroyedAt is when the data of a closed tenant is destroyed: as was fixed at
-// its closing, and of one that is closed now, or was by the version before, after
-// the hold. While the tenant is frozen it is not destroyed.
+// DestroyedAt is when the data of a closed tenant is destroyed: as stored at its
+// closing, else after the hold. A frozen tenant is not destroyed.
 func (t *Tenants) DestroyedAt(closed doorward.Tenant) time.Time {
 	if closed.DestroyAt != nil {
 		return *closed.DestroyAt

@@ -1,7 +1,7 @@
-// Package tenant is the life of a tenant: the operator creates, freezes and
-// thaws it, its OWNER closes and restores it, and some time after that its data
-// is destroyed. In between its administrators name it and tighten the rules of
-// the installation for it, and give it an accent colour and a logo.
+// Package tenant manages tenants: the operator creates, freezes and thaws a
+// tenant, its OWNER closes and restores it, and after a hold its data is
+// destroyed. Its administrators name it, tighten the installation's limits for it,
+// and set an accent colour and a logo.
 package tenant
 
 import (
@@ -58,8 +58,8 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 	return c, err
 }
 
-// Check returns validation_failed unless a tenant may be called that, and its first
-// OWNER have that address.
+// Check returns validation_failed unless the name and the address of the first
+// OWNER are valid.
 func Check(name, ownerEmail string) error {
 	if _, faults := check(name, ownerEmail); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)

@@ -9,19 +9,19 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Edit is what is to be changed of a member; what is nil stays.
+// Edit has the changes to a member; nil fields stay unchanged.
 type Edit struct {
 	Role   *doorward.Role
 	Status *doorward.UserStatus
 	Name   *string
-	// Versions, when there are any, are those that the edit was made on; see
+	// Versions, unless empty, are the versions that the edit is based on; see
 	// doorward.User.Version.
 	Versions []string
 }
 
-// Edit changes the member and returns it as it is then, with what that has ended: all
-// of the edit happens, or none. A value that is already set is no act. Errors: validation_failed, not_found, forbidden, last_owner,
-// precondition_failed.
+// Edit changes the member and returns it, with what that has ended. All of the
+// edit is done, or none. A value that is already set is not recorded. Errors:
+// validation_failed, not_found, forbidden, last_owner, precondition_failed.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
 	target, err := u.reload(ctx, by, target)
 	if err != nil {
@@ -77,8 +77,8 @@ type editing struct {
 	ended doorward.Ended
 }
 
-// steps begin and end with one that changes nothing, so that an empty edit is decided
-// on, too.
+// steps returns the steps of the edit. The first and last change nothing, so that
+// an empty edit is authorized too.
 func (r *editing) steps() []step {
 	steps := []step{{doorward.UserManage, "", r.begin}}
 	if r.Role != nil {
@@ -104,8 +104,8 @@ func (r *editing) begin(tx *access.Tx, now doorward.User) error {
 	return unchanged(now, r.Versions)
 }
 
-// unchanged is precondition_failed unless the member is as in one of the
-// versions; without any, every state will do.
+// unchanged is precondition_failed unless the member has one of the versions, or
+// none are given.
 func unchanged(now doorward.User, versions []string) error {
 	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")

@@ -20,7 +20,7 @@ func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorwar
 	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
 }
 
-// Filter chooses members; empty fields choose nothing.
+// Filter selects members; empty fields select all.
 type Filter struct{ Role, Status, Text string }
 
 // List returns members of the caller's tenant, the oldest membership first.
@@ -60,8 +60,8 @@ func noTenant(id string) error {
 	return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", id)
 }
 
-// Find returns the memberships that an operator means by an address, or a user
-// id, and perhaps a tenant id. Errors: not_found.
+// Find returns the memberships of an address or user id, in all tenants or in the
+// one named. Errors: not_found.
 func (u *Users) Find(ctx context.Context, who, tenantID string) ([]doorward.User, error) {
 	id, err := u.accountID(ctx, who)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Imported counts what an import has done, or in a dry run would have.
+// Imported counts what an import has done, or in a dry run would do.
 type Imported struct {
 	Members     int // who are in the tenant now
 	Accounts    int // those of them who are new to the installation
@@ -23,19 +23,19 @@ type Imported struct {
 	Invitations int64 // pending ones to these people, which are revoked
 }
 
-// Import makes everybody on the list a member of the tenant, as one act: all of them
-// or nobody. An account that exists keeps its password, whatever the list says: those
-// with another one in the list are Imported.Kept. An account in no tenant has no
-// password to keep. The act is recorded for each person and for the tenant.
+// Import makes all people on the list members of the tenant, or none of them. An
+// existing account keeps its password: those with another one in the list are
+// Imported.Kept. An account in no tenant has no password to keep. An event is
+// recorded for each person and for the tenant.
 //
-// A dry run does all of it and rolls it back.
+// A dry run does all of it and rolls back.
 //
-// Errors: a *roster.Error with everything that is wrong with the list, with the
-// code already_member for people who are in the tenant; not_found,
-// tenant_closing, forbidden.
+// Errors: a *roster.Error with all faults of the list, with the code
+// already_member for people who are in the tenant; not_found, tenant_closing,
+// forbidden.
 //
-// On SQLite nothing else can be written during an import: docs/import.md says how long
-// that takes.
+// On SQLite nothing else can be written during an import: docs/import.md says how
+// long that takes.
 func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string, list roster.List, dryRun bool) (Imported, error) {
 	on := doorward.Object{Type: "tenant", ID: tenantID, TenantID: tenantID}
 	if err := u.writer.Require(ctx, by, doorward.UserImport, on); err != nil {
@@ -105,8 +105,8 @@ type importing struct {
 	faults   roster.Faults
 }
 
-// importAll goes by address and not by line: two imports of the same people into
-// different tenants would otherwise each wait for an account of the other one.
+// importAll adds people in the order of their addresses: two imports of the same
+// people into different tenants would otherwise deadlock.
 func importAll(ctx context.Context, tx *access.Tx, tenantID string, people []roster.Person) (Imported, error) {
 	if err := acceptsMembers(ctx, tx.Reader, tenantID); err != nil {
 		return Imported{}, err
@@ -144,7 +144,7 @@ func (r *importing) add(p roster.Person) error {
 	return r.tx.RecordAlso(r.ctx, doorward.UserImport, doorward.Object{Type: "user", ID: account.ID, TenantID: r.tenantID}, doorward.Change{Field: "role", To: string(p.Role)})
 }
 
-// count notes whether the account is new, and which password it has now.
+// count counts the account, by whether it is new and which password it has.
 func (r *importing) count(p roster.Person, account member.Account) {
 	if account.Created {
 		r.done.Accounts++

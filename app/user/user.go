@@ -18,7 +18,8 @@ type Users struct {
 	sessions store.Life
 }
 
-// New returns the feature. The life of sessions decides which ended ones are counted.
+// New returns the feature. sessions decides which sessions have expired and are
+// not counted.
 func New(writer *access.Writer, db *store.DB, sessions store.Life) *Users {
 	return &Users{writer, db, sessions}
 }
@@ -44,9 +45,9 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 }
 
 // Remove ends the membership of another member, with sessions in the tenant,
-// invitations sent there, and reset links when no active membership is left. With
-// the last membership go the password and the trust in browsers. The
-// versions, when there are any, are those that it was decided on; see
+// invitations sent there, and, without another active membership, reset links.
+// With the last membership it deletes the password and the known browsers.
+// versions, unless empty, are those that the decision is based on; see
 // doorward.User.Version. Errors: not_found, last_owner, forbidden,
 // precondition_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
@@ -87,8 +88,8 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	return ended, stripIfLeft(ctx, tx, on.ID)
 }
 
-// stripIfLeft deletes the password and the known browsers of an account that is in no
-// tenant any more. The person gets a new password with the next invitation.
+// stripIfLeft deletes the password and the known browsers of an account that is in
+// no tenant. The user sets a new password with the next invitation.
 func stripIfLeft(ctx context.Context, tx *access.Tx, id string) error {
 	left, err := tx.CountMemberships(ctx, id)
 	if err != nil || left > 0 {
@@ -131,9 +132,8 @@ func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward
 }
 
 // requireOwner is last_owner unless an active OWNER remains after a change to a
-// member of the role that was. It counts under the lock on the tenant, after the
-// change. Only a change to an OWNER can take the last one away; for others it
-// doesn't count, which takes time in a large tenant.
+// member whose role was was. It counts after the change, under the lock on the
+// tenant, and only if the member was an OWNER: counting is slow in a large tenant.
 func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward.Role) error {
 	if was != doorward.RoleOwner {
 		return nil
@@ -145,7 +145,7 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorw
 	return err
 }
 
-// endAll ends what depended on the membership.
+// endAll ends the sessions, invitations and resets that depend on the membership.
 func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
 		return ended, err
@@ -161,8 +161,8 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
-// onSuccess adds how the act was made to hold, and drops the counts of a transaction
-// that was rolled back.
+// onSuccess adds the revocation, or drops the counts of a transaction that was
+// rolled back.
 func onSuccess(ended doorward.Ended, held doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
@@ -175,8 +175,8 @@ func object(u doorward.User) doorward.Object {
 	return doorward.Object{Type: "user", ID: u.ID, TenantID: u.TenantID, Held: u.Role}
 }
 
-// step is one act of a change to a member. It gets the member as the steps before have
-// left it.
+// step is one action of a change to a member. It gets the member as the steps
+// before have left it.
 type step struct {
 	action doorward.Action
 	grants doorward.Role

@@ -28,7 +28,7 @@ const (
 	PolicyManage   Action = "policy.manage"
 )
 
-// Acts that are recorded under their own name and allowed by something else: a
+// Actions that are recorded under their own name and allowed by something else: a
 // broader permission, a proof, or being the operator.
 const (
 	SessionOpen      Action = "session.open"
@@ -60,9 +60,9 @@ const (
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
 
-	InstallationBackup  Action = "installation.backup"  // all of it was copied
-	InstallationRestore Action = "installation.restore" // its database was set back to a backup
-	InstallationMove    Action = "installation.move"    // its database is another one now
+	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
+	InstallationRestore Action = "installation.restore" // its database was restored from a backup
+	InstallationMove    Action = "installation.move"    // its database was moved to another server
 )
 
 // Authority says what makes an action allowed.
@@ -85,7 +85,7 @@ type Verb struct {
 	// Through is the permission that allows a ByRole action; for the
 	// permissions themselves it is the action.
 	Through Action
-	// WhileClosing says that it is allowed in a tenant that is being closed.
+	// WhileClosing reports whether it is allowed in a closing tenant.
 	WhileClosing bool
 	roles        roleSet
 	bit          uint16 // of Through in Permissions
@@ -113,7 +113,7 @@ func (r Role) bit() roleSet {
 
 func (v Verb) isPermission() bool { return v.By == ByRole && v.Through == v.Action }
 
-// verbs is the one list. A new action is added here and nowhere else.
+// verbs is the list of all actions.
 var verbs = []Verb{
 	grants(MessageSend, RoleOwner, RoleAdmin, RoleUser),
 	grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
@@ -175,7 +175,7 @@ func grants(a Action, to ...Role) Verb {
 	return v
 }
 
-// through names an act that a broader permission allows.
+// through is an action that a broader permission allows.
 func through(permission, act Action) Verb {
 	return Verb{Action: act, By: ByRole, Through: permission}
 }

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// Caller is who asks, and from where. It goes down from the protocol floor to
-// the decision and ends in the audit event.
+// Caller is the principal of a request, and where it comes from. It is passed from
+// the web floor to the decision and recorded in the audit event.
 type Caller struct {
 	Principal
 
-	// Devices are the hashes of the cookies of a browser that says it has signed in
-	// before, MaxDevices at most. It holds several when more than one account signs
-	// in with it, or when another host of the domain has set one.
+	// Devices are the hashes of a browser's device cookies, MaxDevices at most. There
+	// are several when more than one account signs in with it, or when another host of
+	// the domain has set one.
 	Devices [][]byte
-	// Replaced are the hashes of the tokens that a browser holds and will have
-	// replaced once it has signed in. Those of sessions of the same person end with
-	// that, since nobody could use them any more.
+	// Replaced are the hashes of the session tokens that a browser holds and that a
+	// sign-in replaces. Those of the same user's sessions end then, since no client
+	// would hold them any more.
 	Replaced [][]byte
 
-	// Looking says that the caller only looks at a page: to be refused that is not
-	// recorded.
+	// Looking: the caller only views a page, and a refusal is not recorded.
 	Looking bool
 
 	IP        string // the client's address, after trusted proxies
@@ -28,17 +27,17 @@ type Caller struct {
 	RequestID string
 }
 
-// Allowance is what is left of a number of tries within a time.
+// Allowance is the rest of a quota of attempts within a time.
 type Allowance struct {
 	Name      string
 	Quota     int
 	Window    time.Duration
 	Remaining int
-	Reset     time.Duration // until the quota is whole again
+	Reset     time.Duration // until the full quota is available again
 }
 
-// As returns the caller as the user, who has just proved to be that one, with
-// what belongs to the request kept.
+// As returns the caller as the user, who has just been authenticated, with the
+// properties of the request unchanged.
 func (c Caller) As(u User) Caller {
 	c.Principal = PrincipalOf(u, Session{})
 	return c
@@ -49,7 +48,7 @@ func OperatorAtTerminal() Caller {
 	return Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
 }
 
-// Network is what counts as one client: an IPv4 address, or the /64 that one
+// Network is the address range of one client: an IPv4 address, or the /64 that one
 // IPv6 customer has.
 func Network(ip string) string {
 	addr, err := netip.ParseAddr(ip)

@@ -2,11 +2,11 @@ package doorward
 
 import "slices"
 
-// maxPermissions is room for Doorward's own permissions and 500 of a platform.
+// maxPermissions has space for Doorward's own permissions and 500 of a platform.
 const maxPermissions = 9 * 64
 
-// Permissions is a set of permissions: a bit for each, in the order in which the
-// list of actions has them. Principals share sets, so that none is ever changed.
+// Permissions is a set of permissions, a bit each in the order of the list of
+// actions. Principals share sets, so a set must not be changed.
 type Permissions [maxPermissions / 64]uint64
 
 // Allow reports whether the set has the permission that allows the action.
@@ -14,8 +14,8 @@ func (p *Permissions) Allow(v Verb) bool {
 	return p != nil && v.By == ByRole && p[v.bit/64]&(1<<(v.bit%64)) != 0
 }
 
-// catalogue is a list of actions, made ready to be asked. The list is data: further
-// actions are appended to it, so that those before keep their bits.
+// catalogue is an indexed list of actions. Further actions are appended, so that
+// earlier ones keep their bits.
 type catalogue struct {
 	verbs   []Verb
 	named   map[Action]Verb
@@ -40,8 +40,8 @@ func newCatalogue(rows []Verb) catalogue {
 	return c
 }
 
-// add gives a permission the next bit, and an act that of the permission that
-// allows it.
+// add assigns the next bit to a permission, and to another action the bit of the
+// permission that allows it.
 func (c *catalogue) add(v Verb) {
 	switch {
 	case v.isPermission():

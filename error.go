@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Error is the one error that features return on purpose. It keeps the part for the
-// caller (Code, Detail, Fields) separate from the cause for the operator (Err).
+// Error is the only error type that features return deliberately. It keeps the
+// part for the caller (Code, Detail, Fields) separate from the cause for the
+// operator (Err).
 type Error struct {
 	Code Code
 	// Detail is a sentence for the caller, specific to this case. It never
@@ -20,7 +21,7 @@ type Error struct {
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
-	// Allowance, when it is not nil, is what is left of one that is the caller's own.
+	// Allowance, unless nil, is the rest of an allowance of the caller's own.
 	Allowance *Allowance
 	// Err is the cause, for the log.
 	Err error
@@ -77,7 +78,7 @@ func InvalidFields(fields ...FieldError) *Error {
 	return &Error{Code: CodeValidationFailed, Fields: fields}
 }
 
-// AllowanceOf returns what an error says is left of an allowance; nil for nothing.
+// AllowanceOf returns the allowance of an error, or nil.
 func AllowanceOf(err error) *Allowance {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Outcome says whether an act was done or refused.
+// Outcome says whether an action was done or refused.
 type Outcome string
 
 // The outcomes.
@@ -14,7 +14,7 @@ const (
 	Refused Outcome = "refused"
 )
 
-// Object is what an action is done to.
+// Object is the object of an action.
 type Object struct {
 	Type     string // "user", "tenant", "invitation", "session", "key"
 	ID       string
@@ -30,7 +30,7 @@ type Change struct {
 	To    string `json:"to"`
 }
 
-// Event is one line of the audit trail. It holds no secret.
+// Event is one event of the audit trail. It holds no secret.
 type Event struct {
 	ID         string
 	At         time.Time
@@ -48,8 +48,7 @@ type Event struct {
 // FieldCount is the field of events that stand for more than one refusal.
 const FieldCount = "count"
 
-// Times is the number of refusals that the event stands for; 1 for an act that was
-// done.
+// Times is the number of refusals that the event counts; 1 for a completed action.
 func (e Event) Times() int {
 	for _, c := range e.Changes {
 		if n, err := strconv.Atoi(c.To); c.Field == FieldCount && err == nil {

@@ -6,16 +6,15 @@ import (
 	"fmt"
 )
 
-// Position is a place in a list: that of the row with this number (an instant
-// in Unix microseconds, or a sequence) and id. The zero Position is the
-// beginning.
+// Position is a place in a list: that of the row with this number (a time in Unix
+// microseconds, or a sequence) and id. The zero Position is the start.
 type Position struct {
 	At int64
 	ID string
 }
 
-// Window is the requested part of a list: the rows after a row, or right before
-// one.
+// Window is the requested part of a list: the rows after a row, or immediately
+// before one.
 type Window struct {
 	After  Position
 	Before Position // in place of After, unless it is the zero Position; not of tenants
@@ -28,8 +27,8 @@ func (w Window) Back() bool { return w.Before != Position{} }
 // Page is the returned part of a list.
 type Page[T any] struct {
 	Items []T
-	Prev  *Position // of the row before which there may be others; nil at the beginning
-	Next  *Position // where the list goes on; nil at its end
+	Prev  *Position // where the previous page ends; nil on the first page
+	Next  *Position // where the next page starts; nil on the last page
 }
 
 // version is a hash of a state's content, so that equal states have equal versions

@@ -2,7 +2,7 @@ package doorward
 
 import "time"
 
-// PrincipalKind says what a caller has shown.
+// PrincipalKind is the kind of a caller's credential.
 type PrincipalKind string
 
 // The kinds of principals; also the actor types of audit events.
@@ -13,9 +13,9 @@ const (
 	System    PrincipalKind = "system"
 )
 
-// Principal is who is calling, as memory knows it. It is loaded once for a
-// credential and carried unchanged to every decision; access.Can judges it. What
-// belongs to one request stands beside it, in Caller.
+// Principal is an authenticated caller. It is loaded once per credential and
+// passed unchanged to every decision, see access.Can. The properties of one
+// request are beside it, in Caller.
 //
 // The zero Principal may do nothing.
 type Principal struct {
@@ -34,11 +34,11 @@ type Principal struct {
 	Permissions *Permissions
 
 	SessionID string    // empty without a session
-	AuthAt    time.Time // when the session's person last proved to be there
+	AuthAt    time.Time // when the user last authenticated
 }
 
-// PrincipalOf is a member of a tenant, or an account outside of tenants, with a
-// session; the zero Session for none.
+// PrincipalOf returns the principal of a member of a tenant, or of an account
+// outside of tenants, with a session; the zero Session for none.
 func PrincipalOf(u User, s Session) Principal {
 	p := Principal{
 		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,

@@ -23,14 +23,13 @@ type SessionLimits struct {
 	PerUser  int           // beyond it the oldest ends; 0 is no limit
 }
 
-// ExpiresAt is when the session ends in any case, under the limits of the
-// installation and what its tenant has tightened.
+// ExpiresAt is the absolute limit of the session, under the limits of the
+// installation and of its tenant.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
 	return s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
 }
 
-// IdleExpiresAt is when the session ends if it isn't used; never after
-// ExpiresAt.
+// IdleExpiresAt is when the session ends unless it is used; never after ExpiresAt.
 func (s Session) IdleExpiresAt(l SessionLimits) time.Time {
 	idle, end := s.LastSeenAt.Add(s.Tenant.Tighten(l).Idle), s.ExpiresAt(l)
 	if idle.After(end) {

@@ -19,14 +19,14 @@ const (
 // Roles lists the roles by rank, the lowest first.
 var Roles = []Role{RoleViewer, RoleUser, RoleAdmin, RoleOwner}
 
-// RolesHelp says what a role can be, to somebody who has named none of them.
+// RolesHelp is the message for an unknown role.
 const RolesHelp = "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."
 
 // Valid reports whether r is one of the four roles.
 func (r Role) Valid() bool { return r.rank() >= 0 }
 
-// Outranks reports whether r stands above other. A role that is none is
-// outranked by all four.
+// Outranks reports whether r is higher than other. Any role outranks an unknown
+// one.
 func (r Role) Outranks(other Role) bool { return r != "" && r.rank() > other.rank() }
 
 func (r Role) rank() int {
@@ -43,8 +43,8 @@ func (r Role) rank() int {
 	return -1
 }
 
-// Permissions returns the sorted permissions that the role grants. Whether somebody
-// may do something says access.Can.
+// Permissions returns the sorted permissions that the role grants. Decisions are
+// made by access.Can only.
 func (r Role) Permissions() []Action { return slices.Clone(builtin.listed[r]) }
 
 // UserStatus is the status of a membership.
@@ -88,17 +88,17 @@ type User struct {
 // Version changes with everything of the membership that can be edited.
 func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) }
 
-// Ended counts what an administrative act has ended, or would end, without what had
-// ended by itself before.
+// Ended counts what an administrative action has ended, or would end, except what
+// had already expired.
 type Ended struct {
 	Sessions    int64
 	Invitations int64
-	// Revocation is how it was made to hold; zero for what would end.
+	// Revocation is its confirmation on all nodes; zero for what would end.
 	Revocation Revocation
 }
 
-// Revocation is how an act that ended something, or changed what somebody may do,
-// was made to hold on every node. The zero value is that of an act that did not.
+// Revocation says how the end of sessions, or a change of permissions, was
+// confirmed on every node. The zero value means that nothing had to be confirmed.
 type Revocation struct {
 	Nodes int
 	Took  time.Duration

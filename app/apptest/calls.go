@@ -60,13 +60,13 @@ func CountCodes(errs []error) Codes {
 	return n
 }
 
-// WantCodes wants the calls to have ended so and returns the first that
-// succeeded, -1 for none.
+// WantCodes fails unless the calls ended with these codes, and returns the first
+// that succeeded, -1 for none.
 func (f *Fixture) WantCodes(errs []error, want Codes) (winner int) {
 	f.Helper()
 	got := CountCodes(errs)
 	if !maps.Equal(got, want) {
-		f.Fatalf("the calls ended otherwise (-want +got):\n%s%v", cmp.Diff(want, got), unexpected(errs, want))
+		f.Fatalf("unexpected codes (-want +got):\n%s%v", cmp.Diff(want, got), unexpected(errs, want))
 	}
 	for i, err := range errs {
 		if err == nil {
@@ -76,7 +76,7 @@ func (f *Fixture) WantCodes(errs []error, want Codes) (winner int) {
 	return -1
 }
 
-// WantOnly wants no other outcomes than these.
+// WantOnly fails for any other code than these.
 func (f *Fixture) WantOnly(errs []error, codes ...doorward.Code) {
 	f.Helper()
 	want := Codes{}
@@ -98,8 +98,8 @@ func unexpected(errs []error, want Codes) error {
 	return nil
 }
 
-// WantPassword wants the password with the winner's number to be the account's,
-// and none of the others.
+// WantPassword fails unless the account accepts the winner's password and none of
+// the other ones.
 func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	f.Helper()
 	for i := range passwords {
@@ -115,8 +115,8 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 
 var full = flag.Bool("full", false, "races at full length")
 
-// Rounds returns how often a race is run: seldom with every change, often with
-// -full (make chaos).
+// Rounds is how often a race is repeated: short by default, often with -full (make
+// chaos).
 func Rounds(short, often int) int {
 	if *full {
 		return often
@@ -124,16 +124,16 @@ func Rounds(short, often int) int {
 	return short
 }
 
-// WriteNothingElse is for the opening of a session alone.
+// WriteNothingElse is an empty callback for session.Open.
 func WriteNothingElse(*access.Tx) error { return nil }
 
-// Opened collects the sessions that logins have answered with.
+// Opened collects the sessions that logins have opened.
 type Opened struct {
 	mu     sync.Mutex
 	tokens []secret.Token
 }
 
-// Add takes an answer and returns its error.
+// Add adds the result of a login and returns its error.
 func (o *Opened) Add(s session.Opened, err error) error {
 	if err == nil {
 		o.mu.Lock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Clock is what a fixture is started with.
+// Clock is the clock of a fixture.
 type Clock interface{ Now() time.Time }
 
-// MovedClock runs, ahead of the real time by what a test moves it.
+// MovedClock runs ahead of the real time by what a test has moved it.
 type MovedClock struct{ by atomic.Int64 }
 
 // NewMovedClock returns a clock that shows the real time.
@@ -20,13 +20,13 @@ func (c *MovedClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.
 // Move advances it.
 func (c *MovedClock) Move(d time.Duration) { c.by.Add(int64(d)) }
 
-// StoppedClock stands still but for what a test moves it by.
+// StoppedClock changes only when a test moves it.
 type StoppedClock struct {
 	at time.Time
 	by atomic.Int64
 }
 
-// NewStoppedClock returns a clock that stands at the real time.
+// NewStoppedClock returns a clock stopped at the current time.
 func NewStoppedClock() *StoppedClock { return &StoppedClock{at: time.Now()} }
 
 // Now returns the time.

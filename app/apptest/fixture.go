@@ -54,7 +54,7 @@ var (
 // Limits on logins.
 var (
 	NoLimits         credential.Limits
-	HighLimits       = credential.Limits{PerAccount: 50, PerIP: 1000} // counters are kept, nobody is stopped
+	HighLimits       = credential.Limits{PerAccount: 50, PerIP: 1000} // counters are kept, but never reach a limit
 	ProductionLimits = credential.Limits{PerAccount: 5, PerIP: 30}
 )
 
@@ -86,8 +86,8 @@ func OnEach(t *testing.T, test func(*Fixture)) {
 	}
 }
 
-// OnSQLite runs a test in a new installation on SQLite, without limits: for a
-// rule in which the engine has no part.
+// OnSQLite runs a test in a new installation on SQLite, without limits: for a rule
+// that doesn't depend on the engine.
 func OnSQLite(t *testing.T, test func(*Fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -136,7 +136,7 @@ func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	return a
 }
 
-// Node returns the node that the caller with the number comes to.
+// Node returns the node for the caller with the number.
 func (f *Fixture) Node(i int) *app.App { return f.Nodes[i%len(f.Nodes)] }
 
 // NoError ends the test for an error.
@@ -152,12 +152,12 @@ func (f *Fixture) Until(what string, is func() bool) {
 	f.Helper()
 	for began := time.Now(); !is(); <-time.After(time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			f.Fatalf("after a minute not yet: %s", what)
+			f.Fatalf("timeout after a minute: %s", what)
 		}
 	}
 }
 
-// Operator is somebody at the terminal.
+// Operator is the caller of commands.
 var Operator = doorward.OperatorAtTerminal()
 
 // Anonymous returns a caller from an address of its own.
@@ -179,7 +179,7 @@ type Person struct {
 	Token secret.Token
 }
 
-// NewEmail returns an address that nobody has.
+// NewEmail returns a new address.
 func (f *Fixture) NewEmail(name string) string {
 	f.made++
 	return fmt.Sprintf("%s%d@example.com", name, f.made)
@@ -257,5 +257,5 @@ func (f *Fixture) Account(p Person) doorward.Account {
 	return a
 }
 
-// Failure is the error of what returns something with it.
+// Failure returns only the error of a call.
 func Failure[T any](_ T, err error) error { return err }

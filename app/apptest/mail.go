@@ -70,7 +70,7 @@ func (f *Fixture) Subjects(email string) (subjects []string) {
 	return subjects
 }
 
-// Settle records what was refused and asked for, on every node.
+// Settle records all pending refusals and requests, on every node.
 func (f *Fixture) Settle() {
 	f.Helper()
 	for _, node := range f.Nodes {
@@ -88,7 +88,8 @@ func (f *Fixture) RecordDue() {
 	}
 }
 
-// ResetToken makes a reset without the mail, of which there are three an hour.
+// ResetToken creates a reset without a mail, of which an address gets three an
+// hour at most.
 func (f *Fixture) ResetToken(p Person) string {
 	f.Helper()
 	token := secret.New()

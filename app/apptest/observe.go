@@ -11,13 +11,13 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// observer is a connection past the store, opened when first asked for.
+// observer is a connection that bypasses the store, opened on first use.
 type observer struct {
 	mu sync.Mutex
 	db *sql.DB
 }
 
-// SQL returns the database as another program has it.
+// SQL returns a connection that bypasses the store.
 func (f *Fixture) SQL() *sql.DB {
 	f.Helper()
 	f.observer.mu.Lock()
@@ -36,7 +36,7 @@ func (f *Fixture) SQL() *sql.DB {
 	return db
 }
 
-// Exec runs a statement past the store, as another version might.
+// Exec runs a statement without the store, as another version might.
 func (f *Fixture) Exec(query string, args ...any) {
 	f.Helper()
 	_, err := f.SQL().ExecContext(f.Context(), query, args...)
@@ -56,8 +56,7 @@ func (f *Fixture) CountRows(table string) int {
 	return f.Int(`SELECT count(*) FROM ` + table)
 }
 
-// CountFailures returns the failed attempts in a bucket, or in all whose name
-// begins so.
+// CountFailures returns the failed attempts in the buckets with the prefix.
 func (f *Fixture) CountFailures(bucket string) int {
 	f.Helper()
 	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(bucket), bucket)
@@ -117,8 +116,8 @@ func RowsWith(rows []string, words ...string) (found []string) {
 	return found
 }
 
-// WantNoDeadlocks ends the nodes and wants PostgreSQL to have resolved no
-// deadlock. SQLite, with one writer at a time, has none.
+// WantNoDeadlocks stops the nodes and fails if PostgreSQL has resolved a deadlock.
+// SQLite, with one writer at a time, has none.
 func (f *Fixture) WantNoDeadlocks() {
 	f.Helper()
 	if f.DB.Engine() == "sqlite" {
@@ -147,9 +146,8 @@ func (f *Fixture) CountWaiting() int {
 	return f.Int(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// WhileLocked takes a lock on PostgreSQL and calls do before it gives it back.
-// The function handed to do returns when so many callers wait for locks, or the
-// channel closes.
+// WhileLocked takes a lock on PostgreSQL, calls do, and releases it. The function
+// passed to do returns when n callers wait for locks, or the channel closes.
 func (f *Fixture) WhileLocked(lock func(*store.Tx) error, do func(waiting func(n int, or <-chan struct{}))) {
 	f.Helper()
 	waiting := func(n int, or <-chan struct{}) {

@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// told runs a transaction and returns what it tells the memory of all nodes,
-// without the numbers.
-func (f *fixture) told(fn func(tx *store.Tx)) []store.Change {
+// changesOf runs a transaction and returns the changes that it announces,
+// without their numbers.
+func (f *fixture) changesOf(fn func(tx *store.Tx)) []store.Change {
 	f.Helper()
 	all, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
 	noError(f, err)
@@ -31,42 +31,42 @@ func changes(f *fixture) {
 	ann := f.member(acme, "ann@acme.example", doorward.RoleOwner)
 	s, old, idle := f.session(ann), f.session(ann), f.session(ann)
 	user, tenant := store.Change{Kind: store.ChangeUser, Subject: ann.ID}, store.Change{Kind: store.ChangeTenant, Subject: acme.ID}
-	tells := func(want []store.Change, fn func(tx *store.Tx)) {
+	wantChanges := func(want []store.Change, fn func(tx *store.Tx)) {
 		f.Helper()
-		equal(f, f.value(f.told(fn), nil), want)
+		equal(f, f.value(f.changesOf(fn), nil), want)
 	}
 
-	tells(nil, func(tx *store.Tx) { tx.ForceDurable() })
-	tells([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
-	tells([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
-	tells(nil, func(tx *store.Tx) {
+	wantChanges(nil, func(tx *store.Tx) { tx.ForceDurable() })
+	wantChanges([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
+	wantChanges([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
+	wantChanges(nil, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)), map[string]int64{})
 	})
-	tells([]store.Change{user}, func(tx *store.Tx) {
+	wantChanges([]store.Change{user}, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 1)), map[string]int64{acme.ID: 1})
 	})
 	left := []doorward.Session{s, old}[slices.Index([]string{s.ID, old.ID}, f.live(s, old)[0])]
-	tells([]store.Change{about(store.ChangeSession, left)}, func(tx *store.Tx) {
+	wantChanges([]store.Change{about(store.ChangeSession, left)}, func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
 		f.wantChange(tx.DeleteSession(ctx, left.ID))
 		f.wantNoChange(tx.DeleteSession(ctx, left.ID))
 	})
 
-	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser)) })
-	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, acme.ID)) })
+	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser)) })
+	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, acme.ID, ann.ID, doorward.UserSuspended)) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, acme.ID)) })
 	f.session(ann)
-	tells([]store.Change{user}, func(tx *store.Tx) {
+	wantChanges([]store.Change{user}, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, "")), map[string]int64{acme.ID: 1})
 	})
 	f.session(ann)
-	tells([]store.Change{user}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
+	wantChanges([]store.Change{user}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, acme.ID, ann.ID)), int64(1)) })
 	f.session(ann)
-	tells([]store.Change{tenant}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
-	tells([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteOtherSessions(ctx, acme.ID, "")) })
-	tells([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { equal(f, f.value(tx.DeleteTenantSessions(ctx, aDay, acme.ID)), int64(1)) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteAgedSessions(ctx, acme.ID, noon)) })
+	wantChanges([]store.Change{tenant}, func(tx *store.Tx) { noError(f, tx.DeleteOtherSessions(ctx, acme.ID, "")) })
+	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 
 // about is a change of the session.

@@ -133,7 +133,7 @@ func inboxAside(f *fixture) {
 }
 
 // Many rows of nobody's account go at once, and no others.
-func inboxOfNobody(f *fixture) {
+func inboxOfUnknownAddresses(f *fixture) {
 	ctx := f.Context()
 	f.account("ann@acme.example")
 	kept := []store.InboxRow{f.waiting("a", "ann", 1), f.waiting("b", "nobody", 1), f.waiting("d", "later", 1), f.waiting("e", "refused", 1)}
@@ -165,7 +165,7 @@ func inboxOfNobody(f *fixture) {
 
 // Rows whose address has an account come first, and no source before another one
 // has had its turn.
-func inboxByTurns(f *fixture) {
+func inboxRoundRobin(f *fixture) {
 	ctx := f.Context()
 	for n := range 3 {
 		f.account(fmt.Sprintf("p%d@acme.example", n))

@@ -383,9 +383,9 @@ func devices(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "ann 1"), nil), []string{"ann 1"})
 }
 
-// roomForDevices: a new one takes the place of the oldest that was never used
+// deviceLimit: a new one takes the place of the oldest that was never used
 // again; what was used stays.
-func roomForDevices(f *fixture) {
+func deviceLimit(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
 	f.wantChange(f.remember("bob 1", bob.ID), nil)

@@ -78,9 +78,9 @@ func unicodeText(f *fixture) {
 	}
 }
 
-// textFromStrangers: what mail servers answer is noted whatever it is made of;
+// untrustedText: what mail servers answer is noted whatever it is made of;
 // a note that cannot be stored would keep the mail in the queue for ever.
-func textFromStrangers(f *fixture) {
+func untrustedText(f *fixture) {
 	ctx := f.Context()
 	for sent, kept := range map[string]string{
 		"550 nein\x00danke":    "550 neindanke",

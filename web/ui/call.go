@@ -172,8 +172,8 @@ func returning(path, to string) string {
 	return path + mark + url.Values{returnParameter: {to}}.Encode()
 }
 
-// Sessions are the session tokens of the request: normally one.
-func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }
+// Sessions are the session tokens in the request's cookies: normally one.
+func (c *Call) Sessions() []secret.Token { return c.Site().SessionTokens(c.R) }
 
 // Suggest is Preset unless something was sent under the name.
 func (c *Call) Suggest(name, value string) {

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // recorder reads every trail of an installation, and remembers how far.
@@ -44,7 +45,7 @@ func (h *recorder) news() (all []string) {
 	for _, id := range ids {
 		var events []doorward.Event
 		if err == nil {
-			events, err = h.Node.DB.Read().Events(h.t.Context(), id)
+			events, err = storetest.Events(h.t.Context(), h.Node.DB.Read(), id)
 		}
 		// Refusals are recorded a moment later than they happen.
 		slices.SortStableFunc(events[h.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })

@@ -33,19 +33,20 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Door writes through one database. Make it with New.
 type Door struct {
 	db    *store.DB
-	watch *store.Watch
+	lease *lease.Lease
 	inbox *Inbox
 }
 
 // New returns the door to db. What is written there and ends something holds
-// everywhere, by way of the watch, when a method here returns.
-func New(db *store.DB, watch *store.Watch) *Door {
-	d := &Door{db: db, watch: watch}
+// everywhere, by way of the lease, when a method here returns.
+func New(db *store.DB, l *lease.Lease) *Door {
+	d := &Door{db: db, lease: l}
 	d.inbox = newInbox(d)
 	return d
 }
@@ -203,7 +204,7 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Oper
 	// one who did it, who may still be waiting.
 	switch {
 	case err == nil && idle && !ended:
-		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
+		_, err = d.settled(ctx, d.lease.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		var gone error
 		held, gone = d.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
@@ -252,7 +253,7 @@ func (d *Door) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, er
 	if err := d.db.ConfirmAbsent(ctx, absent); err != nil {
 		return doorward.Revocation{}, err
 	}
-	return d.settled(ctx, d.watch.SettleAll)
+	return d.settled(ctx, d.lease.SettleAll)
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (idle bool, err error) {
@@ -341,7 +342,7 @@ func (d *Door) write(ctx context.Context, act doorward.Action, fn func(*store.Tx
 	if err != nil || len(changes) == 0 {
 		return held, false, err
 	}
-	held, err = d.settled(ctx, func(ctx context.Context) (store.Settled, error) { return d.watch.Settle(ctx, changes) })
+	held, err = d.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return d.lease.Settle(ctx, changes) })
 	return held, true, err
 }
 
@@ -359,7 +360,7 @@ func (d *Door) commit(ctx context.Context, act doorward.Action, fn func(*store.T
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
 // settled waits for the other nodes.
-func (d *Door) settled(ctx context.Context, wait func(context.Context) (store.Settled, error)) (doorward.Revocation, error) {
+func (d *Door) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()
 	settled, err := wait(ctx)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // house is a tenant with an OWNER, and the door to it.
@@ -39,7 +41,7 @@ func build(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{T: t, Door: New(db, db.Watch(time.Second))}
+	h := &house{T: t, Door: New(db, lease.New(db, time.Second))}
 	h.prepare(func(tx *store.Tx) error {
 		return tx.InsertTenant(t.Context(), doorward.Tenant{ID: tenantID, Name: "Acme", Status: doorward.TenantActive})
 	})
@@ -115,7 +117,7 @@ var errLook = errors.New("only looking")
 // events are those of the tenant, the oldest first.
 func (h *house) events() []doorward.Event {
 	h.Helper()
-	all, err := h.db.Read().Events(h.Context(), tenantID)
+	all, err := storetest.Events(h.Context(), h.db.Read(), tenantID)
 	if err != nil {
 		h.Fatal(err)
 	}

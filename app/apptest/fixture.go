@@ -33,6 +33,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Engine is a database to run on. Callers spread over its nodes.
@@ -122,14 +123,14 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL:  "http://localhost:8080",
-		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
+		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
 		TenantHold: TenantHold, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { a.Watch.Run(ctx) })
+	running.Go(func() { a.Lease.Run(ctx) })
 	f.stop = append(f.stop, sync.OnceFunc(func() { stop(); running.Wait(); db.Close() }))
 	f.Cleanup(f.stop[len(f.stop)-1])
 	return a

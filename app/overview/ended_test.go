@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // idle is the limit that the tenant of these tests has tightened from an hour.
@@ -111,7 +112,7 @@ func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 // onRecord is how many sessions the newest such act has ended, by the trail.
 func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
 	f.Helper()
-	events, err := f.DB.Read().Events(f.Context(), tenantID)
+	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
 	for _, e := range slices.Backward(events) {
 		for _, c := range e.Changes {

@@ -33,7 +33,7 @@ func (s *Sessions) Remembered(token secret.Token) (doorward.Principal, bool) {
 // round a node that wakes from a pause could find an ended session, hear of its
 // end, renew the lease, and let it pass.
 func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
-	if !s.watch.Fresh() || s.db.Clock().Wrong() {
+	if !s.lease.Valid() || s.db.Clock().Wrong() {
 		return doorward.Principal{}, false
 	}
 	e := s.registry.get(hash)

@@ -14,7 +14,7 @@ import (
 )
 
 // registry is the memory of credentials: the hash of one to its entry. It answers
-// checks without I/O, for as long as the watch says that it may, and has the database
+// checks without I/O, for as long as the lease says that it may, and has the database
 // behind it for everything it doesn't hold.
 //
 // It is no cache with a time to live: what it holds stays true until a change

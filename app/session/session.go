@@ -4,7 +4,7 @@
 // deletes the row, so nothing that is still on its way can bring it back.
 // Limits are computed at each check, never by a job.
 //
-// Checks are answered from memory (registry.go) for as long as store.Watch says
+// Checks are answered from memory (registry.go) for as long as the lease says
 // that nothing can have been revoked unheard, and by the database otherwise.
 // The last use of a session is noted in memory and written down at most once a
 // minute (flush.go).
@@ -18,13 +18,14 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Sessions is the feature. Make it with New.
 type Sessions struct {
 	door     *access.Door
 	db       *store.DB
-	watch    *store.Watch
+	lease    *lease.Lease
 	limits   doorward.SessionLimits
 	registry *registry
 	asking   questions
@@ -33,10 +34,10 @@ type Sessions struct {
 }
 
 // New returns the feature. At most inMemory sessions are kept in memory; the
-// database is behind them. The memory follows the watch.
-func New(door *access.Door, db *store.DB, watch *store.Watch, limits doorward.SessionLimits, inMemory int) *Sessions {
-	s := &Sessions{door: door, db: db, watch: watch, limits: limits, registry: newRegistry(inMemory)}
-	watch.Follow(s.apply, s.registry.reset)
+// database is behind them. The memory follows the lease.
+func New(door *access.Door, db *store.DB, l *lease.Lease, limits doorward.SessionLimits, inMemory int) *Sessions {
+	s := &Sessions{door: door, db: db, lease: l, limits: limits, registry: newRegistry(inMemory)}
+	l.Follow(s.apply, s.registry.reset)
 	return s
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // TestClosingOutrunsLogin: once the closing has answered no session of a USER is
@@ -211,7 +212,7 @@ func TestDestructionIsAsPromised(t *testing.T) {
 			f.NoError(err)
 			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the version before leaves it
 			var journal logtest.Journal
-			hasty := app.New(f.DB, app.Settings{Lease: store.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
+			hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
 			for range 2 {
 				f.NoError(hasty.Sweep(t.Context()))
 				status(f, acme.ID)

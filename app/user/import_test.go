@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // staple is the password of the hashes here; they were made by the programs
@@ -108,7 +109,7 @@ func TestImport(t *testing.T) {
 // number.
 func recorded(f *apptest.Fixture, tenantID, bob string, people int) {
 	f.Helper()
-	events, err := f.DB.Read().Events(f.Context(), tenantID)
+	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
 	targets := map[string][]doorward.Change{}
 	for _, e := range events {

@@ -70,7 +70,7 @@ func (c *Call) Preset(name, value string) {
 
 // Can reports whether the caller may do the action in its tenant.
 func (c *Call) Can(action doorward.Action) bool {
-	return access.Can(&c.Caller.Principal, action, c.Caller.Tenant()).Allowed
+	return access.CanInTenant(&c.Caller.Principal, action).Allowed
 }
 
 // Now is the instant that pages reckon from.

@@ -13,6 +13,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
+// readOptions keep the page cache of each of the eight readers at 512 KiB, in place of
+// 2 MB: what it doesn't hold is in the system's cache, one read away.
+const readOptions = "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)&_pragma=cache_size(-512)"
+
 // openSQLite opens a single writer, so that writers queue in the process
 // instead of failing on each other's locks, and readers that can't write.
 // WAL with synchronous=FULL: what was answered survives a power cut. The writer's
@@ -28,7 +32,7 @@ func openSQLite(path string) (*DB, error) {
 		return nil, fault(err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := openKeeping(sqliteDSN(path, "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)"))
+	read, err := openKeeping(sqliteDSN(path, readOptions))
 	if err != nil {
 		return nil, errors.Join(fault(err), write.Close())
 	}

@@ -1,5 +1,7 @@
 package doorward
 
+import "slices"
+
 // Action is a verb such as "user.invite". The one list of them in this file
 // serves as permission, policy action, audit event name, webhook event type
 // and metric label, so that a permission and the record of its use can't drift
@@ -64,7 +66,7 @@ const (
 )
 
 // Authority says what makes an action allowed.
-type Authority int
+type Authority uint8
 
 const (
 	// ByRole actions are granted by the role of a membership.
@@ -83,8 +85,33 @@ type Verb struct {
 	// Through is the permission that allows a ByRole action; for the
 	// permissions themselves it is the action.
 	Through Action
-	roles   roleSet
+	// WhileClosing says that it is allowed in a tenant that is being closed.
+	WhileClosing bool
+	roles        roleSet
+	bit          uint16 // of Through in Permissions
 }
+
+// Roles are those that grant the action, the highest first.
+func (v Verb) Roles() (all []Role) {
+	for _, r := range slices.Backward(Roles) {
+		if v.roles&r.bit() != 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// roleSet is a set of roles, one bit each.
+type roleSet uint8
+
+func (r Role) bit() roleSet {
+	if r.rank() < 0 {
+		return 0
+	}
+	return 1 << r.rank()
+}
+
+func (v Verb) isPermission() bool { return v.By == ByRole && v.Through == v.Action }
 
 // verbs is the one list. A new action is added here and nowhere else.
 var verbs = []Verb{
@@ -92,7 +119,7 @@ var verbs = []Verb{
 	grants(MessageRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
 	grants(ReportRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
 	grants(UserRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
-	grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer),
+	whileClosing(grants(TenantRead, RoleOwner, RoleAdmin, RoleUser, RoleViewer)),
 	grants(UserInvite, RoleOwner, RoleAdmin),
 	grants(UserManage, RoleOwner, RoleAdmin),
 	grants(SettingsManage, RoleOwner, RoleAdmin),
@@ -102,7 +129,7 @@ var verbs = []Verb{
 	grants(BillingRead, RoleOwner),
 	grants(BillingManage, RoleOwner),
 	grants(DataDestroy, RoleOwner),
-	grants(TenantDestroy, RoleOwner),
+	whileClosing(grants(TenantDestroy, RoleOwner)),
 	grants(PolicyManage, RoleOwner),
 
 	through(UserManage, UserRole),
@@ -114,8 +141,8 @@ var verbs = []Verb{
 	through(UserInvite, InvitationRevoke),
 	through(UserInvite, InvitationResend),
 	through(SettingsManage, TenantUpdate),
-	through(TenantDestroy, TenantClose),
-	through(TenantDestroy, TenantRestore),
+	whileClosing(through(TenantDestroy, TenantClose)),
+	whileClosing(through(TenantDestroy, TenantRestore)),
 
 	{Action: SessionOpen, By: ByProof},
 	{Action: SessionRefuse, By: ByProof},
@@ -153,37 +180,8 @@ func through(permission, act Action) Verb {
 	return Verb{Action: act, By: ByRole, Through: permission}
 }
 
-var verbOf = index()
-
-func index() map[Action]Verb {
-	m := make(map[Action]Verb, len(verbs))
-	for _, v := range verbs {
-		if v.By == ByRole {
-			v.roles |= m[v.Through].roles
-		}
-		m[v.Action] = v
-	}
-	return m
-}
-
-// Verbs returns the list of all actions, permissions first.
-func Verbs() []Verb {
-	all := make([]Verb, len(verbs))
-	for i, v := range verbs {
-		all[i] = verbOf[v.Action]
-	}
-	return all
-}
-
-// Lookup returns the row of a, and whether there is one.
-func Lookup(a Action) (Verb, bool) {
-	v, ok := verbOf[a]
-	return v, ok
-}
-
-// IsPermission reports whether a is one of the actions that roles grant by
-// that name, the only ones a check may ask for.
-func (a Action) IsPermission() bool {
-	v, ok := verbOf[a]
-	return ok && v.By == ByRole && v.Through == a
+// whileClosing marks an action of those who may restore a tenant.
+func whileClosing(v Verb) Verb {
+	v.WhileClosing = true
+	return v
 }

@@ -39,11 +39,19 @@ var siblings = map[string][]string{
 // secret of cursors, the end of what was closed.
 var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
 
-// The two doors that the last two laws watch, by their full names.
+// The functions that some laws watch, by their full names.
 const (
+	permitted  = "(*" + module + ".Permissions).Allow"
 	writeDoor  = "(*" + module + "/store.DB).Write"
+	fillDoor   = "(*" + module + "/store.DB).Fill"
 	upkeepDoor = "(*" + module + "/app/access.Door).Upkeep"
 )
+
+// leaseDoors are what store has for the lease alone.
+var leaseDoors = []string{
+	"(*" + module + "/store.DB).Servers", "(*" + module + "/store.DB).Listen",
+	"(*" + module + "/store.DB).NotifyNodes", "(*" + module + "/store.DB).MeasureClock",
+}
 
 // memberDoors create an account and a membership.
 var memberDoors = []string{
@@ -120,10 +128,18 @@ var laws = []law{
 		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "app/access imports doorward, store and internal/trace only",
+		name:   "store/lease and store/transfer stand beside each other",
+		remedy: "what both need belongs in store, or in store/internal",
+		breaks: func(s step) bool {
+			return s.from.folder == "store/lease" && s.within("store/transfer") || s.from.folder == "store/transfer" && s.within("store/lease")
+		},
+		plant: file{"store/transfer/move.go", "package transfer\n\nimport _ \"" + module + "/store/lease\" // here"},
+	},
+	{
+		name:   "app/access imports doorward, store, store/lease and internal/trace only",
 		remedy: "the door knows no feature: let the feature call access.Do and pass what it knows",
 		breaks: func(s step) bool {
-			return s.from.folder == "app/access" && s.leaves(".", "store", "internal/trace")
+			return s.from.folder == "app/access" && s.leaves(".", "store", "store/lease", "store/storetest", "internal/trace")
 		},
 		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
@@ -131,9 +147,17 @@ var laws = []law{
 		name:   "a feature imports doorward, store, app/access, internal and its named siblings only",
 		remedy: "features meet in the transaction: write the rows of both in one access.Do (see siblings in arch_test.go)",
 		breaks: func(s step) bool {
-			return s.from.feature() && s.leaves(append(kin(s.from.folder), ".", "store", "app/access", "internal/*")...)
+			return s.from.feature() && s.leaves(append(kin(s.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
 		},
 		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
+	},
+	{
+		name:   "of the features only app/session follows the lease",
+		remedy: "write through access.Do, which waits for the lease; memory of sessions and keys belongs in app/session",
+		breaks: func(s step) bool {
+			return s.from.feature() && s.from.folder != "app/session" && s.within("store/lease")
+		},
+		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
 		name:   "app/roster reads and writes files: it imports doorward and internal only",
@@ -150,8 +174,10 @@ var laws = []law{
 	{
 		name:   "app joins the features and knows nothing above",
 		remedy: "hand plain values down; what speaks a protocol belongs in web",
-		breaks: func(s step) bool { return s.from.folder == "app" && s.leaves(".", "store", "app/*", "internal/*") },
-		plant:  file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
+		breaks: func(s step) bool {
+			return s.from.folder == "app" && s.leaves(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
+		},
+		plant: file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
 	},
 	{
 		name:   "docs holds pages and imports none of ours",
@@ -218,6 +244,17 @@ var laws = []law{
 		plant:  file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
+		name:   "only app/access decides: no other calls (*Permissions).Allow",
+		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Role.Permissions are for tables",
+		breaks: func(s step) bool { return s.calls == permitted && s.ships() && s.from.folder != "app/access" },
+		plant: file{"web/api/login.go", `package api
+
+import "` + module + `"
+
+func may(p *doorward.Permissions) { p.Allow() } // here
+`},
+	},
+	{
 		name:   "only app/access writes: no other calls (*store.DB).Write",
 		remedy: "write through access.Do, so that the act is decided and recorded",
 		breaks: func(s step) bool {
@@ -230,6 +267,32 @@ import "` + module + `/store"
 type Invites struct{ db *store.DB }
 
 func (i Invites) Accept() { i.db.Write(nil) } // here
+`},
+	},
+	{
+		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
+		remedy: "write through access.Do, so that the act is decided and recorded",
+		breaks: func(s step) bool {
+			return s.calls == fillDoor && s.ships() && s.from.folder != "store/transfer"
+		},
+		plant: file{"node/restore.go", `package node
+
+import "` + module + `/store"
+
+func restore(db *store.DB) { db.Fill(nil) } // here
+`},
+	},
+	{
+		name:   "what drives the lease is called by store/lease only",
+		remedy: "ask lease.Lease",
+		breaks: func(s step) bool {
+			return slices.Contains(leaseDoors, s.calls) && s.ships() && s.from.folder != "store/lease"
+		},
+		plant: file{"node/measure.go", `package node
+
+import "` + module + `/store"
+
+func measure(db *store.DB) { db.Servers() } // here
 `},
 	},
 	{
@@ -269,7 +332,7 @@ func TestLawsHold(t *testing.T) {
 // A door that is renamed would be watched no longer, and no test would say so.
 func TestDoorsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
-	for _, door := range append([]string{writeDoor, upkeepDoor}, memberDoors...) {
+	for _, door := range slices.Concat([]string{permitted, writeDoor, fillDoor, upkeepDoor}, leaseDoors, memberDoors) {
 		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == door }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", door)
 		}
@@ -301,7 +364,7 @@ func TestLawfulTreeBreaksNoLaw(t *testing.T) {
 
 // lawful is a small tree that uses every freedom that the laws leave.
 var lawful = []file{
-	{"doorward.go", "package doorward\n\nimport _ \"net/netip\""},
+	{"doorward.go", "package doorward\n\nimport _ \"net/netip\"\n\ntype Permissions struct{}\n\nfunc (p *Permissions) Allow() {}"},
 	{"internal/secret/secret.go", "package secret\n\nimport _ \"os\""},
 	{"internal/pgtest/pgtest.go", "package pgtest\n\nimport _ \"github.com/jackc/pgx/v5\""},
 	{"store/store.go", `package store
@@ -316,10 +379,30 @@ type DB struct{}
 
 func (db *DB) Write(fn func()) {}
 
+func (db *DB) Fill(fn func()) {}
+
+func (db *DB) Servers() {}
+
 type Tx struct{}
 
 func (tx *Tx) InsertAccount()    {}
 func (tx *Tx) InsertMembership() {}
+`},
+	{"store/internal/rows/rows.go", "package rows\n\nimport _ \"" + module + "\""},
+	{"store/lease/lease.go", `package lease
+
+import (
+	"` + module + `/store"
+	_ "` + module + `/store/internal/rows"
+)
+
+func Run(db *store.DB) { db.Servers(); db.Write(nil) }
+`},
+	{"store/transfer/move.go", `package transfer
+
+import "` + module + `/store"
+
+func Move(to *store.DB) { to.Fill(nil) }
 `},
 	{"store/store_test.go", "package store\n\nimport _ \"" + module + "/internal/pgtest\""},
 	{"store/storetest/storetest.go", "package storetest\n\nimport _ \"" + module + "/internal/pgtest\""},
@@ -342,7 +425,10 @@ func Add(tx *access.Tx) { tx.InsertAccount(); tx.InsertMembership() }
 `},
 	{"app/session/session.go", `package session
 
-import "` + module + `/app/access"
+import (
+	"` + module + `/app/access"
+	_ "` + module + `/store/lease"
+)
 
 func Touch(door *access.Door) { door.Upkeep(nil) }
 `},

@@ -5,29 +5,10 @@ import (
 	"time"
 )
 
-// CallerKind says what a caller has shown.
-type CallerKind string
-
-// The kinds of callers; also the actor types of audit events.
-const (
-	Anonymous CallerKind = "anonymous"
-	ByUser    CallerKind = "user"
-	Operator  CallerKind = "operator"
-	System    CallerKind = "system"
-)
-
 // Caller is who asks, and from where. It goes down from the protocol floor to
 // the decision and ends in the audit event.
 type Caller struct {
-	Kind CallerKind
-
-	// User and Session are set for a user with a session.
-	User    User
-	Session Session
-
-	// KeyID is set for an operator with a key; an operator at the command
-	// line has none.
-	KeyID string
+	Principal
 
 	// Devices are the hashes of the cookies of a browser that says it has signed in
 	// before, MaxDevices at most. It holds several when more than one account signs
@@ -41,13 +22,6 @@ type Caller struct {
 	// Looking says that the caller only looks at a page: to be refused that is not
 	// recorded.
 	Looking bool
-
-	// Revoked, when it is not nil, is told how an act that ended something was
-	// made to hold on every node.
-	Revoked func(nodes int, took time.Duration)
-	// Limited, when it is not nil, is told what is left of an allowance that is
-	// the caller's own.
-	Limited func(Allowance)
 
 	IP        string // the client's address, after trusted proxies
 	UserAgent string
@@ -63,23 +37,17 @@ type Allowance struct {
 	Reset     time.Duration // until the quota is whole again
 }
 
-// ID is the id of the user or key, or empty.
-func (c Caller) ID() string {
-	if c.Kind == ByUser {
-		return c.User.ID
-	}
-	return c.KeyID
-}
-
 // As returns the caller as the user, who has just proved to be that one, with
-// the address and request id kept.
+// what belongs to the request kept.
 func (c Caller) As(u User) Caller {
-	c.Kind, c.User, c.KeyID = ByUser, u, ""
+	c.Principal = PrincipalOf(u, Session{})
 	return c
 }
 
 // OperatorAtTerminal is the caller of every command.
-func OperatorAtTerminal() Caller { return Caller{Kind: Operator, UserAgent: "doorward command line"} }
+func OperatorAtTerminal() Caller {
+	return Caller{Principal: Principal{Kind: Operator}, UserAgent: "doorward command line"}
+}
 
 // Network is what counts as one client: an IPv4 address, or the /64 that one
 // IPv6 customer has.

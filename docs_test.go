@@ -92,7 +92,7 @@ func permissionTable() string {
 		}
 		row := []string{code(verb.Action)}
 		for _, role := range rolesDown() {
-			row = append(row, mark(role.May(verb.Action)))
+			row = append(row, mark(slices.Contains(verb.Roles(), role)))
 		}
 		rows = append(rows, row)
 	}
@@ -187,7 +187,8 @@ func whomTable(title string, act func(doorward.Role) (doorward.Action, doorward.
 		row := []string{string(own)}
 		for _, other := range rolesDown() {
 			action, on := act(other)
-			row = append(row, mark(access.Decide(member(own, doorward.UserActive), action, on) == nil))
+			by := member(own, doorward.UserActive)
+			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
 		}
 		rows = append(rows, row)
 	}
@@ -245,10 +246,9 @@ func who(g front.Guard) string {
 		return "an operator key"
 	}
 	var may []string
-	for _, role := range rolesDown() {
-		if role.May(doorward.Action(g.Name())) {
-			may = append(may, string(role))
-		}
+	verb, _ := doorward.Lookup(doorward.Action(g.Name()))
+	for _, role := range verb.Roles() {
+		may = append(may, string(role))
 	}
 	return code(g.Name()) + ": " + strings.Join(may, ", ")
 }

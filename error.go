@@ -20,6 +20,8 @@ type Error struct {
 	// RetryAfter is the time to wait before a retry, for the kinds TooMany and
 	// Unavailable.
 	RetryAfter time.Duration
+	// Allowance, when it is not nil, is what is left of one that is the caller's own.
+	Allowance *Allowance
 	// Err is the cause, for the log.
 	Err error
 }
@@ -73,6 +75,15 @@ func Invalid(pointer, code, message string) *Error {
 // InvalidFields returns a validation error of several fields.
 func InvalidFields(fields ...FieldError) *Error {
 	return &Error{Code: CodeValidationFailed, Fields: fields}
+}
+
+// AllowanceOf returns what an error says is left of an allowance; nil for nothing.
+func AllowanceOf(err error) *Allowance {
+	var e *Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e.Allowance
 }
 
 // HasCode reports whether err is an Error of the code.

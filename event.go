@@ -36,7 +36,7 @@ type Event struct {
 	At         time.Time
 	Action     Action
 	Outcome    Outcome
-	ActorType  CallerKind
+	ActorType  PrincipalKind
 	ActorID    string
 	ActorEmail string
 	Target     Object

@@ -179,7 +179,7 @@ func strangers(guard string) []string {
 	}
 	all := []string{"operator"}
 	for _, role := range doorward.Roles {
-		if guard != front.SignedIn().Name() && !role.May(doorward.Action(guard)) {
+		if guard != front.SignedIn().Name() && !slices.Contains(role.Permissions(), doorward.Action(guard)) {
 			all = append(all, string(role))
 		}
 	}
@@ -296,7 +296,7 @@ var whos = []struct {
 	name string
 	by   doorward.Caller
 }{
-	{"anonymous", doorward.Caller{Kind: doorward.Anonymous}},
+	{"anonymous", doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}},
 	{"VIEWER", member(doorward.RoleViewer, doorward.UserActive)},
 	{"USER", member(doorward.RoleUser, doorward.UserActive)},
 	{"ADMIN", member(doorward.RoleAdmin, doorward.UserActive)},
@@ -309,7 +309,7 @@ func member(role doorward.Role, status doorward.UserStatus) doorward.Caller {
 	return doorward.Caller{}.As(doorward.User{ID: "usr_own", TenantID: "tnt_own", Role: role, Status: status})
 }
 
-const legend = `# Who may do what, as access.Decide has it. Written by
+const legend = `# Who may do what, as access.Can has it. Written by
 #   go test -run TestWhoMayWhat -update .
 #
 # own     an object of the caller's tenant that holds no role
@@ -330,7 +330,7 @@ func TestWhoMayWhat(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
 		for _, kind := range []string{"own", "higher", "other"} {
 			row(&out, string(verb.Action), kind, func(_ string, by doorward.Caller) string {
-				on, exists := object(verb.Action, kind, by.User.Role)
+				on, exists := object(verb.Action, kind, by.Role)
 				if !exists {
 					return "-"
 				}
@@ -391,7 +391,7 @@ func row(out *strings.Builder, action, object string, cell func(name string, by 
 
 func verdict(t *testing.T, by doorward.Caller, act doorward.Action, on doorward.Object) string {
 	t.Helper()
-	err := access.Decide(by, act, on)
+	err := access.Can(&by.Principal, act, on).Err()
 	if err == nil {
 		return "yes"
 	}

@@ -19,12 +19,15 @@ const (
 // Roles lists the roles by rank, the lowest first.
 var Roles = []Role{RoleViewer, RoleUser, RoleAdmin, RoleOwner}
 
+// RolesHelp says what a role can be, to somebody who has named none of them.
+const RolesHelp = "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."
+
 // Valid reports whether r is one of the four roles.
 func (r Role) Valid() bool { return r.rank() >= 0 }
 
 // Outranks reports whether r stands above other. A role that is none is
 // outranked by all four.
-func (r Role) Outranks(other Role) bool { return r.rank() > other.rank() }
+func (r Role) Outranks(other Role) bool { return r != "" && r.rank() > other.rank() }
 
 func (r Role) rank() int {
 	switch r {
@@ -40,34 +43,9 @@ func (r Role) rank() int {
 	return -1
 }
 
-// May reports whether the role grants the action. It doesn't allocate.
-func (r Role) May(a Action) bool { return verbOf[a].roles&r.bit() != 0 }
-
-// Permissions returns the sorted permissions that the role grants.
-func (r Role) Permissions() []Action { return slices.Clone(permissionsOf[r]) }
-
-var permissionsOf = func() map[Role][]Action {
-	m := map[Role][]Action{}
-	for _, r := range Roles {
-		for _, v := range verbs {
-			if v.Action.IsPermission() && r.May(v.Action) {
-				m[r] = append(m[r], v.Action)
-			}
-		}
-		slices.Sort(m[r])
-	}
-	return m
-}()
-
-// roleSet is a set of roles, one bit each.
-type roleSet uint8
-
-func (r Role) bit() roleSet {
-	if r.rank() < 0 {
-		return 0
-	}
-	return 1 << r.rank()
-}
+// Permissions returns the sorted permissions that the role grants. Whether somebody
+// may do something says access.Can.
+func (r Role) Permissions() []Action { return slices.Clone(builtin.listed[r]) }
 
 // UserStatus is the status of a membership.
 type UserStatus string
@@ -114,6 +92,14 @@ func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) 
 // ended by itself before.
 type Ended struct {
 	Sessions    int64
-	APIKeys     int64
 	Invitations int64
+	// Revocation is how it was made to hold; zero for what would end.
+	Revocation Revocation
+}
+
+// Revocation is how an act that ended something, or changed what somebody may do,
+// was made to hold on every node. The zero value is that of an act that did not.
+type Revocation struct {
+	Nodes int
+	Took  time.Duration
 }

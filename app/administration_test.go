@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // TestDemotedWhileWaiting: an ADMIN who is demoted while a request waits for its
@@ -131,11 +132,11 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
 			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing sessionsEnded  1"}},
 		} {
-			before, err := f.DB.Read().Events(ctx, acme.ID)
+			before, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
 			f.NoError(act.do())
 			f.Settle()
-			after, err := f.DB.Read().Events(ctx, acme.ID)
+			after, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
 			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {
 				f.Errorf("on record (-want +got):\n%s", diff)

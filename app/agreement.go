@@ -9,10 +9,10 @@ import (
 )
 
 // Join registers this process as a node, before Run, and cuts what a clock that was
-// ahead has left. The error is a *store.DiffersError. A database that can't be asked
+// ahead has left. The error is a *lease.DiffersError. A database that can't be asked
 // is none: the node starts, and registers when it can.
 func (a *App) Join(ctx context.Context) error {
-	err := a.Watch.Join(ctx)
+	err := a.Lease.Join(ctx)
 	if moved := a.db.Clock().Moved(); err == nil && moved != 0 {
 		a.log.Warn("the time is moved by --clock-offset, for tests: what ends by time ends by that", "moved", moved.String())
 	}
@@ -28,7 +28,7 @@ func (a *App) Join(ctx context.Context) error {
 
 // Differing counts the nodes that have a setting otherwise, by its name.
 func (a *App) Differing(name string) (n float64) {
-	for _, d := range a.Watch.Differences() {
+	for _, d := range a.Lease.Differences() {
 		if d.Setting.Name == name {
 			n++
 		}

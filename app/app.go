@@ -29,6 +29,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Settings are what the features go by. Those that an operator can choose are described
@@ -36,7 +37,7 @@ import (
 type Settings struct {
 	Sessions          doorward.SessionLimits
 	SessionsInMemory  int
-	Lease             time.Duration // of the memory of sessions, store.MinLease to store.MaxLease
+	Lease             time.Duration // of the memory of sessions, lease.MinLease to lease.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
@@ -46,7 +47,7 @@ type Settings struct {
 
 	// Published are the settings that have to be the same on all nodes, with their
 	// values here. ChangeShared starts beside nodes that have others.
-	Published    []store.Setting
+	Published    []lease.Setting
 	ChangeShared bool
 
 	LinkURL   string         // of links in mails, without a slash at the end
@@ -71,7 +72,7 @@ type App struct {
 	Overviews   *overview.Overviews
 	// Installation is what happens to the installation at once.
 	Installation *installation.Installation
-	Watch        *store.Watch
+	Lease        *lease.Lease
 	// PasswordRules are the rules in force, to be told to people.
 	PasswordRules credential.Rules
 
@@ -86,18 +87,18 @@ type App struct {
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
-	watch := db.Watch(s.Lease)
-	watch.Publish(s.Published, s.ChangeShared)
+	l := lease.New(db, s.Lease)
+	l.Publish(s.Published, s.ChangeShared)
 	lines, mended := newNoticeLog(s.Log), make(chan struct{}, 1)
-	watch.Report(func(n store.Notice) {
+	l.OnNotice(func(n lease.Notice) {
 		lines.write(n)
-		if n.Kind == store.ClockRight {
+		if n.Kind == lease.ClockRight {
 			poke(mended)
 		}
 	})
-	door := access.New(db, watch)
+	door := access.New(db, l)
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
-	sessions := session.New(door, db, watch, s.Sessions, s.SessionsInMemory)
+	sessions := session.New(door, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(door, db, pool, s.Attempts)
@@ -116,7 +117,7 @@ func New(db *store.DB, s Settings) *App {
 		Audit:        audit.New(db, waiting.Settle),
 		Overviews:    overview.New(door, db, life, waiting.Settle),
 		Installation: installation.New(door, life),
-		Watch:        watch, PasswordRules: rules,
+		Lease:        l, PasswordRules: rules,
 		db: db, verifier: verifier, pool: pool, log: s.Log, mended: mended,
 	}
 }
@@ -148,7 +149,7 @@ func (a *App) Ready(ctx context.Context) error {
 		return unready(err, "The schema of the database is not one that this version works with.")
 	case err != nil:
 		return unready(err, "The database does not answer.")
-	case a.Watch.Lost():
+	case a.Lease.Lost():
 		return unready(errGone, "This node has not renewed its lease for so long that others take it for dead.")
 	}
 	return a.db.Clock().Err()
@@ -176,19 +177,19 @@ func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
 const sweepEvery = time.Minute
 
 // Run does the upkeep (following changes, writing uses of sessions down,
-// delivering mail, deleting what is over) until ctx ends. The watch ends last:
+// delivering mail, deleting what is over) until ctx ends. The lease ends last:
 // until the last use is written down, other nodes have to ask this one before
 // they call a session idle.
 func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
-	var watch, work sync.WaitGroup
-	watch.Go(func() { a.Watch.Run(following) })
+	var leased, work sync.WaitGroup
+	leased.Go(func() { a.Lease.Run(following) })
 	for _, run := range []func(context.Context){a.Sessions.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()
 	leave()
-	watch.Wait()
+	leased.Wait()
 }
 
 // sweepUntil begins at once: a node that is often started anew would never sweep.
@@ -214,5 +215,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Watch.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.cutFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

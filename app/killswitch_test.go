@@ -57,8 +57,8 @@ func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 		r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), c.ann.User.Email, apptest.FirstPassword, joined.TenantID))
 		f.NoError(err)
 		by := apptest.Anonymous(0).As(r.User)
-		by.Session = r.Session
-		c.there = &apptest.Person{Caller: by, Token: r.Token}
+		by.SessionID = r.Session.ID
+		c.there = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
 	}
 	c.sent, c.received = offers(f, c.ann, "sent"), offers(f, c.owner, "received")
 	c.reset, c.device = f.ResetToken(c.ann), []byte(c.ann.User.Email)
@@ -114,7 +114,7 @@ func outcomeOfInvitation(f *apptest.Fixture, i int, o offered) string {
 }
 
 func outcomeOfReset(f *apptest.Fixture, i int, token string) string {
-	return outcome(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, "short", "short"))
+	return outcome(apptest.Failure(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, "short", "short")))
 }
 
 func outcomeOfDevice(f *apptest.Fixture, c holder) string {
@@ -132,7 +132,7 @@ func outcome(err error) string {
 }
 
 // operatorByKey is one who calls the API; the other operator is at the terminal.
-var operatorByKey = doorward.Caller{Kind: doorward.Operator, KeyID: "key_1"}
+var operatorByKey = doorward.Caller{Principal: doorward.Principal{Kind: doorward.Operator, ID: "key_1"}}
 
 func edited(by func(holder) doorward.Caller, e func() user.Edit) func(*apptest.Fixture, holder) error {
 	return func(f *apptest.Fixture, c holder) error {
@@ -178,7 +178,7 @@ func rejoined(f *apptest.Fixture, c holder) error {
 }
 
 func thawed(f *apptest.Fixture, c holder) error {
-	return f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID)
+	return apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID))
 }
 
 func restored(f *apptest.Fixture, c holder) error {
@@ -253,7 +253,7 @@ var killSwitch = []struct {
 		return err
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"signed out", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token})
+		return apptest.Failure(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"under tighter rules", func(f *apptest.Fixture, c holder) error {
 		days, domains := int64(1), []string{"example.com"} // the addresses that are invited
@@ -262,21 +262,21 @@ var killSwitch = []struct {
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
 
 	{"signed out elsewhere", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller)
+		return apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller))
 	}, "lives - lives lives lives lives " + isStrange, "lives " + isOut + " lives lives lives lives " + isStrange, nil},
 	{"signed out elsewhere, in the known browser", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser())
+		return apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser()))
 	}, "lives - lives lives lives lives lives", "lives " + isOut + " lives lives lives lives lives", nil},
 
 	// The password: the person's sessions, links and browsers, in every tenant.
 	{"a new password", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))
+		return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 	}, "lives - lives lives lives " + isExpired + " " + isStrange, "lives " + isOut + " lives lives lives " + isExpired + " " + isStrange, nil},
 	{"a new password, in the known browser", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Passwords.Change(f.Context(), c.inBrowser(), apptest.FirstPassword, apptest.Password(1), apptest.Password(1))
+		return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), c.inBrowser(), apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 	}, "lives - lives lives lives " + isExpired + " lives", "lives " + isOut + " lives lives lives " + isExpired + " lives", nil},
 	{"a reset", func(f *apptest.Fixture, c holder) error {
-		return f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), c.reset, apptest.Password(1), apptest.Password(1))
+		return apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), c.reset, apptest.Password(1), apptest.Password(1)))
 	}, isOut + " - lives lives lives reset_used " + isStrange, isOut + " " + isOut + " lives lives lives reset_used " + isStrange, nil},
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/internal/logtest"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // TestNoticesThatComeAndGo: a flood of them has a line and its end, and the last line
@@ -24,20 +24,20 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 			}
 		}
 		for range 10 {
-			l.write(store.Notice{Kind: store.DatabaseLost})
-			l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Second})
+			l.write(lease.Notice{Kind: lease.DatabaseLost})
+			l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
 		}
 		says(1, 1, "a flood")
 		time.Sleep(2 * noticeQuiet) // of the bubble
 		says(1, 1, "nothing is left over")
 
-		l.write(store.Notice{Kind: store.DatabaseLost})
-		l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Second})
-		l.write(store.Notice{Kind: store.DatabaseLost})
+		l.write(lease.Notice{Kind: lease.DatabaseLost})
+		l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
+		l.write(lease.Notice{Kind: lease.DatabaseLost})
 		says(2, 2, "lost again at once")
 		time.Sleep(2 * noticeQuiet)
 		says(3, 2, "lost for good")
-		l.write(store.Notice{Kind: store.DatabaseBack, Lasted: time.Minute})
+		l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Minute})
 		says(3, 3, "back after that")
 	})
 }
@@ -47,11 +47,11 @@ func TestNoticesOfClockAndSettings(t *testing.T) {
 	var journal logtest.Journal
 	l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))
 	for range 3 {
-		l.write(store.Notice{Kind: store.ClockWrong, Drift: -90 * time.Minute})
-		l.write(store.Notice{Kind: store.ClockRight, Drift: time.Millisecond})
+		l.write(lease.Notice{Kind: lease.ClockWrong, Drift: -90 * time.Minute})
+		l.write(lease.Notice{Kind: lease.ClockRight, Drift: time.Millisecond})
 	}
-	d := store.Difference{Setting: store.Setting{Name: "tenant-hold", Value: "0s"}, Theirs: "336h0m0s", Node: "nod_2"}
-	l.write(store.Notice{Kind: store.SettingDiffers, Node: d.Node, Setting: d})
+	d := lease.Difference{Setting: lease.Setting{Name: "tenant-hold", Value: "0s"}, Theirs: "336h0m0s", Node: "nod_2"}
+	l.write(lease.Notice{Kind: lease.SettingDiffers, Node: d.Node, Setting: d})
 	for text, times := range map[string]int{
 		`level=ERROR msg="clock wrong" ahead=-1h30m0s effect="not ready`: 3, `level=INFO msg="clock right" ahead=1ms`: 3,
 		`level=WARN msg="setting differs" setting=tenant-hold here=0s there=336h0m0s node=nod_2`: 1,

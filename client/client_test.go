@@ -36,11 +36,11 @@ func newClient(t testing.TB, baseURL string, options ...client.Option) *client.C
 }
 
 // service answers at /ACTION who is calling, as the handler sees it.
-func service(t testing.TB, door *client.Client) *httptest.Server {
+func service(t testing.TB, auth *client.Client) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	for _, action := range actions {
-		mux.Handle("/"+action, door.Require(action)(http.HandlerFunc(whoAmI)))
+		mux.Handle("/"+action, auth.Require(action)(http.HandlerFunc(whoAmI)))
 	}
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -119,7 +119,7 @@ func TestRolesGetWhatTheyMay(t *testing.T) {
 }
 
 func TestHandlerLearnsWhoIsCalling(t *testing.T) {
-	door, acme := running(), newTenant()
+	server, acme := running(), newTenant()
 	ann := acme.Join("ann@acme.example", "USER")
 	_, body := ann.Get("/api/v2/auth/session")
 	var mine struct{ Session struct{ ID string } }
@@ -137,7 +137,7 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 		h[name] = values
 	}
 	h.Set("X-Other", "kept")
-	_, body = get(t, service(t, newClient(t, door.URL)).URL+"/", h)
+	_, body = get(t, service(t, newClient(t, server.URL)).URL+"/", h)
 	var got seen
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -158,15 +158,15 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 // What a revocation answered is in force at the next request, since nothing is
 // remembered here.
 func TestRevocationCountsAtOnce(t *testing.T) {
-	door := doorwardtest.Start(t)
-	acme := door.Tenant("Acme")
+	server := doorwardtest.Start(t)
+	acme := server.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")
-	s := service(t, newClient(t, door.URL))
+	s := service(t, newClient(t, server.URL))
 	status := func(action string) int {
 		res, _ := get(t, s.URL+"/"+action, session(ann.Token()))
 		return res.StatusCode
 	}
-	operator, users := doorward.OperatorAtTerminal(), door.Node.App.Users
+	operator, users := doorward.OperatorAtTerminal(), server.Node.App.Users
 	find := func() doorward.User {
 		found, err := users.Find(t.Context(), ann.Email, acme.ID)
 		if err != nil || len(found) != 1 {
@@ -189,7 +189,7 @@ func TestRevocationCountsAtOnce(t *testing.T) {
 		{"suspended", func() error { _, err := users.Suspend(t.Context(), operator, find()); return err }, "report.read", 401},
 		{"resumed", func() error { return users.Resume(t.Context(), operator, find()) }, "report.read", 401},
 		{"logged in again", func() error { ann.Login(); return nil }, "report.read", 200},
-		{"idle for too long", func() error { door.Advance(time.Hour + time.Second); return nil }, "report.read", 401},
+		{"idle for too long", func() error { server.Advance(time.Hour + time.Second); return nil }, "report.read", 401},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {
@@ -211,12 +211,12 @@ func logout(p *doorwardtest.Person) error {
 // Doorward alone decides what a credential is: asked through a service, and
 // asked directly with the same headers, the answer is the same.
 func TestSameVerdictAsDoorward(t *testing.T) {
-	door, ann := running(), person("USER")
+	server, ann := running(), person("USER")
 	first := ann.Token()
 	second := ann.Login()
-	key := newOperatorKey(door)
+	key := newOperatorKey(server)
 	dead, bent := strings.Repeat("A", 43), first[:42]+"B" // the last character has unused bits
-	s := service(t, newClient(t, door.URL))
+	s := service(t, newClient(t, server.URL))
 	tests := map[string]struct {
 		header http.Header
 		want   int
@@ -253,7 +253,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 			if size(tt.header) > 30_000 {
 				return // Doorward takes no headers over 32 KiB
 			}
-			if direct, _ := get(t, door.URL+"/api/v2/access/check", tt.header); direct.StatusCode != tt.want {
+			if direct, _ := get(t, server.URL+"/api/v2/access/check", tt.header); direct.StatusCode != tt.want {
 				t.Errorf("asked directly: %d, want %d", direct.StatusCode, tt.want)
 			}
 		})
@@ -283,8 +283,8 @@ func size(h http.Header) (bytes int) {
 	return bytes
 }
 
-func newOperatorKey(door *doorwardtest.Server) string {
-	key, err := door.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test "+rand.Text())
+func newOperatorKey(server *doorwardtest.Server) string {
+	key, err := server.Node.App.Keys.CreateOperator(context.Background(), doorward.OperatorAtTerminal(), "test "+rand.Text())
 	if err != nil {
 		panic(err)
 	}
@@ -292,9 +292,9 @@ func newOperatorKey(door *doorwardtest.Server) string {
 }
 
 func TestOtherOriginsAreRefused(t *testing.T) {
-	door, token := running(), newTenant().Owner.Token()
-	s := service(t, newClient(t, door.URL))
-	evil, own := "https://evil.example", door.URL
+	server, token := running(), newTenant().Owner.Token()
+	s := service(t, newClient(t, server.URL))
+	evil, own := "https://evil.example", server.URL
 	tests := []struct {
 		name, method, origin, site string
 		want                       int
@@ -344,8 +344,8 @@ func TestCheckWithoutMethodCountsAsUnsafe(t *testing.T) {
 }
 
 func TestRefusalsAreProblems(t *testing.T) {
-	door, viewer := running(), person("VIEWER")
-	s := service(t, newClient(t, door.URL))
+	server, viewer := running(), person("VIEWER")
+	s := service(t, newClient(t, server.URL))
 	tests := []struct {
 		token, code, challenge string
 		status                 int
@@ -365,7 +365,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 		}
 		want := []any{
 			tt.status, "application/problem+json", tt.challenge, "", "no-store", "from-outside.1",
-			float64(tt.status), tt.code, door.URL + "/problems/" + tt.code, "/message.send", "from-outside.1",
+			float64(tt.status), tt.code, server.URL + "/problems/" + tt.code, "/message.send", "from-outside.1",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.code, diff)
@@ -377,16 +377,16 @@ func TestRefusalsAreProblems(t *testing.T) {
 }
 
 func TestErrorsStayApart(t *testing.T) {
-	door := doorwardtest.Start(t)
-	viewer := door.Tenant("Acme").Join("v@acme.example", "VIEWER")
+	server := doorwardtest.Start(t)
+	viewer := server.Tenant("Acme").Join("v@acme.example", "VIEWER")
 	kinds := []error{client.ErrUnauthenticated, client.ErrForbidden, client.ErrUnavailable}
-	c := newClient(t, door.URL)
+	c := newClient(t, server.URL)
 	check := func(token string) error {
 		_, err := c.Check(t.Context(), client.Request{Action: "message.send", Header: session(token)})
 		return err
 	}
 	errs := []error{check("none"), check(viewer.Token())}
-	door.Stop()
+	server.Stop()
 	errs = append(errs, check(viewer.Token()))
 	for i, err := range errs {
 		for j, kind := range kinds {
@@ -425,9 +425,9 @@ func TestBaseURL(t *testing.T) {
 		}
 	}
 	// With a path, and with a slash at the end, as people write them.
-	door := doorwardtest.Start(t, doorwardtest.BaseURL("http://localhost/platform"))
-	token := door.Tenant("Acme").Owner.Token()
-	for _, base := range []string{door.URL, door.URL + "/", door.URL + "/platform", door.URL + "/platform/"} {
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("http://localhost/platform"))
+	token := server.Tenant("Acme").Owner.Token()
+	for _, base := range []string{server.URL, server.URL + "/", server.URL + "/platform", server.URL + "/platform/"} {
 		if _, err := newClient(t, base).Check(t.Context(), client.Request{Header: session(token)}); err != nil {
 			t.Errorf("a check at %s: %v", base, err)
 		}

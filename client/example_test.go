@@ -17,12 +17,12 @@ import (
 // and a stranger. In your own test, doorwardtest.Start(t) gives you the Doorward.
 func Example() {
 	doorward := running()
-	door, err := client.New(doorward.URL)
+	auth, err := client.New(doorward.URL)
 	if err != nil {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /messages", door.Require("message.send")(http.HandlerFunc(
+	mux.Handle("POST /messages", auth.Require("message.send")(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			who, _ := client.From(r.Context())
 			fmt.Fprintf(w, "sent as %s", who.Role)
@@ -53,7 +53,7 @@ func Example() {
 
 // The action depends on what the caller wants, so the handler asks for itself.
 func ExampleClient_Check() {
-	door, err := client.New(running().URL)
+	auth, err := client.New(running().URL)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func ExampleClient_Check() {
 		if r.FormValue("to") == "everybody" {
 			action = "settings.manage"
 		}
-		who, err := door.Check(r.Context(), client.Request{Action: action, Method: r.Method, Header: r.Header})
+		who, err := auth.Check(r.Context(), client.Request{Action: action, Method: r.Method, Header: r.Header})
 		if err != nil {
 			client.WriteError(w, r, err)
 			return
@@ -85,12 +85,12 @@ func ExampleClient_Check() {
 
 // The three kinds of errors ask for three reactions.
 func ExampleError() {
-	door, err := client.New(running().URL, client.Timeout(2*time.Second))
+	auth, err := client.New(running().URL, client.Timeout(2*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}
 	react := func(token string) string {
-		_, err := door.Check(context.Background(), client.Request{
+		_, err := auth.Check(context.Background(), client.Request{
 			Action: "billing.read", Header: http.Header{"Cookie": {"JSESSIONID=" + token}},
 		})
 		var e *client.Error
@@ -116,7 +116,7 @@ func ExampleError() {
 // A browser that isn't signed in is sent to the login page, all else is answered
 // as usual.
 func ExampleOnError() {
-	door, err := client.New(running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
+	auth, err := client.New(running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
 		if errors.Is(e, client.ErrUnauthenticated) && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
@@ -126,7 +126,7 @@ func ExampleOnError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	page := door.Require("report.read")(http.NotFoundHandler())
+	page := auth.Require("report.read")(http.NotFoundHandler())
 
 	for _, mode := range []string{"navigate", "cors"} {
 		r := httptest.NewRequest(http.MethodGet, "/reports", nil)
@@ -144,11 +144,11 @@ func ExampleOnError() {
 func ExampleClient_IntrospectAll() {
 	doorward := running()
 	key := newOperatorKey(doorward) // of: doorward key create-operator --name worker
-	door, err := client.New(doorward.URL, client.OperatorKey(key))
+	auth, err := client.New(doorward.URL, client.OperatorKey(key))
 	if err != nil {
 		log.Fatal(err)
 	}
-	answers, err := door.IntrospectAll(context.Background(), []client.Question{
+	answers, err := auth.IntrospectAll(context.Background(), []client.Question{
 		{Credential: person("USER").Token(), Action: "message.send"},
 		{Credential: person("VIEWER").Token(), Action: "message.send"},
 		{Credential: "ended long ago", Action: "message.send"},

@@ -22,14 +22,14 @@ import (
 )
 
 func TestDoorwardDown(t *testing.T) {
-	door := doorwardtest.Start(t)
-	token := door.Tenant("Acme").Owner.Token()
+	server := doorwardtest.Start(t)
+	token := server.Tenant("Acme").Owner.Token()
 	var log bytes.Buffer
-	s := service(t, newClient(t, door.URL, client.Logger(slog.New(slog.NewJSONHandler(&log, nil)))))
+	s := service(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewJSONHandler(&log, nil)))))
 	if res, body := get(t, s.URL+"/message.send", session(token)); res.StatusCode != http.StatusOK {
 		t.Fatalf("before: %d %s", res.StatusCode, body)
 	}
-	door.Stop()
+	server.Stop()
 	res, body := get(t, s.URL+"/message.send", with(session(token), "X-Request-Id", "req-1"))
 	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" || res.Header.Get("WWW-Authenticate") != "" {
 		t.Errorf("%d with Retry-After %q, want 503 with 1: %s", res.StatusCode, res.Header.Get("Retry-After"), body)
@@ -37,7 +37,7 @@ func TestDoorwardDown(t *testing.T) {
 	if !bytes.Contains(body, []byte(`"code":"unavailable"`)) || !bytes.Contains(body, []byte(`"requestId":"req-1"`)) {
 		t.Errorf("no problem of unavailability: %s", body)
 	}
-	if address := strings.TrimPrefix(door.URL, "http://"); bytes.Contains(body, []byte(address)) || !strings.Contains(log.String(), "refused") {
+	if address := strings.TrimPrefix(server.URL, "http://"); bytes.Contains(body, []byte(address)) || !strings.Contains(log.String(), "refused") {
 		t.Errorf("the cause belongs into the log and not into the answer:\n%s\n%s", body, log.String())
 	}
 	if strings.Contains(log.String(), token) {
@@ -408,9 +408,9 @@ func TestConnectionsAreReused(t *testing.T) {
 // An action that Doorward doesn't know is this program's fault: its log must
 // say so, and say nothing of ordinary refusals.
 func TestLogTellsFaultsOfTheProgram(t *testing.T) {
-	door, viewer := running(), person("VIEWER")
+	server, viewer := running(), person("VIEWER")
 	var log bytes.Buffer
-	s := service(t, newClient(t, door.URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil)))))
+	s := service(t, newClient(t, server.URL, client.Logger(slog.New(slog.NewTextHandler(&log, nil)))))
 	get(t, s.URL+"/message.send", session(viewer.Token()))
 	get(t, s.URL+"/message.send", nil)
 	if log.Len() > 0 {
@@ -423,8 +423,8 @@ func TestLogTellsFaultsOfTheProgram(t *testing.T) {
 }
 
 func BenchmarkRequire(b *testing.B) {
-	door, token := running(), newTenant().Owner.Token()
-	h := newClient(b, door.URL).Require("message.send")(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server, token := running(), newTenant().Owner.Token()
+	h := newClient(b, server.URL).Require("message.send")(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

@@ -14,8 +14,8 @@ import (
 )
 
 func TestIntrospect(t *testing.T) {
-	door, viewer := running(), person("VIEWER")
-	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	server, viewer := running(), person("VIEWER")
+	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	dead := strings.Repeat("A", 43)
 
 	all, err := c.IntrospectAll(t.Context(), []client.Question{
@@ -50,8 +50,8 @@ func TestIntrospect(t *testing.T) {
 }
 
 func TestIntrospectMoreThanACallTakes(t *testing.T) {
-	door, token := running(), newTenant().Owner.Token()
-	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	server, token := running(), newTenant().Owner.Token()
+	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	const every = 90 // so that there are some in each call
 	questions := slices.Repeat([]client.Question{{"none", ""}}, 250)
 	for i := 0; i < len(questions); i += every {
@@ -73,21 +73,21 @@ func TestIntrospectMoreThanACallTakes(t *testing.T) {
 
 // A refusal of the service's own key must not reach a person as 401 or 403.
 func TestRefusedOperatorKeyIsAFault(t *testing.T) {
-	door, token := running(), newTenant().Owner.Token()
-	c := newClient(t, door.URL, client.OperatorKey("dwo_"+strings.Repeat("A", 43)))
+	server, token := running(), newTenant().Owner.Token()
+	c := newClient(t, server.URL, client.OperatorKey("dwo_"+strings.Repeat("A", 43)))
 	_, err := c.Introspect(t.Context(), token, "")
 	var e *client.Error
 	if !errors.As(err, &e) || !errors.Is(err, client.ErrUnavailable) || e.Code != "operator_key_refused" {
 		t.Errorf("Introspect with a wrong key: %v, want operator_key_refused", err)
 	}
-	if _, err := newClient(t, door.URL).Introspect(t.Context(), token, ""); err == nil || errors.As(err, &e) {
+	if _, err := newClient(t, server.URL).Introspect(t.Context(), token, ""); err == nil || errors.As(err, &e) {
 		t.Errorf("Introspect without a key: %v, want an error of the program", err)
 	}
 }
 
 func TestWrongQuestionIsNoVerdict(t *testing.T) {
-	door := running()
-	c := newClient(t, door.URL, client.OperatorKey(newOperatorKey(door)))
+	server := running()
+	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	for _, q := range []client.Question{{"x", "message.eat"}, {"", "message.send"}} {
 		_, err := c.Introspect(t.Context(), q.Credential, q.Action)
 		var e *client.Error

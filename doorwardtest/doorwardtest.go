@@ -223,8 +223,8 @@ func (s *Server) Code(to string) string {
 
 // delivered reports whether no mail is queued any more.
 func (s *Server) delivered() bool {
-	n, err := s.Node.DB.Read().CountMails(context.Background(), doorward.DeliveryQueued)
-	return err == nil && n == 0
+	v, err := s.Node.DB.Read().Vitals(context.Background())
+	return err == nil && v.MailsQueued == 0
 }
 
 // Mails returns the mails sent to an address so far, or all for the empty one,

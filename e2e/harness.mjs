@@ -46,7 +46,8 @@ export class Server {
 	static async start(...flags) {
 		const s = new Server();
 		s.folder = await mkdtemp(path.join(tmpdir(), "doorward-e2e-"));
-		s.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...flags], { cwd: s.folder });
+		const cheapHashes = ["--password-memory-kib", "1024", "--password-time", "1"];
+		s.process = spawn(program, ["dev", "--listen", "localhost:0", "--log-format", "json", ...cheapHashes, ...flags], { cwd: s.folder });
 		s.log = "";
 		s.process.stderr.on("data", (text) => { s.log += text; });
 		s.url = await new Promise((resolve, reject) => {

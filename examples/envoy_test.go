@@ -15,10 +15,10 @@ func TestEnvoy(t *testing.T) {
 	manager := connectionManager(t)
 	t.Parallel()
 	testReplay(t, replayed{
-		ask: func(t *testing.T, door, action string, r *http.Request) *http.Request {
+		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
 			service := httpServiceFor(t, manager, action)
-			return envoyAsks(t, "http://"+door+service.at("path_override").text(), manager, r)
+			return envoyAsks(t, "http://"+server+service.at("path_override").text(), manager, r)
 		},
 		pass: func(r *http.Request, answer http.Header) http.Header { return envoyPasses(t, manager, r, answer) },
 	})
@@ -31,11 +31,11 @@ func TestEnvoyBeforePathOverride(t *testing.T) {
 	manager := connectionManager(t)
 	t.Parallel()
 	testReplay(t, replayed{
-		ask: func(t *testing.T, door, action string, r *http.Request) *http.Request {
+		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
 			prefix := "/api/v2/access/check?action=" + action + "&original="
-			q := envoyAsks(t, "http://"+door+"/", manager, r)
-			q.URL.Opaque = "//" + door + prefix + r.URL.RequestURI() // not even escaped
+			q := envoyAsks(t, "http://"+server+"/", manager, r)
+			q.URL.Opaque = "//" + server + prefix + r.URL.RequestURI() // not even escaped
 			return q
 		},
 		pass: func(r *http.Request, answer http.Header) http.Header { return envoyPasses(t, manager, r, answer) },

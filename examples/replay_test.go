@@ -21,7 +21,7 @@ import (
 type replayed struct {
 	// ask returns the question about a request that has reached the gateway, on
 	// a route that needs the action.
-	ask func(t *testing.T, door string, action string, r *http.Request) *http.Request
+	ask func(t *testing.T, server string, action string, r *http.Request) *http.Request
 	// pass returns the headers that the service then gets.
 	pass func(r *http.Request, answer http.Header) http.Header
 }
@@ -53,11 +53,11 @@ var neededBy = map[string]string{
 }
 
 func testReplay(t *testing.T, g replayed) {
-	s := &site{gateway: "platform.example", door: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"))}
+	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"))}
 	s.populate(t)
 	send := func(t *testing.T, action string, r *http.Request) answer {
 		t.Helper()
-		res, err := client.Do(g.ask(t, s.door.Node.Address(), action, r))
+		res, err := client.Do(g.ask(t, s.server.Node.Address(), action, r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func testReplay(t *testing.T, g replayed) {
 	t.Run("refusals", func(t *testing.T) { replayRefusals(t, s, send) })
 	t.Run("spoofing", func(t *testing.T) { replaySpoofing(t, s, g, send) })
 	t.Run("outage", func(t *testing.T) {
-		if err := s.door.Node.DB.Close(); err != nil {
+		if err := s.server.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var got answer

@@ -22,7 +22,7 @@ import (
 type site struct {
 	test    *testing.T // whose programs they are
 	gateway string     // host:port
-	door    *doorwardtest.Server
+	server  *doorwardtest.Server
 	service *program
 	seen    int // lines of the service that were looked at
 	looks   int
@@ -57,10 +57,10 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 		t.Fatal(err)
 	}
 	s := &site{test: t, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
-	s.door = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), listenOn("127.0.0.1:0"))
+	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), listenOn("127.0.0.1:0"))
 	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
 	launch(t, configured(t, example, map[string]string{
-		gatewayPort: port(s.gateway), doorwardPort: port(s.door.Node.Address()), servicePort: port(s.service.output.lines()[0]),
+		gatewayPort: port(s.gateway), doorwardPort: port(s.server.Node.Address()), servicePort: port(s.service.output.lines()[0]),
 	}))
 	eventually(t, "the gateway listens", func() bool { return listens(s.gateway) })
 	s.seen = 1
@@ -78,7 +78,7 @@ func listenOn(address string) doorwardtest.Option {
 // populate makes somebody for each role.
 func (s *site) populate(t *testing.T) {
 	t.Helper()
-	acme := s.door.Tenant("Acme")
+	acme := s.server.Tenant("Acme")
 	s.people = map[string]person{"OWNER": s.known(t, acme, acme.Owner, "OWNER")}
 	for _, role := range roles[1:] {
 		s.people[role] = s.known(t, acme, acme.Join(strings.ToLower(role)+"@acme.example", role), role)

@@ -308,7 +308,7 @@ func testOutage(t *testing.T, s *site) {
 	if got := s.ask(t, token, "POST /messages", ""); got.status != http.StatusOK {
 		t.Fatalf("before: %d %s", got.status, got.body)
 	}
-	if err := s.door.Node.DB.Close(); err != nil {
+	if err := s.server.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
 	// Until its lease is over, Doorward may answer from memory.
@@ -320,11 +320,11 @@ func testOutage(t *testing.T, s *site) {
 	s.reached(t)
 	wantUnavailable(t, got)
 	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
-	s.door.Stop()
+	s.server.Stop()
 	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
 	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
 	wantUnavailable(t, s.ask(t, "", "GET /reports", ""))
-	deaf(t, s.door.Node.Address())
+	deaf(t, s.server.Node.Address())
 	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
 	if lines := s.reached(t); len(lines) > 0 {
 		t.Errorf("these reached the service: %q", lines)

@@ -15,9 +15,9 @@ func TestTraefik(t *testing.T) {
 	routes := readSettings(t, "traefik/routes.yml").at("http")
 	t.Parallel()
 	testReplay(t, replayed{
-		ask: func(t *testing.T, door, action string, r *http.Request) *http.Request {
+		ask: func(t *testing.T, server, action string, r *http.Request) *http.Request {
 			t.Helper()
-			return traefikAsks(t, door, forwardAuth(t, routes, action), r)
+			return traefikAsks(t, server, forwardAuth(t, routes, action), r)
 		},
 		pass: func(r *http.Request, answer http.Header) http.Header {
 			h := r.Header.Clone()
@@ -48,13 +48,13 @@ func forwardAuth(t *testing.T, routes settings, action string) settings {
 // traefikAsks returns the question: GET, with the headers of the request but
 // those of the connection; what the client says with X-Forwarded-* is replaced,
 // unless it is trusted.
-func traefikAsks(t *testing.T, door string, fa settings, r *http.Request) *http.Request {
+func traefikAsks(t *testing.T, server string, fa settings, r *http.Request) *http.Request {
 	t.Helper()
 	address, err := url.Parse(fa.at("address").text())
 	if err != nil {
 		t.Fatal(err)
 	}
-	address.Host = door
+	address.Host = server
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address.String(), nil)
 	if err != nil {
 		t.Fatal(err)

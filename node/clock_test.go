@@ -51,7 +51,7 @@ func acmeOn(t *testing.T, dsn string) *doorwardtest.Tenant {
 func launch(t *testing.T, dsn string, flags ...string) *process {
 	t.Helper()
 	dir, address := t.TempDir(), freeport.On("127.0.0.1")
-	p := &process{t: t, program: mustBuild(t), address: address, log: filepath.Join(dir, "log"), ended: make(chan struct{})}
+	p := &process{t: t, program: builtProgram(t), address: address, log: filepath.Join(dir, "log"), ended: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)
@@ -93,15 +93,15 @@ func (p *process) exit() int {
 	}
 }
 
-type said struct {
+type response struct {
 	status int
 	body   []byte
 }
 
-func (p *process) ask(path, token string) said { return p.send(http.MethodGet, path, token, nil) }
+func (p *process) ask(path, token string) response { return p.send(http.MethodGet, path, token, nil) }
 
 // send returns no status when there is no answer.
-func (p *process) send(method, path, token string, body any) said {
+func (p *process) send(method, path, token string, body any) response {
 	p.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -117,12 +117,12 @@ func (p *process) send(method, path, token string, body any) said {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return said{}
+		return response{}
 	}
 	defer res.Body.Close()
 	var out bytes.Buffer
 	_, _ = out.ReadFrom(res.Body) // a part of it fails the test that needs the whole
-	return said{res.StatusCode, out.Bytes()}
+	return response{res.StatusCode, out.Bytes()}
 }
 
 // login returns the token of a new session.
@@ -154,7 +154,7 @@ func (p *process) logs(words ...string) {
 	})
 }
 
-const anyCheck = "/api/v2/access/check?action=message.read"
+const checkPath = "/api/v2/access/check?action=message.read"
 
 // TestOneWrongClock: a node whose clock is 90 minutes ahead ends nobody's session.
 // It says so, and that it can't tell; the others never notice.
@@ -171,11 +171,11 @@ func TestOneWrongClock(t *testing.T) {
 		})
 		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 			for i, p := range right {
-				if a := p.ask(anyCheck, token); a.status != http.StatusOK {
+				if a := p.ask(checkPath, token); a.status != http.StatusOK {
 					t.Fatalf("the right node %d answers %d %s", i, a.status, a.body)
 				}
 			}
-			for _, path := range []string{anyCheck, "/api/v2/auth/session"} {
+			for _, path := range []string{checkPath, "/api/v2/auth/session"} {
 				if a := wrong.ask(path, token); a.status != http.StatusServiceUnavailable {
 					t.Fatalf("the wrong node answers %s with %d %s", path, a.status, a.body)
 				}
@@ -196,7 +196,7 @@ func TestOneWrongClock(t *testing.T) {
 			t.Errorf("the drift of a right node is said to be %v s", d)
 		}
 		wrong.stop()
-		if a := right[0].ask(anyCheck, token); a.status != http.StatusOK {
+		if a := right[0].ask(checkPath, token); a.status != http.StatusOK {
 			t.Errorf("after the wrong node has gone: %d %s", a.status, a.body)
 		}
 		for _, p := range right {
@@ -219,7 +219,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if a := ahead.ask("/readyz", ""); a.status != http.StatusOK {
 			t.Fatalf("alone it is not ready: %d %s", a.status, a.body)
 		}
-		if a := ahead.ask(anyCheck, old); a.status != http.StatusUnauthorized {
+		if a := ahead.ask(checkPath, old); a.status != http.StatusUnauthorized {
 			t.Errorf("a session of yesterday: %d %s", a.status, a.body)
 		}
 		ahead.logs("the time is moved by --clock-offset", `"moved":"26h0m0s"`)
@@ -332,7 +332,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 		for _, jump := range []time.Duration{26 * time.Hour, -26 * time.Hour} {
 			setClock(t, dsn, jump)
 			p.until(t, "it can't tell", func() bool {
-				a := p.ask(anyCheck, token)
+				a := p.ask(checkPath, token)
 				if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
 					t.Fatalf("a valid session is answered with %d %s", a.status, a.body)
 				}
@@ -343,7 +343,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 			}
 			setClock(t, dsn, 0)
 			p.until(t, "it is ready again", func() bool { return p.ask("/readyz", "").status == http.StatusOK })
-			if a := p.ask(anyCheck, token); a.status != http.StatusOK {
+			if a := p.ask(checkPath, token); a.status != http.StatusOK {
 				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
 			}
 			if jump > 0 {

@@ -16,9 +16,9 @@ import (
 // every node. (Found by TestHistory.)
 func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
 	dsn := pgtest.DSN(t)
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn))
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
-	id := check(t, door, ann.Token()).Header.Get("X-Auth-Session")
+	server := doorwardtest.Start(t, doorwardtest.Database(dsn))
+	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
+	id := check(t, server, ann.Token()).Header.Get("X-Auth-Session")
 	ann.Login() // with which the call is made
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

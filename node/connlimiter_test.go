@@ -55,8 +55,8 @@ func (l line) served(t *testing.T) bool {
 	return true
 }
 
-// crowded allows three connections to a client, and any number to the proxy.
-func crowded(admin string) doorwardtest.Option {
+// limitedConnections allows three connections to a client, and any number to the proxy.
+func limitedConnections(admin string) doorwardtest.Option {
 	return func(c *node.Config) {
 		c.Listen, c.AdminListen, c.ConnectionsPerClient = "127.0.0.1:0", admin, 3
 		c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}
@@ -66,7 +66,7 @@ func crowded(admin string) doorwardtest.Option {
 func TestConnectionsPerClient(t *testing.T) {
 	t.Parallel()
 	admin := freeport.On("127.0.0.1")
-	s := doorwardtest.Start(t, crowded(admin))
+	s := doorwardtest.Start(t, limitedConnections(admin))
 	for name, address := range map[string]string{"main": s.Node.Address(), "admin": admin} {
 		first := fill(t, name, "127.0.0.2", address)
 		if dialFrom(t, "127.0.0.2", address).served(t) {
@@ -125,7 +125,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 // else is held up.
 func TestConnectionsPerClientOverTLS(t *testing.T) {
 	t.Parallel()
-	s := startSecured(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 1 })
+	s := startTLS(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 1 })
 	held := dialFrom(t, "127.0.0.2", s.Node.Address())
 	late := dialFrom(t, "127.0.0.2", s.Node.Address())
 	if _, err := late.in.ReadByte(); err == nil {

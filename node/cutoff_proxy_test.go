@@ -12,11 +12,12 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/faultproxy"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store/lease"
 )
 
-// lease is that of the nodes here: the longest, so that a node that only polls
+// leaseLength is that of the nodes here: the longest, so that a node that only polls
 // is well told from one that hears notifications.
-const lease = 2 * time.Second
+const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
 	t.Parallel()
@@ -28,18 +29,18 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := pgtest.DSN(t)
-			f := startFleet(t, mustBuild(t), dsn, 1, "--revocation-lease", lease.String())
+			f := startFleet(t, builtProgram(t), dsn, 1, "--revocation-lease", leaseLength.String())
 			c := &cutOff{load: newLoad(t, f.nodes, dsn, 2), proxy: f.proxies[0]}
 			c.stays, c.goes = c.login(0, c.history.people[0]), c.login(0, c.history.people[1])
 			if c.stays == nil || c.goes == nil {
 				t.Fatal("nobody can sign in")
 			}
 			cut(c.proxy)
-			c.endures(t)
+			c.checkWhileCutOff(t)
 			c.proxy.Heal()
-			c.recovers(t)
-			c.hearsAgain(t)
-			demand(t, c.history.judge())
+			c.awaitRecovery(t)
+			c.awaitNotifications(t)
+			requireGood(t, c.history.judge())
 			cut(c.proxy)
 			f.nodes[0].stop() // which is to work without the database, too
 		})
@@ -54,14 +55,14 @@ type cutOff struct {
 	stays, goes *session
 }
 
-// endures: from memory while the lease lasts, and after it nothing but 503.
+// checkWhileCutOff: from memory while the lease lasts, and after it nothing but 503.
 // Memory is good until the lease after the last poll, which was sent before the
 // cut; so this holds however slow the machine is.
-func (c *cutOff) endures(t *testing.T) {
+func (c *cutOff) checkWhileCutOff(t *testing.T) {
 	t.Helper()
-	over := c.now() + lease
-	c.operate(c.byHand, c.goes.of, "suspend")
-	for c.now() < over+lease {
+	over := c.now() + leaseLength
+	c.operate(c.operateInProcess, c.goes.of, "suspend")
+	for c.now() < over+leaseLength {
 		for _, s := range []*session{c.stays, c.goes} {
 			r := c.check(0, s)
 			if r.from > over && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
@@ -72,8 +73,8 @@ func (c *cutOff) endures(t *testing.T) {
 	}
 }
 
-// recovers: by itself, and knowing what was revoked.
-func (c *cutOff) recovers(t *testing.T) {
+// awaitRecovery: by itself, and knowing what was revoked.
+func (c *cutOff) awaitRecovery(t *testing.T) {
 	t.Helper()
 	for healed := c.now(); ; wait(t.Context(), 20*time.Millisecond) {
 		live, dead := c.check(0, c.stays), c.check(0, c.goes)
@@ -87,13 +88,13 @@ func (c *cutOff) recovers(t *testing.T) {
 	}
 }
 
-// hearsAgain: a node that hears notifications has a change applied in
+// awaitNotifications: a node that hears notifications has a change applied in
 // milliseconds, one that polls only in a quarter of its lease on average the
 // half of that. It tries for long, for the sake of slow machines, but luck does
 // not get it through.
-func (c *cutOff) hearsAgain(t *testing.T) {
+func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
-	const polled = lease / 4 / 2
+	const polled = leaseLength / 4 / 2
 	var took []time.Duration
 	for began := c.now(); c.now()-began < 2*patience; {
 		took = append(took, c.revoke(t))
@@ -115,9 +116,10 @@ func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	if err == nil {
 		err = c.operator.App.Users.Resume(context.Background(), by, found[0])
 	}
-	by.Revoked = func(_ int, d time.Duration) { took = d }
 	if err == nil {
-		_, err = c.operator.App.Users.Suspend(context.Background(), by, found[0])
+		var ended doorward.Ended
+		ended, err = c.operator.App.Users.Suspend(context.Background(), by, found[0])
+		took = ended.Revocation.Took
 	}
 	if err != nil || took == 0 {
 		t.Fatalf("suspended in %v: %v", took, err)

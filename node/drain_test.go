@@ -43,14 +43,14 @@ func dial(t *testing.T, s *doorwardtest.Server) line {
 	return line{c, bufio.NewReader(c)}
 }
 
-func (l line) say(t *testing.T, text string) {
+func (l line) send(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(l, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (l line) hear(t *testing.T) *http.Response {
+func (l line) receive(t *testing.T) *http.Response {
 	t.Helper()
 	res, err := http.ReadResponse(l.in, nil)
 	if err != nil {
@@ -78,27 +78,27 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
 	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, l := range []line{kept, idle} {
-		l.say(t, get)
-		if res := l.hear(t); res.StatusCode != http.StatusOK || res.Close {
+		l.send(t, get)
+		if res := l.receive(t); res.StatusCode != http.StatusOK || res.Close {
 			t.Fatalf("before: %s, closes %v", res.Status, res.Close)
 		}
 	}
-	underWay.say(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n\n")
+	underWay.send(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n\n")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
 	becomes(t, s, "shutting down")
 
-	kept.say(t, get)
-	if res := kept.hear(t); res.StatusCode != http.StatusOK || !res.Close {
+	kept.send(t, get)
+	if res := kept.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a connection kept alive: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}
 	newcomer := dial(t, s)
-	newcomer.say(t, get)
-	if res := newcomer.hear(t); res.StatusCode != http.StatusOK || !res.Close {
+	newcomer.send(t, get)
+	if res := newcomer.receive(t); res.StatusCode != http.StatusOK || !res.Close {
 		t.Errorf("on a new connection: %s, closes %v, want 200 and a close", res.Status, res.Close)
 	}
-	underWay.say(t, `{"email":"nobody@acme.example","password":`)
-	if res := underWay.hear(t); res.StatusCode != http.StatusBadRequest || !res.Close {
+	underWay.send(t, `{"email":"nobody@acme.example","password":`)
+	if res := underWay.receive(t); res.StatusCode != http.StatusBadRequest || !res.Close {
 		t.Errorf("a request under way: %s, closes %v, want 400 and a close", res.Status, res.Close)
 	}
 	for name, l := range map[string]line{"idle": idle, "silent": silent} {

@@ -60,32 +60,32 @@ func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, by string)
 }
 
 // failOver runs two nodes; dsn is the operator's, nodes are theirs.
-func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, strike func()) {
+func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, inject func()) {
 	t.Helper()
-	program := mustBuild(t)
+	program := builtProgram(t)
 	nodes := []*process{serve(t, program, dsns[0]), serve(t, program, dsns[1])}
 	l := newLoad(t, nodes, dsn, 20)
-	n := newNemesis(&fleet{nodes: nodes}, l)
+	n := newFaultInjector(&fleet{nodes: nodes}, l)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 3, 8)
-	wait(ctx, 3*time.Second)
+	wait(ctx, calm())
 	dead := l.now()
-	strike()
+	inject()
 	wait(ctx, 2*time.Second)
 	pair.Standby.Promote(t)
 	promoted := l.now()
 	for _, node := range []int{0, 1, operatorNode} {
-		l.suffered(fault{span{dead, promoted}, node, "failover"})
+		l.recordFault(fault{span{dead, promoted}, node, "failover"})
 	}
 	for node := range nodes {
-		t.Logf("node %d reads and is read again %v after the promotion", node, n.awaitWell(node))
+		t.Logf("node %d reads and is read again %v after the promotion", node, n.awaitRecovery(node))
 	}
-	wait(ctx, 3*time.Second)
+	wait(ctx, calm())
 	v := l.finish(stop)
 	l.report(v)
 	l.reportGap(dead, promoted)
-	demand(t, v)
+	requireGood(t, v)
 }
 
 // reportGap says how long the failover was felt.

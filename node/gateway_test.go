@@ -26,7 +26,7 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 	program := installed.Program(t, "haproxy", "haproxy")
 	t.Parallel()
 	dsn := pgtest.DSN(t)
-	doorward := mustBuild(t)
+	doorward := builtProgram(t)
 	nodes := []*process{serve(t, doorward, dsn), serve(t, doorward, dsn), serve(t, doorward, dsn)}
 	gateway := &process{t: t, program: doorward, address: startGateway(t, program, t.TempDir(), nodes)}
 	l := newLoad(t, []*process{gateway}, dsn, 8)
@@ -39,8 +39,8 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 
 	v := l.finish(stop, func() { l.nodes = nodes }) // asked no more, only ended
 	l.report(v)
-	demand(t, v)
-	l.demandAnswers()
+	requireGood(t, v)
+	l.requireAllAnswered()
 	t.Logf("three restarts in %v; the longest check took %v", took.Round(100*time.Millisecond), l.longest().Round(time.Millisecond))
 }
 

@@ -32,8 +32,8 @@ func TestHighAvailability(t *testing.T) {
 		t.Skip("run make ha, which starts what this needs")
 	}
 	c := &cluster{home: home}
-	program := mustBuild(t)
-	for _, d := range disasters {
+	program := builtProgram(t)
+	for _, d := range failures {
 		for n := range d.times {
 			t.Run(d.name+strconv.Itoa(n+1), func(t *testing.T) { exerciseOnce(t, c, program, d) })
 		}
@@ -59,12 +59,12 @@ func (c *cluster) do(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// disaster is what happens to an installation, and how it is mended afterwards.
-type disaster struct {
+// failure is what happens to an installation, and how it is mended afterwards.
+type failure struct {
 	name, what string
 	times      int
-	strike     func(t *testing.T, c *cluster, nodes []*process) (mend func())
-	lasting    time.Duration // before it is mended, at least; recovery is waited for
+	cause      func(t *testing.T, c *cluster, nodes []*process) (mend func())
+	duration   time.Duration // before it is mended, at least; recovery is waited for
 }
 
 // machine is a disaster of all that runs on the machine to which a command of
@@ -78,7 +78,7 @@ func machine(which, verb, mended string, parts ...string) func(*testing.T, *clus
 	}
 }
 
-var disasters = []disaster{
+var failures = []failure{
 	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
 	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 1, machine("leader", "stop", "cont"), 40 * time.Second},
 	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 1, machine("leader", "kill", "start", "postgres"), 0},
@@ -117,7 +117,7 @@ var disasters = []disaster{
 
 // exerciseOnce is one disaster with a database, three nodes and people of its
 // own, so that nothing of one before is in its figures.
-func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
+func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	c.do(t, "await-healthy")
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
@@ -128,18 +128,18 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))
 	}
 	l := newLoad(t, nodes, c.do(t, "url", "1", database), 20)
-	n := newNemesis(&fleet{nodes: nodes}, l)
-	f := &felt{}
+	n := newFaultInjector(&fleet{nodes: nodes}, l)
+	f := &measured{}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	l.run(ctx, 2, 6)
 	gateway := "http://" + startGateway(t, installed.Program(t, "haproxy", "haproxy"), c.home, nodes)
-	l.running.Go(func() { l.checkThrough(ctx, gateway, n.witness) })
+	l.running.Go(func() { l.checkThrough(ctx, gateway, n.probeSession) })
 	for node := range nodes {
-		l.running.Go(func() { f.signIn(ctx, l, node, n.witness.of) })
+		l.running.Go(func() { f.signIn(ctx, l, node, n.probeSession.of) })
 	}
 	wait(ctx, 5*time.Second)
-	l.endure(t, c, d)
+	l.exercise(t, c, d)
 	wait(ctx, 5*time.Second)
 	f.until = l.now()
 	stop()
@@ -148,30 +148,30 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d disaster) {
 	v := l.finish(stop)
 	l.report(v)
 	f.write(t, c, d, l, v)
-	demand(t, v)
+	requireGood(t, v)
 }
 
-// endure strikes, mends after a time, and returns when all is well.
-func (l *load) endure(t *testing.T, c *cluster, d disaster) {
+// exercise strikes, mends after a time, and returns when all is well.
+func (l *load) exercise(t *testing.T, c *cluster, d failure) {
 	t.Helper()
 	began := l.now()
-	mend := d.strike(t, c, l.nodes)
+	mend := d.cause(t, c, l.nodes)
 	t.Logf("struck at %s", time.Now().Format("15:04:05.000"))
-	wait(t.Context(), max(d.lasting, minDisaster)-(l.now()-began))
-	if d.lasting == 0 {
+	wait(t.Context(), max(d.duration, minFailure)-(l.now()-began))
+	if d.duration == 0 {
 		l.awaitSignIns(t)
 	}
 	mend()
 	c.do(t, "await-healthy")
 	l.awaitSignIns(t)
 	for _, node := range []int{0, 1, 2, gatewayNode, operatorNode} {
-		l.suffered(fault{span{began, l.now()}, node, d.name})
+		l.recordFault(fault{span{began, l.now()}, node, d.name})
 	}
 }
 
-// minDisaster is how long a disaster may take until it is felt: HAProxy gives a
+// minFailure is how long a disaster may take until it is felt: HAProxy gives a
 // server up after two to three seconds.
-const minDisaster = 5 * time.Second
+const minFailure = 5 * time.Second
 
 // awaitSignIns returns when every node writes to the database for somebody: a
 // login, which nothing in memory can answer.
@@ -206,9 +206,9 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 	since := time.Duration(-1)
 	for _, p := range of {
 		switch {
-		case !p.told() && since < 0:
+		case !p.saysSomething() && since < 0:
 			since = p.from
-		case p.told() && since >= 0:
+		case p.saysSomething() && since >= 0:
 			o.end(p.to - since)
 			since = -1
 		}
@@ -221,8 +221,8 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 
 func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
 
-// felt is what was felt of a disaster beyond what people did at random.
-type felt struct {
+// measured is what was felt of a disaster beyond what people did at random.
+type measured struct {
 	until time.Duration // the end of the load
 
 	mu      sync.Mutex
@@ -232,7 +232,7 @@ type felt struct {
 
 // signIn signs somebody in on a node until ctx ends, to whom nothing else is
 // done.
-func (f *felt) signIn(ctx context.Context, l *load, node int, p *person) {
+func (f *measured) signIn(ctx context.Context, l *load, node int, p *person) {
 	for ctx.Err() == nil {
 		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
 		var answer struct{ Token string }
@@ -248,7 +248,7 @@ func (f *felt) signIn(ctx context.Context, l *load, node int, p *person) {
 
 // sweep checks every session that was kept on every node: all of them were
 // answered, and so all of them live.
-func (f *felt) sweep(l *load) {
+func (f *measured) sweep(l *load) {
 	for _, s := range f.kept {
 		for node := range l.nodes {
 			l.check(node, s)
@@ -257,7 +257,7 @@ func (f *felt) sweep(l *load) {
 }
 
 // worst is the node that suffered most.
-func (f *felt) worst(probes []probe) (w outages) {
+func (f *measured) worst(probes []probe) (w outages) {
 	for node := range 3 {
 		o := gaps(probes, node, f.until)
 		w.longest, w.sum = max(w.longest, o.longest), max(w.sum, o.sum)
@@ -266,7 +266,7 @@ func (f *felt) worst(probes []probe) (w outages) {
 }
 
 // write adds a line to the table that exercise.sh prints.
-func (f *felt) write(t *testing.T, c *cluster, d disaster, l *load, v verdict) {
+func (f *measured) write(t *testing.T, c *cluster, d failure, l *load, v verdict) {
 	t.Helper()
 	checks, signIns := f.worst(l.history.probes), f.worst(f.signIns)
 	sessions, revocations := l.answered()

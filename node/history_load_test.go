@@ -26,7 +26,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // load is what the clients of an installation do, all at once and at random,
@@ -42,16 +42,16 @@ type load struct {
 	version  atomic.Int64   // makes passwords different
 	reached  func() []int   // the nodes that clients are sent to
 
-	running sync.WaitGroup
-	volleys chan struct{} // bounds them
+	running    sync.WaitGroup
+	checkSlots chan struct{} // bounds them
 
-	mu      sync.Mutex // of what follows, the people's fields included
-	history history
-	live    []*session // not known to have ended
-	ended   []*session // the last ones that were
-	took    []revocation
-	did     map[string]int // how often each of everything has succeeded
-	swept   int            // how many probes there were before the sweep
+	mu        sync.Mutex // of what follows, the people's fields included
+	history   history
+	live      []*session // not known to have ended
+	ended     []*session // the last ones that were
+	took      []revocation
+	succeeded map[string]int // how often each of everything has succeeded
+	swept     int            // how many probes there were before the sweep
 }
 
 // revocation is what an answer says of how long it took to hold everywhere.
@@ -67,7 +67,7 @@ const operatorNode = -1
 func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	t.Helper()
 	var all []int
-	l := &load{t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), volleys: make(chan struct{}, 400), did: map[string]int{}}
+	l := &load{t: t, nodes: nodes, dsn: dsn, program: nodes[0].program, epoch: time.Now(), checkSlots: make(chan struct{}, 400), succeeded: map[string]int{}}
 	l.reached = func() []int { return all }
 	for node := range nodes {
 		all = append(all, node)
@@ -76,9 +76,9 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 			Timeout:   20 * time.Second, // longer than a node is ever stopped
 		})
 	}
-	door := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = store.MaxLease, 0 })
-	l.history.people = importPeople(t, door.Node, door.Tenant("Acme").ID, people)
-	door.Stop()
+	server := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })
+	l.history.people = importPeople(t, server.Node, server.Tenant("Acme").ID, people)
+	server.Stop()
 	l.operator = openOperator(t, dsn)
 	return l
 }
@@ -181,12 +181,12 @@ func (l *load) note(s *session, node int, action string, r reply) {
 	}
 	l.history.probes = append(l.history.probes, probe{r.span, s, node, action, r.status, role})
 	if r.status == http.StatusUnauthorized {
-		l.bury(s)
+		l.markEnded(s)
 	}
 }
 
-// bury takes a session from those that are live. The caller holds the lock.
-func (l *load) bury(s *session) {
+// markEnded takes a session from those that are live. The caller holds the lock.
+func (l *load) markEnded(s *session) {
 	if i := slices.Index(l.live, s); i >= 0 {
 		l.live[i] = l.live[len(l.live)-1]
 		l.live = l.live[:len(l.live)-1]
@@ -249,19 +249,19 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 	}
 }
 
-// volley checks sessions on every node right after a call that may have ended
+// checkEverywhere checks sessions on every node right after a call that may have ended
 // them: the checks that a stale memory would get wrong.
-func (l *load) volley(sessions ...*session) {
+func (l *load) checkEverywhere(sessions ...*session) {
 	for _, s := range sessions[:min(3, len(sessions))] {
 		for _, node := range l.reached() {
 			select {
-			case l.volleys <- struct{}{}:
+			case l.checkSlots <- struct{}{}:
 			default:
 				continue // a node is stopped, and enough wait for it
 			}
 			l.running.Go(func() {
 				l.check(node, s)
-				<-l.volleys
+				<-l.checkSlots
 			})
 		}
 	}
@@ -324,14 +324,14 @@ func (l *load) end(node int, r reply, p *person, one, but *session) bool {
 			if slices.Contains(l.live, s) {
 				concerned = append(concerned, s)
 			}
-			l.bury(s)
+			l.markEnded(s)
 		}
 	}
 	if ms, err := strconv.ParseFloat(r.header.Get("X-Revocation-Ms"), 64); known && err == nil {
 		l.took = append(l.took, revocation{r.span, ms})
 	}
 	l.mu.Unlock()
-	l.volley(concerned...)
+	l.checkEverywhere(concerned...)
 	return known
 }
 
@@ -351,7 +351,7 @@ func (l *load) logout(s *session) {
 // database for the first time: what has been read must not be kept.
 func (l *load) endAtFirstUse(node int, p *person) {
 	if s := l.login(node, p); s != nil {
-		l.volley(s)
+		l.checkEverywhere(s)
 		l.logout(s)
 	}
 }
@@ -401,19 +401,19 @@ func (l *load) count(what string, ok bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ok {
-		l.did[what]++
+		l.succeeded[what]++
 	}
 	return ok
 }
 
-// everything is what the load does. A call that never succeeds would make the
+// operations is what the load does. A call that never succeeds would make the
 // history poorer without a word: all of its outcomes would be in doubt.
-var everything = []string{"logout", "end others", "end one of own", "change password", "by hand", "by command"}
+var operations = []string{"logout", "end others", "end one of own", "change password", "by hand", "by command"}
 
 // change does something at random that people do to their sessions.
 func (l *load) change() {
 	s, node := l.pickLive(), l.pickNode()
-	if p := l.pickPerson(); s == nil || l.lives(p) < 4 {
+	if p := l.pickPerson(); s == nil || l.countLive(p) < 4 {
 		l.login(node, p)
 		return
 	}
@@ -431,7 +431,7 @@ func (l *load) change() {
 	}
 }
 
-func (l *load) lives(p *person) (n int) {
+func (l *load) countLive(p *person) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.live {
@@ -472,15 +472,15 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 	if what == "suspend" {
 		p.endings = append(p.endings, ending{act: a})
 		for _, s := range concerned {
-			l.bury(s)
+			l.markEnded(s)
 		}
 	}
 	l.mu.Unlock()
-	l.volley(concerned...)
+	l.checkEverywhere(concerned...)
 }
 
-// byHand is the operator in this process.
-func (l *load) byHand(email, what string) error {
+// operateInProcess is the operator in this process.
+func (l *load) operateInProcess(email, what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	found, err := l.operator.App.Users.Find(ctx, email, "")
@@ -499,8 +499,8 @@ func (l *load) byHand(email, what string) error {
 	return err
 }
 
-// byCommand is the operator at a terminal.
-func (l *load) byCommand(email, what string) error {
+// operateByCommand is the operator at a terminal.
+func (l *load) operateByCommand(email, what string) error {
 	args := []string{"user", "set-role", email, "--role", what}
 	if what == "suspend" || what == "resume" {
 		args = []string{"user", what, email}
@@ -530,8 +530,8 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 	for range changers {
 		always(5*time.Millisecond, l.change)
 	}
-	always(30*time.Millisecond, func() { l.operateAtRandom(l.byHand) })
-	always(500*time.Millisecond, func() { l.operateAtRandom(l.byCommand) })
+	always(30*time.Millisecond, func() { l.operateAtRandom(l.operateInProcess) })
+	always(500*time.Millisecond, func() { l.operateAtRandom(l.operateByCommand) })
 }
 
 // sweep checks every session that ever was on every node, once all is quiet:

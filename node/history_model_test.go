@@ -148,20 +148,20 @@ type history struct {
 	faults []fault
 }
 
-// zombie is how long after its last sign a call that failed may still take
+// deadAfter is how long after its last sign a call that failed may still take
 // effect while nothing holds it up: a COMMIT on its way. It is generous.
-const zombie = 5 * time.Second
+const deadAfter = 5 * time.Second
 
 // unknown returns until when a call may take effect that ended at an instant
 // without an answer that says what it did. Faults of the node hold it up: a
 // stopped process goes on where it was, and a network sends again.
 func (h *history) unknown(node int, ended time.Duration) time.Duration {
-	until := ended + zombie
+	until := ended + deadAfter
 	for again := true; again; {
 		again = false
 		for _, f := range h.faults {
-			if f.node == node && f.from < until && f.to+zombie > until {
-				until, again = f.to+zombie, true
+			if f.node == node && f.from < until && f.to+deadAfter > until {
+				until, again = f.to+deadAfter, true
 			}
 		}
 	}
@@ -260,11 +260,13 @@ func (h *history) judgeRole(v *verdict, c probe) {
 
 // accepted reports whether the answer knows who is asking.
 func (c probe) accepted() bool {
-	return c.told() && c.status != http.StatusUnauthorized
+	return c.saysSomething() && c.status != http.StatusUnauthorized
 }
 
-// told reports whether the answer says anything of the session.
-func (c probe) told() bool { return c.status != 0 && c.status < http.StatusInternalServerError }
+// saysSomething reports whether the answer says anything of the session.
+func (c probe) saysSomething() bool {
+	return c.status != 0 && c.status < http.StatusInternalServerError
+}
 
 // grants is the table of the contract, as far as the load asks for it.
 func grants(role, action string) bool {
@@ -393,10 +395,10 @@ func TestUnknownOutlivesTheFaultsOfItsNode(t *testing.T) {
 		{span{24 * time.Second, 90 * time.Second}, 2, ""},
 	}}
 	for ended, want := range map[time.Duration]time.Duration{
-		time.Second:      time.Second + zombie,    // before any fault
-		6 * time.Second:  30*time.Second + zombie, // held up by one and then by the next
-		26 * time.Second: 30*time.Second + zombie, // within
-		40 * time.Second: 40*time.Second + zombie, // after
+		time.Second:      time.Second + deadAfter,    // before any fault
+		6 * time.Second:  30*time.Second + deadAfter, // held up by one and then by the next
+		26 * time.Second: 30*time.Second + deadAfter, // within
+		40 * time.Second: 40*time.Second + deadAfter, // after
 	} {
 		if got := h.unknown(1, ended); got != want {
 			t.Errorf("a call that ended at %v may take effect until %v, want %v", ended, got, want)

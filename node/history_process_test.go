@@ -28,23 +28,23 @@ import (
 // program is doorward, built once for all tests.
 var program = sync.OnceValues(func() (string, error) { return build() })
 
-// built is the folder of what is built; TestMain removes it.
-var built string
+// buildFolder is the folder of what is built; TestMain removes it.
+var buildFolder string
 
 func TestMain(m *testing.M) {
 	var err error
-	if built, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
+	if buildFolder, err = os.MkdirTemp("", "doorward-node-test"); err != nil {
 		panic(err)
 	}
-	runMore()
+	raiseParallel()
 	code := m.Run()
-	os.RemoveAll(built)
+	os.RemoveAll(buildFolder)
 	os.Exit(code)
 }
 
-// runMore doubles how many tests run at the same time, unless -parallel is given:
+// raiseParallel doubles how many tests run at the same time, unless -parallel is given:
 // most tests here wait for processes, leases and timeouts.
-func runMore() {
+func raiseParallel() {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		_ = parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number is accepted
@@ -61,7 +61,7 @@ func build(flags ...string) (string, error) {
 			return "", err
 		}
 	}
-	folder, err := os.MkdirTemp(built, "")
+	folder, err := os.MkdirTemp(buildFolder, "")
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func build(flags ...string) (string, error) {
 	return to, nil
 }
 
-func mustBuild(t *testing.T) string {
+func builtProgram(t *testing.T) string {
 	t.Helper()
 	path, err := program()
 	if err != nil {

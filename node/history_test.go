@@ -26,15 +26,15 @@ import (
 // runs a long history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	checks, fates := 10_000, someFates
+	checks, planned := 10_000, someFaults
 	if *full {
-		checks, fates = 100_000, append(slices.Clone(allFates), allFates[:6]...)
+		checks, planned = 100_000, append(slices.Clone(allFaults), allFaults[:6]...)
 	}
 	dsn := pgtest.DSN(t)
-	f := startFleet(t, mustBuild(t), dsn, 3)
+	f := startFleet(t, builtProgram(t), dsn, 3)
 	l := newLoad(t, f.nodes, dsn, 40)
-	v := l.suffer(f, fates, checks)
-	demand(t, v)
+	v := l.runWithFaults(f, planned, checks)
+	requireGood(t, v)
 	if got := l.checks(); got < checks {
 		t.Errorf("%d checks, want %d at least for this test to mean something", got, checks)
 	}
@@ -48,13 +48,13 @@ func TestHistoryOnSQLite(t *testing.T) {
 	}
 	t.Parallel()
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	f := &fleet{nodes: []*process{serve(t, mustBuild(t), dsn)}}
+	f := &fleet{nodes: []*process{serve(t, builtProgram(t), dsn)}}
 	l := newLoad(t, f.nodes, dsn, 10)
-	demand(t, l.suffer(f, []fate{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond)}, 500))
+	requireGood(t, l.runWithFaults(f, []plannedFault{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond)}, 500))
 }
 
 // TestHistoryFindsBrokenRules runs programs that leave a rule of the lease out
-// (see store.Watch). A test that calls one of them good would call anything
+// (see store/lease). A test that calls one of them good would call anything
 // good. What a broken program does is a matter of chance, so each has a few
 // tries. That rule 5 is needed is seldom seen here: the model shows it. One
 // program is enough to show that the test can fail; make chaos runs all of them.
@@ -63,16 +63,16 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 		t.Skip("proves the test, not the product")
 	}
 	t.Parallel()
-	cut := []fate{dropped(4 * time.Second), held(4 * time.Second)}
+	cut := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
 	for _, c := range []struct {
 		name, source, place, broken string
-		fates                       []fate
+		faults                      []plannedFault
 	}{
-		{"3 memory is good for ever", "../store/watch.go", `(func \(w \*Watch\) Fresh\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut},
-		{"4 a revoking call waits for nobody", "../store/watch.go", `if waiting <= took \{`, `if true {`, nil},
+		{"3 memory is good for ever", "../store/lease/lease.go", `(func \(l \*Lease\) Valid\(\) bool) \{[^}]*\}`, `$1 { return true }`, cut},
+		{"4 a revoking call waits for nobody", "../store/lease/settle.go", `if longest <= took \{`, `if true {`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if len(c.fates) > 0 && !*full {
+			if len(c.faults) > 0 && !*full {
 				t.Skip("takes a minute: make chaos")
 			}
 			program, err := build("-overlay", overlay(t, c.source, c.place, c.broken))
@@ -82,7 +82,7 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 			for range 4 {
 				dsn := pgtest.DSN(t)
 				f := startFleet(t, program, dsn, 3)
-				if v := newLoad(t, f.nodes, dsn, 40).suffer(f, c.fates, 500); v.stale > 0 {
+				if v := newLoad(t, f.nodes, dsn, 40).runWithFaults(f, c.faults, 500); v.stale > 0 {
 					t.Logf("as it should: %s", v.examples[0])
 					return
 				}
@@ -136,29 +136,37 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
-// suffer runs the load and brings the fates over the fleet, in any order, until
+// calm is how long a load runs without faults, before and after them.
+func calm() time.Duration {
+	if *full {
+		return 3 * time.Second
+	}
+	return time.Second
+}
+
+// runWithFaults runs the load and brings the faults over the fleet, in any order, until
 // all have come and there have been so many checks. It judges and reports.
-func (l *load) suffer(f *fleet, fates []fate, checks int) verdict {
+func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdict {
 	l.t.Helper()
-	n := newNemesis(f, l)
+	n := newFaultInjector(f, l)
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
 	l.run(ctx, 3, 4*len(f.nodes))
-	wait(ctx, 3*time.Second) // what it is like without faults
-	fates = slices.Clone(fates)
-	rand.Shuffle(len(fates), func(i, j int) { fates[i], fates[j] = fates[j], fates[i] })
-	for len(fates) > 0 {
-		round := fates[:min(len(fates), len(f.nodes), 1+rand.IntN(2))]
-		n.visit(ctx, round...)
-		fates = fates[len(round):]
+	wait(ctx, calm()) // what it is like without faults
+	planned = slices.Clone(planned)
+	rand.Shuffle(len(planned), func(i, j int) { planned[i], planned[j] = planned[j], planned[i] })
+	for len(planned) > 0 {
+		round := planned[:min(len(planned), len(f.nodes), 1+rand.IntN(2))]
+		n.runRound(ctx, round...)
+		planned = planned[len(round):]
 	}
-	for deadline := time.Now().Add(3 * time.Minute); !l.enough(checks) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); !l.hasEnough(checks) && time.Now().Before(deadline); {
 		wait(ctx, 100*time.Millisecond)
 	}
 	v := l.finish(stop)
 	l.report(v)
-	for _, what := range everything {
-		if l.did[what] == 0 {
+	for _, what := range operations {
+		if l.succeeded[what] == 0 {
 			l.t.Errorf("the load has never managed: %s", what)
 		}
 	}
@@ -172,12 +180,12 @@ func (l *load) checks() int {
 	return len(l.history.probes)
 }
 
-// enough reports whether there have been so many checks, and everything that
+// hasEnough reports whether there have been so many checks, and everything that
 // people do has succeeded at least once.
-func (l *load) enough(checks int) bool {
+func (l *load) hasEnough(checks int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.history.probes) >= checks && !slices.ContainsFunc(everything, func(what string) bool { return l.did[what] == 0 })
+	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(what string) bool { return l.succeeded[what] == 0 })
 }
 
 // finish ends the load, sweeps, looks at what else there is to be seen, ends the
@@ -190,7 +198,7 @@ func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	for _, look := range looks {
 		look()
 	}
-	l.demandSweep()
+	l.requireSweepAnswered()
 	for _, n := range l.nodes {
 		n.stop()
 	}
@@ -206,7 +214,7 @@ func (l *load) reportHealthy() {
 	all, failed, slowest := 0, 0, time.Duration(0)
 	for _, p := range l.history.people {
 		for _, e := range p.endings {
-			if l.suffering(e.node, e.span) {
+			if l.hadFault(e.node, e.span) {
 				continue
 			}
 			all++
@@ -219,16 +227,16 @@ func (l *load) reportHealthy() {
 	l.t.Logf("revocations on nodes without a fault: %d, without a certain answer: %d, slowest: %v", all, failed, slowest.Round(time.Millisecond))
 }
 
-// suffering reports whether the node had a fault of that name, or any, during
+// hadFault reports whether the node had a fault of that name, or any, during
 // the span.
-func (l *load) suffering(node int, during span, name ...string) bool {
+func (l *load) hadFault(node int, during span, name ...string) bool {
 	return slices.ContainsFunc(l.history.faults, func(f fault) bool {
 		return f.node == node && !f.before(during) && !during.before(f.span) && (len(name) == 0 || slices.Contains(name, f.name))
 	})
 }
 
-// demand fails the test for a verdict that is not good.
-func demand(t *testing.T, v verdict) {
+// requireGood fails the test for a verdict that is not good.
+func requireGood(t *testing.T, v verdict) {
 	t.Helper()
 	if !v.good() {
 		t.Errorf("stale accepts: %d, live sessions told 401: %d, answers that rest on replaced values: %d; for example\n%s",
@@ -245,7 +253,7 @@ func (l *load) report(v verdict) {
 	}
 	for _, f := range l.history.faults {
 		struck[f.name]++
-		unwell[f.name] = max(unwell[f.name], l.unwellAfter(f))
+		unwell[f.name] = max(unwell[f.name], l.unavailableAfter(f))
 	}
 	var faults []string
 	sessions, revocations, doubtful := 0, 0, 0
@@ -266,15 +274,15 @@ func (l *load) report(v verdict) {
 	}
 	l.t.Logf("%s", strings.Join(faults, "; "))
 	l.t.Logf("stale accepts %d, live sessions told 401 %d, answers that rest on replaced values %d", v.stale, v.refused, v.old)
-	l.t.Logf("succeeded: %s; faults: %s", table(l.did), table(struck))
-	l.t.Logf("slowest check of a node that was not stopped: %v", l.slowest().Round(time.Millisecond))
+	l.t.Logf("succeeded: %s; faults: %s", table(l.succeeded), table(struck))
+	l.t.Logf("slowest check of a node that was not stopped: %v", l.slowestCheck().Round(time.Millisecond))
 	l.t.Logf("longest time from healing to the last check without an answer or with 503: %s", table(unwell))
-	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.took), summary(slices.DeleteFunc(slices.Clone(l.took), l.duringFault)))
+	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.took), summary(slices.DeleteFunc(slices.Clone(l.took), l.wasDuringFault)))
 }
 
-// unwellAfter is how long after a fault the last check on its node was told 503
+// unavailableAfter is how long after a fault the last check on its node was told 503
 // or nothing, looking as far as the node's next fault, and 20 s at most.
-func (l *load) unwellAfter(f fault) time.Duration {
+func (l *load) unavailableAfter(f fault) time.Duration {
 	until, last := f.to+20*time.Second, f.to
 	for _, next := range l.history.faults {
 		if next.node == f.node && next.from > f.to {
@@ -282,26 +290,26 @@ func (l *load) unwellAfter(f fault) time.Duration {
 		}
 	}
 	for _, p := range l.history.probes {
-		if p.node == f.node && !p.told() && p.to > last && p.to < until {
+		if p.node == f.node && !p.saysSomething() && p.to > last && p.to < until {
 			last = p.to
 		}
 	}
 	return (last - f.to).Round(time.Millisecond)
 }
 
-// slowest is the longest check that was answered by a node that ran.
-func (l *load) slowest() (longest time.Duration) {
+// slowestCheck is the longest check that was answered by a node that ran.
+func (l *load) slowestCheck() (longest time.Duration) {
 	for _, p := range l.history.probes {
-		if p.status != 0 && p.action != "" && !l.suffering(p.node, p.span, "stopped") {
+		if p.status != 0 && p.action != "" && !l.hadFault(p.node, p.span, "stopped") {
 			longest = max(longest, p.to-p.from)
 		}
 	}
 	return longest
 }
 
-// duringFault reports whether a node suffered, or its row was still waited for.
-func (l *load) duringFault(r revocation) bool {
-	return slices.ContainsFunc(l.history.faults, func(f fault) bool { return f.from <= r.to && r.from <= f.to+zombie })
+// wasDuringFault reports whether a node suffered, or its row was still waited for.
+func (l *load) wasDuringFault(r revocation) bool {
+	return slices.ContainsFunc(l.history.faults, func(f fault) bool { return f.from <= r.to && r.from <= f.to+deadAfter })
 }
 
 func summary(took []revocation) string {
@@ -320,12 +328,12 @@ func table[V any](m map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// demandSweep: in the end every session ever opened gets an answer that says
+// requireSweepAnswered: in the end every session ever opened gets an answer that says
 // something from every node. The judge looks at what it says.
-func (l *load) demandSweep() {
+func (l *load) requireSweepAnswered() {
 	l.t.Helper()
 	for _, p := range l.history.probes[l.swept:] {
-		if !p.told() {
+		if !p.saysSomething() {
 			l.t.Errorf("when all is well again node %d answers %d to a check", p.node, p.status)
 			return
 		}

@@ -43,7 +43,7 @@ func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	knownInDocs(t)
 	program := buildH2spec(t)
-	address := startSecured(t).Node.Address()
+	address := startTLS(t).Node.Address()
 	var flaws []string
 	for range 3 {
 		if flaws = conform(t, program, address); len(flaws) == 0 {

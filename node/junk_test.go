@@ -40,9 +40,9 @@ type junk func(r *rand.Rand, token string) []byte
 
 // junks are the kinds. Each is sent with another seed every time.
 var junks = map[string]junk{
-	"bytes": func(r *rand.Rand, _ string) []byte { return noise(r, 1+r.IntN(4096)) },
+	"bytes": func(r *rand.Rand, _ string) []byte { return randomBytes(r, 1+r.IntN(4096)) },
 	"bytes in a head": func(r *rand.Rand, _ string) []byte {
-		return fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", noise(r, 1+r.IntN(500)))
+		return fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", randomBytes(r, 1+r.IntN(500)))
 	},
 	"a long head": func(r *rand.Rand, _ string) []byte { return plain("/healthz", "X-Long: "+word(r, 64<<10)) },
 	"many headers": func(r *rand.Rand, _ string) []byte {
@@ -69,7 +69,7 @@ var junks = map[string]junk{
 		return post(target(r), as(token), strings.Repeat(pick(r, "[", `{"a":`), 5000))
 	},
 	"JSON bytes changed": func(r *rand.Rand, token string) []byte {
-		return post(target(r), as(token), spoilt(r, `{"email":"ann@acme.example","password":"four quiet","role":"USER"}`))
+		return post(target(r), as(token), corrupt(r, `{"email":"ann@acme.example","password":"four quiet","role":"USER"}`))
 	},
 	"odd types": func(r *rand.Rand, token string) []byte {
 		return ask("POST", target(r), as(token)+"\r\nContent-Type: "+word(r, 40)+"\r\nContent-Encoding: gzip", "{}")
@@ -88,10 +88,10 @@ var junks = map[string]junk{
 		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", target(r), as(token), 2+r.IntN(70_000))
 	},
 	"TLS": func(r *rand.Rand, _ string) []byte {
-		return append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01}, noise(r, 512)...)
+		return append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01}, randomBytes(r, 512)...)
 	},
 	"HTTP/2": func(r *rand.Rand, _ string) []byte {
-		return append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), noise(r, 64)...)
+		return append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), randomBytes(r, 64)...)
 	},
 }
 
@@ -107,7 +107,7 @@ func target(r *rand.Rand) string { return pick(r, targets...) }
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
 
-func noise(r *rand.Rand, n int) []byte {
+func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(r.Uint32())
@@ -171,11 +171,11 @@ func oddJSON(r *rand.Rand) string {
 	return pick(
 		r, "", "null", "[]", "0", `"`, "{", `{"email":1e999}`, `{"email":"a","email":"b"}`, `{"":""}`, `{"email":"\ud800"}`, "{\"email\":\"\xff\"}", `{"email":null,"password":[]}`,
 		`{"email":"a@b.example","password":"`+strings.Repeat("p", 5000)+`"}`, `{"expiresInDays":99999999999999999999999999}`, "\ufeff{}", "{}{}", `{"invitations":[`+strings.Repeat("{},", 3000)+"{}]}",
-		`{"token":"`+word(r, 43)+`"}`, `{"locale":"`+word(r, 20)+`"}`, string(noise(r, 200)),
+		`{"token":"`+word(r, 43)+`"}`, `{"locale":"`+word(r, 20)+`"}`, string(randomBytes(r, 200)),
 	)
 }
 
-func spoilt(r *rand.Rand, text string) string {
+func corrupt(r *rand.Rand, text string) string {
 	b := []byte(text)
 	for range 1 + r.IntN(3) {
 		b[r.IntN(len(b))] = byte(r.Uint32())
@@ -193,8 +193,8 @@ func oddLengths(r *rand.Rand, token string) []byte {
 	return append(ask("POST", target(r), as(token)+"\r\nContent-Type: application/json\r\nContent-Length: "+length, ""), "{} {}"...)
 }
 
-// bombard sends junk to a server, each piece on a connection of its own.
-type bombard struct {
+// junkSender sends junk to a server, each piece on a connection of its own.
+type junkSender struct {
 	*doorwardtest.Server
 	t     *testing.T
 	token string
@@ -204,7 +204,7 @@ type bombard struct {
 }
 
 // fire sends n pieces, eight at a time.
-func (b *bombard) fire(seed, n int) {
+func (b *junkSender) fire(seed, n int) {
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
@@ -216,7 +216,7 @@ func (b *bombard) fire(seed, n int) {
 	all.Wait()
 }
 
-func (b *bombard) one(r *rand.Rand) {
+func (b *junkSender) one(r *rand.Rand) {
 	name := kinds[r.IntN(len(kinds))]
 	sent := junks[name](r, b.token)
 	status, err := b.send(r, sent)
@@ -235,7 +235,7 @@ func (b *bombard) one(r *rand.Rand) {
 // send returns the status of the answer, 0 for none. What is no whole request is
 // followed by the end of the connection; after one, that would be a client that
 // is gone.
-func (b *bombard) send(r *rand.Rand, text []byte) (int, error) {
+func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(r.Uint32()), byte(1+r.IntN(250)))}}
 	conn, err := dialer.Dial("tcp", b.Node.Address())
 	if err != nil {
@@ -263,8 +263,8 @@ func (b *bombard) send(r *rand.Rand, text []byte) (int, error) {
 // kinds are the names of the junks.
 var kinds = slices.Sorted(maps.Keys(junks))
 
-// leftover is what the process has now.
-type leftover struct {
+// usage is what the process has now.
+type usage struct {
 	goroutines int
 	heap       uint64
 }
@@ -272,7 +272,7 @@ type leftover struct {
 // settled returns it when there are no more goroutines than atMost, or when their
 // number no longer changes: a connection is held for half a second after an
 // answer that came before the whole request, a body for two.
-func settled(t *testing.T, atMost int) (l leftover) {
+func settled(t *testing.T, atMost int) (l usage) {
 	t.Helper()
 	same := 0
 	for end := time.Now().Add(patience); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
@@ -302,7 +302,7 @@ const growth = 8 << 20
 // told: no goroutine and no memory.
 func TestJunk(t *testing.T) {
 	log := &journal{}
-	b := &bombard{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
+	b := &junkSender{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
 	acme := b.Tenant("Acme")
 	b.token = acme.Owner.Token()
 	b.fire(1, 500) // so that everything that is made once is there

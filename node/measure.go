@@ -36,7 +36,7 @@ func (n *Node) measureSessions(m *telemetry.Metrics) {
 	m.Gauge("doorward_sessions_in_memory", "Sessions kept in memory.", func() float64 { return float64(n.App.Sessions.InMemory()) })
 	m.Gauge("doorward_sessions_in_memory_max", "Most sessions that are kept in memory.", func() float64 { return float64(n.cfg.SessionsInMemory) })
 	m.Gauge("doorward_lease_age_seconds", "Time since the last successful poll for changes was sent; beyond the lease, checks ask the database.",
-		func() float64 { return n.App.Watch.Age().Seconds() })
+		func() float64 { return n.App.Lease.Age().Seconds() })
 	m.Gauge("doorward_lease_seconds", "The lease that is configured.", func() float64 { return n.cfg.Lease.Seconds() })
 }
 
@@ -122,7 +122,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		backup = float64(v.LastBackup.UnixMicro()) / 1e6
 	}
 	return []telemetry.Sample{
-		{Name: "doorward_changes_behind", Help: "Changes in the database that this node has not applied to its memory.", Value: float64(max(0, v.Position-n.App.Watch.Reached()))},
+		{Name: "doorward_changes_behind", Help: "Changes in the database that this node has not applied to its memory.", Value: float64(max(0, v.Position-n.App.Lease.Applied()))},
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},

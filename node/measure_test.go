@@ -33,9 +33,9 @@ type metric struct {
 var anyCertificate = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // scrape asks a running server for its metrics, in the order of their names.
-func scrape(t *testing.T, door *doorwardtest.Server) (all []*metric) {
+func scrape(t *testing.T, server *doorwardtest.Server) (all []*metric) {
 	t.Helper()
-	res, err := anyCertificate.Get(door.URL + "/metrics")
+	res, err := anyCertificate.Get(server.URL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func scrape(t *testing.T, door *doorwardtest.Server) (all []*metric) {
 // scrapeBoth is a server on PostgreSQL, and what one on SQLite has besides.
 func scrapeBoth(t *testing.T) []*metric {
 	t.Helper()
-	all := scrape(t, startSecured(t, doorwardtest.Database(pgtest.DSN(t))).Server)
+	all := scrape(t, startTLS(t, doorwardtest.Database(pgtest.DSN(t))).Server)
 	for _, m := range scrape(t, doorwardtest.Start(t)) {
 		if !slices.ContainsFunc(all, func(has *metric) bool { return has.name == m.name }) {
 			all = append(all, m)
@@ -129,11 +129,11 @@ func (m *metric) values(label string) (all []string) {
 // TestMetricsKeepTheConventions of https://prometheus.io/docs/practices/naming/,
 // and hold nothing that a caller chooses, whatever is asked for.
 func TestMetricsKeepTheConventions(t *testing.T) {
-	door := doorwardtest.Start(t)
-	before := scrape(t, door)
+	server := doorwardtest.Start(t)
+	before := scrape(t, server)
 	for _, path := range []string{"/no/such/path", "/api/v2/users/usr_chosen", "/api/v2/auth/login?route=chosen", "/api/v2/access/check?action=chosen"} {
 		for _, method := range []string{"GET", "POST", "CHOSEN"} {
-			req, err := http.NewRequest(method, door.URL+path, strings.NewReader("{}"))
+			req, err := http.NewRequest(method, server.URL+path, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 			res.Body.Close()
 		}
 	}
-	after := scrape(t, door)
+	after := scrape(t, server)
 	for i, m := range after {
 		if !slices.Equal(m.series, before[i].series) {
 			t.Errorf("requests make series of %s: %q", m.name, m.series)
@@ -162,9 +162,9 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 }
 
 // counted is the value of a series.
-func counted(t *testing.T, door *doorwardtest.Server, series string) float64 {
+func counted(t *testing.T, server *doorwardtest.Server, series string) float64 {
 	t.Helper()
-	return metricAt(t, door.URL, series)
+	return metricAt(t, server.URL, series)
 }
 
 // metricAt is that of the server at an address.
@@ -195,11 +195,11 @@ func TestMetricsCount(t *testing.T) {
 		},
 	} {
 		t.Run(engine, func(t *testing.T) {
-			door := doorwardtest.Start(t, options(t)...)
-			token := door.Tenant("Acme").Join("ann@acme.example", "USER").Login()
+			server := doorwardtest.Start(t, options(t)...)
+			token := server.Tenant("Acme").Join("ann@acme.example", "USER").Login()
 			logins := `doorward_http_requests_total{method="POST",route="/api/v2/auth/login",status="2xx"}`
-			before := counted(t, door, logins)
-			if before < 1 || counted(t, door, "doorward_password_hashes_total") < 2 || counted(t, door, `doorward_mail_tries_total{result="sent"}`) < 1 {
+			before := counted(t, server, logins)
+			if before < 1 || counted(t, server, "doorward_password_hashes_total") < 2 || counted(t, server, `doorward_mail_tries_total{result="sent"}`) < 1 {
 				t.Errorf("%v logins, hashes and mails weren't counted", before)
 			}
 			for path, series := range map[string]string{
@@ -209,8 +209,8 @@ func TestMetricsCount(t *testing.T) {
 				"/api/v2/users/usr_absent":                 `doorward_http_requests_total{method="GET",route="/api/v2/users/{id}",status="4xx"}`,
 				"/no/such/path":                            `doorward_http_requests_total{method="other",route="none",status="4xx"}`,
 			} {
-				had := counted(t, door, series)
-				req, err := http.NewRequest(http.MethodGet, door.URL+path, nil)
+				had := counted(t, server, series)
+				req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -220,34 +220,34 @@ func TestMetricsCount(t *testing.T) {
 					t.Fatal(err)
 				}
 				res.Body.Close()
-				if now := counted(t, door, series); now != had+1 {
+				if now := counted(t, server, series); now != had+1 {
 					t.Errorf("%s: %s went from %v to %v", path, series, had, now)
 				}
 			}
 			for series, want := range map[string]float64{"doorward_nodes": 1, "doorward_database_up": 1, "doorward_mails_queued": 0, "doorward_mail_oldest_queued_seconds": 0, "doorward_last_backup_timestamp_seconds": 0} {
-				if got := counted(t, door, series); got != want {
+				if got := counted(t, server, series); got != want {
 					t.Errorf("%s is %v, want %v", series, got, want)
 				}
 			}
-			if err := door.Node.App.Installation.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
+			if err := server.Node.App.Installation.BackedUp(t.Context(), doorward.OperatorAtTerminal(), "/var/backups/1.db"); err != nil {
 				t.Fatal(err)
 			}
-			if at, now := counted(t, door, "doorward_last_backup_timestamp_seconds"), door.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
+			if at, now := counted(t, server, "doorward_last_backup_timestamp_seconds"), server.Node.App.Now(); at < float64(now.Unix()-60) || at > float64(now.Unix()+1) {
 				t.Errorf("the last backup was at %f, and it is %v", at, now)
 			}
-			if size := counted(t, door, "doorward_database_size_bytes"); size < 1<<16 || size > 1<<30 {
+			if size := counted(t, server, "doorward_database_size_bytes"); size < 1<<16 || size > 1<<30 {
 				t.Errorf("the database takes %v bytes", size)
 			}
-			if engine == "sqlite" && counted(t, door, "doorward_database_free_bytes") < 1<<16 {
+			if engine == "sqlite" && counted(t, server, "doorward_database_free_bytes") < 1<<16 {
 				t.Error("there is no room for the database")
 			}
-			if age := counted(t, door, "doorward_lease_age_seconds"); age < 0 || age > 5 {
+			if age := counted(t, server, "doorward_lease_age_seconds"); age < 0 || age > 5 {
 				t.Errorf("the lease is %v s old", age)
 			}
-			if err := door.Node.DB.Close(); err != nil {
+			if err := server.Node.DB.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if counted(t, door, "doorward_database_up") != 0 {
+			if counted(t, server, "doorward_database_up") != 0 {
 				t.Error("the database is gone, and up")
 			}
 		})

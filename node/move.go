@@ -7,6 +7,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 // ErrAlive says that a server runs on the database.
@@ -16,10 +18,10 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // schema it makes first, compares all rows, and counts the faults in the audit
 // trail that has arrived. While a server runs on from it is ErrAlive, unless
 // forced. A backup can be moved, too, if its checksum is right. Errors: also those of
-// store.Move.
-func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []store.Moved, tampered int, err error) {
-	if path, err := store.SQLitePath(from); err == nil {
-		if err := store.CheckSealed(ctx, path); err != nil {
+// transfer.Move.
+func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, err error) {
+	if path, err := transfer.SQLitePath(from); err == nil {
+		if err := transfer.CheckSealed(ctx, path); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -40,7 +42,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	if moved, err = store.Move(ctx, source, n.DB, progress); err != nil {
+	if moved, err = transfer.Move(ctx, source, n.DB, progress); err != nil {
 		return nil, 0, err
 	}
 	if err := n.App.Installation.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
@@ -55,7 +57,7 @@ func checkNoServer(ctx context.Context, db *store.DB, force bool) error {
 	if force {
 		return nil
 	}
-	alive, err := db.Alive(ctx)
+	alive, err := lease.Alive(ctx, db)
 	if err == nil && alive {
 		err = ErrAlive
 	}

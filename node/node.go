@@ -163,14 +163,14 @@ const flushTimeout = 2 * time.Second
 // Close sends the last spans, gives up the lease and closes the database. Run does it
 // itself.
 func (n *Node) Close() error {
-	n.App.Watch.Leave(context.Background())
+	n.App.Lease.Leave(context.Background())
 	n.tracer.Close(flushTimeout)
 	return n.DB.Close()
 }
 
 // Start opens the database, listens on the configured addresses and accepts
 // connections; Run answers them. If nodes with different Strict settings run, the error
-// is a *store.DiffersError.
+// is a *lease.DiffersError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {

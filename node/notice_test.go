@@ -42,9 +42,9 @@ func hasAll(line string, words []string) bool {
 func TestALostDatabaseHasItsLine(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
-	door := doorwardtest.Start(t, doorwardtest.Log(log))
-	door.Tenant("Acme") // nobody is answered before there is a lease
-	if err := door.Node.DB.Close(); err != nil {
+	server := doorwardtest.Start(t, doorwardtest.Log(log))
+	server.Tenant("Acme") // nobody is answered before there is a lease
+	if err := server.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
 	awaitLine(t, log.String, "ERROR", "database lost", "err", "503")
@@ -61,7 +61,7 @@ func TestALostDatabaseHasItsLine(t *testing.T) {
 func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "limited")
-	script := "#!/bin/sh\nulimit -n 80\nexec " + mustBuild(t) + " \"$@\"\n"
+	script := "#!/bin/sh\nulimit -n 80\nexec " + builtProgram(t) + " \"$@\"\n"
 	if err := os.WriteFile(limited, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

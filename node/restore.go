@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 // ErrOverwrites says that a database exists already.
@@ -32,7 +33,7 @@ type RestoreOptions struct {
 
 // Restored is what a restore has done.
 type Restored struct {
-	Backup store.BackupInfo
+	Backup transfer.Info
 	Ended  installation.Ended
 	Aside  string // the file with the database that was replaced; empty: there was none
 	// Undone counts the actions in the replaced database since the backup, by name; nil
@@ -50,21 +51,21 @@ type Restored struct {
 // brought up to date, and ends what must not live again (see
 // installation.Restored). All is prepared beside the database and then swapped in
 // atomically. The old database is kept in a file beside it; without force that is
-// ErrOverwrites. Errors: store.ErrOwnTools, ErrItself, ErrInUse,
+// ErrOverwrites. Errors: transfer.ErrOwnTools, ErrItself, ErrInUse,
 // ErrNoBackup, ErrChecksum, ErrSchema, ErrTampered.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
 	switch {
-	case store.SameFile(path, backup):
-		return Restored{}, store.ErrItself
+	case transfer.SameFile(path, backup):
+		return Restored{}, transfer.ErrItself
 	case err != nil:
 		return Restored{}, err
 	}
-	info, err := store.CheckBackup(ctx, backup, o.AcceptDamage)
+	info, err := transfer.Check(ctx, backup, o.AcceptDamage)
 	if err != nil {
 		return Restored{}, err
 	}
-	return replace(ctx, cfg, path, exists, o, func(to string) (store.BackupInfo, error) { return info, store.CopyBackup(backup, to) })
+	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) { return info, transfer.Copy(backup, to) })
 }
 
 // RestoreFrom is Restore with a backup out of a pipe, which is read to its end
@@ -73,12 +74,12 @@ func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOpti
 	path, exists, err := restorable(cfg, o.Force)
 	switch {
 	case isOpen(backup, path):
-		return Restored{}, store.ErrItself
+		return Restored{}, transfer.ErrItself
 	case err != nil:
 		return Restored{}, err
 	}
-	return replace(ctx, cfg, path, exists, o, func(to string) (store.BackupInfo, error) {
-		return store.ReceiveBackup(ctx, backup, to, o.AcceptDamage)
+	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) {
+		return transfer.Receive(ctx, backup, to, o.AcceptDamage)
 	})
 }
 
@@ -113,7 +114,7 @@ func isOpen(f *os.File, path string) bool {
 }
 
 // replace puts what fetch writes to a new file in the place of the database.
-func replace(ctx context.Context, cfg Config, path string, exists bool, o RestoreOptions, fetch func(to string) (store.BackupInfo, error)) (r Restored, err error) {
+func replace(ctx context.Context, cfg Config, path string, exists bool, o RestoreOptions, fetch func(to string) (transfer.Info, error)) (r Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
@@ -132,13 +133,13 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 	if err := r.prepare(ctx, cfg, prepared, o); err != nil {
 		return r, err
 	}
-	return r, store.Replace(ctx, path, prepared, r.Aside)
+	return r, transfer.Replace(ctx, path, prepared, r.Aside)
 }
 
 // restorable returns where the database of cfg is and whether there is one, if
 // another may take its place.
 func restorable(cfg Config, force bool) (path string, exists bool, err error) {
-	if path, err = store.SQLitePath(cfg.Database); err != nil {
+	if path, err = transfer.SQLitePath(cfg.Database); err != nil {
 		return path, false, err
 	}
 	_, err = os.Stat(path)
@@ -241,7 +242,7 @@ func revokedIn(ctx context.Context, db *store.DB, keys []store.OperatorKey, newe
 
 // VerifiedBackup is the result of VerifyBackup.
 type VerifiedBackup struct {
-	store.BackupInfo
+	transfer.Info
 	Tampered int  // faults in the audit trail
 	Trail    bool // there is one that could be walked: older schemas have none
 }
@@ -250,9 +251,9 @@ type VerifiedBackup struct {
 const oldestTrail = 4
 
 // VerifyBackup checks a backup and writes nothing. Its memory is bounded.
-// Errors: store.ErrNoBackup, ErrChecksum, ErrSchema.
+// Errors: transfer.ErrNoBackup, ErrChecksum, ErrSchema.
 func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
-	if v.BackupInfo, err = store.CheckBackup(ctx, file, false); err != nil {
+	if v.Info, err = transfer.Check(ctx, file, false); err != nil {
 		return v, err
 	}
 	return v, v.walk(ctx, file)
@@ -267,7 +268,7 @@ func VerifyBackupFrom(ctx context.Context, backup *os.File) (v VerifiedBackup, e
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "doorward.db")
-	if v.BackupInfo, err = store.ReceiveBackup(ctx, backup, file, false); err != nil {
+	if v.Info, err = transfer.Receive(ctx, backup, file, false); err != nil {
 		return v, err
 	}
 	return v, v.walk(ctx, file)
@@ -277,7 +278,7 @@ func (v *VerifiedBackup) walk(ctx context.Context, file string) (err error) {
 	if v.Schema < oldestTrail {
 		return nil
 	}
-	db, err := store.OpenBackup(file)
+	db, err := store.OpenImmutable(file)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (l *listener) address(asked string) string {
 // nil after a clean end.
 func (n *Node) Run(ctx context.Context) error {
 	upkeep, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n.App.Watch.Begin(upkeep) // so that nobody is answered before there is a lease
+	n.App.Lease.Begin(upkeep) // so that nobody is answered before there is a lease
 	var work sync.WaitGroup
 	work.Go(func() { n.App.Run(n.tracer.Within(upkeep)) })
 	servers := n.servers()

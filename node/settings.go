@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/tlscert"
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Setting describes one setting. Its flag, its environment variable, its line in the
@@ -192,7 +192,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "revocation-lease", Shared: true,
-			Value: at(&c.Lease, time.Second, within(store.MinLease, store.MaxLease, fmt.Sprintf("it is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", store.MinLease, store.MaxLease))),
+			Value: at(&c.Lease, time.Second, within(lease.MinLease, lease.MaxLease, fmt.Sprintf("it is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", lease.MinLease, lease.MaxLease))),
 			Help:  "how long a node may answer from memory without hearing from the database, 1s to 2s",
 		},
 		{
@@ -299,11 +299,11 @@ func Defaults() Config {
 
 // Shared are the settings that have to be the same on all nodes, with their values
 // here. The base URL is the one in force.
-func (c Config) Shared() (all []store.Setting) {
+func (c Config) Shared() (all []lease.Setting) {
 	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/")}
 	for _, s := range Settings(&c, &raw) {
 		if s.Shared {
-			all = append(all, store.Setting{Name: s.Name, Value: s.Value.String(), Strict: s.Strict})
+			all = append(all, lease.Setting{Name: s.Name, Value: s.Value.String(), Strict: s.Strict})
 		}
 	}
 	return all

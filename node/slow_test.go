@@ -22,17 +22,17 @@ import (
 	"time"
 )
 
-// sloth is a way to hold a connection: what is sent of a request, and what is
+// slowClient is a way to hold a connection: what is sent of a request, and what is
 // dripped after it, byte by byte.
-type sloth struct {
+type slowClient struct {
 	name, begin, drip string
-	mute              bool // it never reads the answer
+	neverReads        bool // it never reads the answer
 }
 
-// sloths are the ways there are: to be slow with the head of a request, with a
+// slowClients are the ways there are: to be slow with the head of a request, with a
 // body that the server reads, with bodies that it doesn't, and with reading what
 // it answers.
-var sloths = []sloth{
+var slowClients = []slowClient{
 	{name: "head", begin: "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", drip: "a"},
 	{name: "no head at all"},
 	{name: "body", begin: unfinished("POST /api/v2/auth/login"), drip: " "},
@@ -41,8 +41,8 @@ var sloths = []sloth{
 	{name: "body for what is not there", begin: unfinished("POST /no/such/path"), drip: " "},
 	{name: "body with a check", begin: unfinished("POST /api/v2/access/check"), drip: " "},
 	{name: "chunks", begin: "GET /api/v2/auth/session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n", drip: "a"},
-	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
-	{name: "page", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), mute: true},
+	{name: "answer", begin: strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), neverReads: true},
+	{name: "page", begin: strings.Repeat("GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n", 20), neverReads: true},
 }
 
 func unfinished(request string) string {
@@ -60,11 +60,11 @@ func TestSlowConnections(t *testing.T) {
 	}
 	t.Parallel()
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	p := serve(t, mustBuild(t), dsn)
+	p := serve(t, builtProgram(t), dsn)
 	l := newLoad(t, []*process{p}, dsn, 1)
 	idle := p.resident(t)
-	h := &swarm{t: t, address: p.address, ended: map[string]int{}}
-	h.hold(slowConnections, sloths)
+	h := &connections{t: t, address: p.address, ended: map[string]int{}}
+	h.hold(slowConnections, slowClients)
 	defer h.release()
 	held := h.settled(p)
 	h.others(t, l)
@@ -81,9 +81,9 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	if !*full {
 		t.Skip("takes half a minute: make faults")
 	}
-	p := serve(t, mustBuild(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
-	h := &swarm{t: t, address: p.address, ended: map[string]int{}}
-	h.hold(50, sloths[len(sloths)-2:])
+	p := serve(t, builtProgram(t), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"))
+	h := &connections{t: t, address: p.address, ended: map[string]int{}}
+	h.hold(50, slowClients[len(slowClients)-2:])
 	defer h.release()
 	p.until(t, "50 slow readers", func() bool { return p.metric(t, "doorward_connections") >= 50 })
 	began := time.Now()
@@ -91,20 +91,20 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	t.Logf("slow readers are ended after %v", time.Since(began).Round(time.Second))
 }
 
-// swarm are the slow connections.
-type swarm struct {
+// connections are those that slow clients hold.
+type connections struct {
 	t       *testing.T
 	address string
 	stop    context.CancelFunc
 	all     sync.WaitGroup
 
 	mu      sync.Mutex
-	ended   map[string]int // by the name of the sloth
+	ended   map[string]int // by the name of the slow client
 	longest atomic.Int64
 }
 
 // hold opens n connections, and each again whenever it ends.
-func (h *swarm) hold(n int, ways []sloth) {
+func (h *connections) hold(n int, ways []slowClient) {
 	ctx, stop := context.WithCancel(h.t.Context())
 	h.stop = stop
 	for i := range n {
@@ -119,7 +119,7 @@ func (h *swarm) hold(n int, ways []sloth) {
 
 // settled returns how many the server has at the same time: all of them, but on a
 // machine that can't open as many as the server ends.
-func (h *swarm) settled(p *process) (most int) {
+func (h *connections) settled(p *process) (most int) {
 	h.t.Helper()
 	for end := time.Now().Add(patience); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
 		most = max(most, int(p.metric(h.t, "doorward_connections")))
@@ -130,14 +130,14 @@ func (h *swarm) settled(p *process) (most int) {
 	return most
 }
 
-func (h *swarm) release() {
+func (h *connections) release() {
 	h.stop()
 	h.all.Wait()
 }
 
 // once is one connection, until the server ends it or the test does.
-func (h *swarm) once(ctx context.Context, from net.Addr, s sloth) {
-	dialer := net.Dialer{LocalAddr: from, Control: narrow}
+func (h *connections) once(ctx context.Context, from net.Addr, s slowClient) {
+	dialer := net.Dialer{LocalAddr: from, Control: limitReceiveBuffer}
 	conn, err := dialer.DialContext(ctx, "tcp", h.address)
 	if err != nil {
 		return // the test is over, or the machine has no port left for a moment
@@ -146,7 +146,7 @@ func (h *swarm) once(ctx context.Context, from net.Addr, s sloth) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	began := time.Now()
 	_, err = io.WriteString(conn, s.begin)
-	if s.mute {
+	if s.neverReads {
 		<-ctx.Done()
 		return
 	}
@@ -159,7 +159,7 @@ func (h *swarm) once(ctx context.Context, from net.Addr, s sloth) {
 	}
 }
 
-func (h *swarm) note(name string, took time.Duration) {
+func (h *connections) note(name string, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended[name]++
@@ -168,8 +168,8 @@ func (h *swarm) note(name string, took time.Duration) {
 	}
 }
 
-// narrow keeps the kernel from taking an answer in that nobody reads.
-func narrow(_, _ string, c syscall.RawConn) error {
+// limitReceiveBuffer keeps the kernel from taking an answer in that nobody reads.
+func limitReceiveBuffer(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 }
 
@@ -189,20 +189,20 @@ func drip(ctx context.Context, conn net.Conn, what string) {
 
 // allEnded reports whether the server has ended connections of each kind that is
 // slow to ask.
-func (h *swarm) allEnded() bool {
+func (h *connections) allEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !slices.ContainsFunc(sloths, func(s sloth) bool { return !s.mute && h.ended[s.name] < slowConnections/len(sloths) })
+	return !slices.ContainsFunc(slowClients, func(s slowClient) bool { return !s.neverReads && h.ended[s.name] < slowConnections/len(slowClients) })
 }
 
-func (h *swarm) tally() string {
+func (h *connections) tally() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Sprint(h.ended, " ", time.Duration(h.longest.Load()).Round(10*time.Millisecond))
 }
 
 // others are people: a login and thirty checks, ten times.
-func (h *swarm) others(t *testing.T, l *load) {
+func (h *connections) others(t *testing.T, l *load) {
 	t.Helper()
 	var checks, logins []time.Duration
 	for range 10 {

@@ -22,8 +22,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// secured is a server with a certificate that can be changed.
-type secured struct {
+// tlsServer is a server with a certificate that can be changed.
+type tlsServer struct {
 	*doorwardtest.Server
 	ca     *certtest.Authority
 	folder string
@@ -31,9 +31,9 @@ type secured struct {
 	first  certtest.Pair
 }
 
-func startSecured(t *testing.T, options ...doorwardtest.Option) *secured {
+func startTLS(t *testing.T, options ...doorwardtest.Option) *tlsServer {
 	t.Helper()
-	s := &secured{ca: certtest.NewAuthority(t), folder: t.TempDir()}
+	s := &tlsServer{ca: certtest.NewAuthority(t), folder: t.TempDir()}
 	s.first = s.ca.Pair(time.Now().Add(24 * time.Hour))
 	cert, key := s.first.Files(t, s.folder)
 	s.source = tlscert.NewFiles(cert, key, slog.New(slog.DiscardHandler))
@@ -45,7 +45,7 @@ func startSecured(t *testing.T, options ...doorwardtest.Option) *secured {
 }
 
 // replace puts a new certificate in use.
-func (s *secured) replace(t *testing.T) certtest.Pair {
+func (s *tlsServer) replace(t *testing.T) certtest.Pair {
 	t.Helper()
 	next := s.ca.Pair(time.Now().Add(24 * time.Hour))
 	next.Files(t, s.folder)
@@ -53,7 +53,7 @@ func (s *secured) replace(t *testing.T) certtest.Pair {
 	return next
 }
 
-func (s *secured) client(http2, keep bool) *http.Client {
+func (s *tlsServer) client(http2, keep bool) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool}, ForceAttemptHTTP2: http2, DisableKeepAlives: !keep,
 	}}
@@ -71,7 +71,7 @@ func get(client *http.Client, address string) (serial int64, res *http.Response,
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	s := startSecured(t)
+	s := startTLS(t)
 	if !strings.HasPrefix(s.Node.URL(), "https://localhost:") {
 		t.Errorf("the address from outside is %s, want https://", s.Node.URL())
 	}
@@ -105,7 +105,7 @@ func TestTLS(t *testing.T) {
 // none is turned away, and connections that are open stay.
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := startSecured(t)
+	s := startTLS(t)
 	old := map[string]*http.Client{"HTTP/2": s.client(true, true), "HTTP/1.1": s.client(false, true)}
 	for name, client := range old {
 		if _, _, err := get(client, s.URL+"/healthz"); err != nil {
@@ -146,7 +146,7 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 
 // load has clients ask, each in its own way, until stop; each must be answered.
 // Afterwards they may find that nobody listens.
-func (s *secured) load(t *testing.T, clients int) (answers *atomic.Int64, stop func()) {
+func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop func()) {
 	answers = &atomic.Int64{}
 	var all sync.WaitGroup
 	ended := make(chan struct{})
@@ -180,7 +180,7 @@ func TestDrainDropsNoRequestOverTLS(t *testing.T) {
 		t.Skip("only Linux lets a listener be shut before it is closed")
 	}
 	t.Parallel()
-	s := startSecured(t, announcing(300*time.Millisecond))
+	s := startTLS(t, announcing(300*time.Millisecond))
 	answers, stop := s.load(t, 8)
 	for answers.Load() < 100 {
 		runtime.Gosched()

@@ -50,7 +50,7 @@ func TestRollingUpgrade(t *testing.T) {
 
 	roll(ctx, nodes, newer)
 	for _, n := range nodes {
-		if !madeUp() {
+		if !usesNextVersion() {
 			break
 		}
 		if !strings.Contains(n.get("/metrics"), `version="next"`) {
@@ -60,32 +60,32 @@ func TestRollingUpgrade(t *testing.T) {
 	roll(ctx, nodes, older)
 	wait(ctx, time.Second)
 
-	v := l.finish(stop, a.demandInvitations)
+	v := l.finish(stop, a.requireInvitations)
 	l.report(v)
-	demand(t, v)
-	l.demandAnswers()
-	if madeUp() {
-		demandMottos(t, dsn)
+	requireGood(t, v)
+	l.requireAllAnswered()
+	if usesNextVersion() {
+		requireMottos(t, dsn)
 	}
-	t.Logf("invitations: %d; longest time without a ready node: %v", len(a.invited), b.alone.Round(time.Millisecond))
+	t.Logf("invitations: %d; longest time without a ready node: %v", len(a.invited), b.longestNone.Round(time.Millisecond))
 }
 
 // fromVariable names a program that is older than this tree: then that one is
 // rolled to this tree and back.
 const fromVariable = "DOORWARD_TEST_UPGRADE_FROM"
 
-func madeUp() bool { return os.Getenv(fromVariable) == "" }
+func usesNextVersion() bool { return os.Getenv(fromVariable) == "" }
 
 func versions(t *testing.T) (older, newer string) {
 	t.Helper()
 	if from := os.Getenv(fromVariable); from != "" {
-		return from, mustBuild(t)
+		return from, builtProgram(t)
 	}
 	newer, err := build("-ldflags", "-X main.release=next", "-overlay", nextVersion(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mustBuild(t), newer
+	return builtProgram(t), newer
 }
 
 // nextVersion is an overlay with what a next version may bring.
@@ -112,9 +112,9 @@ CREATE TABLE mottos (
 INSERT INTO mottos (user_id, text) SELECT id, email FROM users;
 `
 
-// demandMottos: what the next version has added is as it was, although its
+// requireMottos: what the next version has added is as it was, although its
 // predecessor has written to the same rows.
-func demandMottos(t *testing.T, dsn string) {
+func requireMottos(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
@@ -163,10 +163,10 @@ func (p *process) get(path string) string {
 type balancer struct {
 	nodes []*process
 
-	mu    sync.Mutex
-	ready []int
-	none  time.Time     // since when there is none
-	alone time.Duration // the longest time without any
+	mu          sync.Mutex
+	ready       []int
+	none        time.Time     // since when there is none
+	longestNone time.Duration // the longest time without any
 }
 
 // pollEvery is well below the second for which a node that is about to go says
@@ -183,7 +183,7 @@ func (b *balancer) watch(ctx context.Context) {
 				if err == nil {
 					res.Body.Close()
 				}
-				b.see(i, err == nil && res.StatusCode == http.StatusOK)
+				b.update(i, err == nil && res.StatusCode == http.StatusOK)
 				wait(ctx, pollEvery)
 			}
 		})
@@ -191,8 +191,8 @@ func (b *balancer) watch(ctx context.Context) {
 	looking.Wait()
 }
 
-// see keeps the last node there was: somebody has to say what is wrong.
-func (b *balancer) see(node int, ready bool) {
+// update keeps the last node there was: somebody has to say what is wrong.
+func (b *balancer) update(node int, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := slices.DeleteFunc(slices.Clone(b.ready), func(i int) bool { return i == node })
@@ -204,7 +204,7 @@ func (b *balancer) see(node int, ready bool) {
 	case b.none.IsZero():
 		b.none = now
 	default:
-		b.alone = max(b.alone, now.Sub(b.none))
+		b.longestNone = max(b.longestNone, now.Sub(b.none))
 	}
 }
 
@@ -224,13 +224,13 @@ func (l *load) checkBalanced(ctx context.Context) {
 	}
 }
 
-// demandAnswers: through a balancer every question is answered, and everything
+// requireAllAnswered: through a balancer every question is answered, and everything
 // that ends something says that it has.
-func (l *load) demandAnswers() {
+func (l *load) requireAllAnswered() {
 	l.t.Helper()
 	silent := map[string]int{}
 	for _, p := range l.history.probes {
-		if !p.told() {
+		if !p.saysSomething() {
 			silent[fmt.Sprintf("node %d answers %d at %v", p.node, p.status, p.to.Round(time.Second))]++
 		}
 	}
@@ -259,7 +259,7 @@ func newAdministrator(l *load) *administrator {
 	if s == nil {
 		l.t.Fatal("the OWNER cannot sign in")
 	}
-	l.bury(s)
+	l.markEnded(s)
 	return &administrator{load: l, session: s, invited: map[string]bool{}}
 }
 
@@ -276,7 +276,7 @@ func (a *administrator) run(ctx context.Context) {
 	})
 	a.running.Go(func() {
 		for ctx.Err() == nil {
-			a.operateAtRandom(a.byRequest)
+			a.operateAtRandom(a.operateByRequest)
 			wait(ctx, 50*time.Millisecond)
 		}
 	})
@@ -301,8 +301,8 @@ func (a *administrator) rename() {
 	a.must(http.StatusOK, http.MethodPatch, "/api/v2/tenant", map[string]string{"name": fmt.Sprintf("Acme %d", len(a.invited))})
 }
 
-// byRequest acts on somebody as the console does.
-func (a *administrator) byRequest(email, what string) error {
+// operateByRequest acts on somebody as the console does.
+func (a *administrator) operateByRequest(email, what string) error {
 	found, err := a.operator.App.Users.Find(context.Background(), email, "")
 	if err != nil {
 		return err
@@ -318,8 +318,8 @@ func (a *administrator) byRequest(email, what string) error {
 	return nil
 }
 
-// demandInvitations wants every invitation that was acknowledged to be there.
-func (a *administrator) demandInvitations() {
+// requireInvitations wants every invitation that was acknowledged to be there.
+func (a *administrator) requireInvitations() {
 	a.t.Helper()
 	missing := len(a.invited)
 	for path := "/api/v2/invitations?limit=200"; path != ""; {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // benchSessions opens so many sessions of one member and returns the hashes of
@@ -36,7 +37,7 @@ func benchSessions(b *testing.B, db *store.DB, n int) (hashes [][32]byte) {
 func BenchmarkSessionByToken(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {
-			db := migrated(b, engines[name](b), time.Now)
+			db := storetest.Migrated(b, storetest.Engines[name](b), time.Now)
 			hashes := benchSessions(b, db, 1000)
 			for i := 0; b.Loop(); i++ {
 				_, err := db.Read().SessionByToken(b.Context(), hashes[i%len(hashes)][:])
@@ -51,7 +52,7 @@ func BenchmarkSessionByToken(b *testing.B) {
 func BenchmarkTouchSessions(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {
-			db := migrated(b, engines[name](b), time.Now)
+			db := storetest.Migrated(b, storetest.Engines[name](b), time.Now)
 			var uses []store.Use
 			for _, h := range benchSessions(b, db, 200) {
 				uses = append(uses, store.Use{Hash: h})
@@ -76,7 +77,7 @@ func BenchmarkDueMails(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			start := time.Now()
 			var passed time.Duration
-			db := migrated(b, engines[name](b), func() time.Time { return start.Add(passed) })
+			db := storetest.Migrated(b, storetest.Engines[name](b), func() time.Time { return start.Add(passed) })
 			for range 100 {
 				passed += time.Second
 				_, err := db.Write(b.Context(), func(tx *store.Tx) error { return queueThousand(b, tx) })

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/hex"
-	"math/rand/v2"
-	"time"
 )
 
 // ChangeKind says what a change is about. A node that doesn't know a kind, which
@@ -28,8 +26,6 @@ type Change struct {
 	Kind    ChangeKind
 	Subject string
 }
-
-func changeColumns(c *Change) []any { return []any{&c.Seq, &c.Kind, &c.Subject} }
 
 // SessionSubject is the subject of a session's changes.
 func SessionSubject(hash []byte) string { return hex.EncodeToString(hash) }
@@ -59,7 +55,7 @@ func (tx *Tx) draw(ctx context.Context) error {
 	if len(tx.changes) == 0 {
 		return nil
 	}
-	last, err := one(ctx, tx.Reader, positionColumn, sqlDrawPosition, len(tx.changes))
+	last, err := one(ctx, tx.Reader, int64Column, sqlDrawPosition, len(tx.changes))
 	if err != nil {
 		return err
 	}
@@ -73,134 +69,4 @@ func (tx *Tx) draw(ctx context.Context) error {
 	return nil
 }
 
-func positionColumn(n *int64) []any { return []any{n} }
-
-const sqlPosition = `SELECT last FROM change_position WHERE id = 1`
-
-// position is the seq of the newest change.
-func (r Reader) position(ctx context.Context) (int64, error) {
-	return one(ctx, r, positionColumn, sqlPosition)
-}
-
-// logged is a change as it is stored. No two are equal, not even where two
-// histories of one database (it was set back to an older state, or a standby
-// took over that lacked the newest commits) have given one number twice.
-type logged struct {
-	Change
-	at int64
-}
-
-// history is one look at the log: the number of the newest change, and the
-// changes from a position on.
-type history struct {
-	last int64
-	rows []logged
-}
-
-type historyRow struct {
-	last int64
-	logged
-}
-
-func historyColumns(h *historyRow) []any {
-	return append([]any{&h.last, &h.at}, changeColumns(&h.Change)...)
-}
-
-// One statement, so that both parts are of one instant. A row with the number 0
-// stands for no changes.
-const sqlHistory = `SELECT p.last, COALESCE(c.at, 0), COALESCE(c.seq, 0), COALESCE(c.kind, ''), COALESCE(c.subject, '')
-FROM change_position p LEFT JOIN changes c ON c.seq >= $1 WHERE p.id = 1 ORDER BY c.seq LIMIT $2`
-
-// historyFrom returns the changes from seq on, in the order of their commits,
-// and at most so many.
-func (r Reader) historyFrom(ctx context.Context, seq int64, limit int) (history, error) {
-	rows, err := list(ctx, r, historyColumns, sqlHistory, seq, limit)
-	var h history
-	for _, row := range rows {
-		h.last = row.last
-		if row.Seq != 0 {
-			h.rows = append(h.rows, row.logged)
-		}
-	}
-	return h, err
-}
-
-// after returns the changes that follow the one given, and whether they follow
-// it without a gap: not so where some are forgotten already, or where the
-// database has another history than the one in which it was read. The content
-// of the one given is not compared when its instant is 0.
-func (h history) after(one logged, limit int) (news []Change, unbroken bool) {
-	rows := h.rows
-	if len(rows) > 0 && rows[0].Seq == one.Seq {
-		if one.at != 0 && one != rows[0] {
-			return nil, false
-		}
-		rows = rows[1:]
-	}
-	next := one.Seq
-	for _, row := range rows {
-		if next++; row.Seq != next {
-			return nil, false
-		}
-		news = append(news, row.Change)
-	}
-	return news, next == h.last || len(h.rows) == limit
-}
-
-const sqlDeleteOldChanges = `DELETE FROM changes WHERE at <= $1`
-
-// DeleteOldChanges forgets changes made before an instant. A node that has
-// slept through some of them notices the gap and forgets all it knows.
-func (tx *Tx) DeleteOldChanges(ctx context.Context, before time.Time) error {
-	return tx.run(ctx, sqlDeleteOldChanges, micros(before))
-}
-
-// peer is the row of a process that answers from memory.
-type peer struct {
-	id      string
-	lease   int64
-	applied int64
-	beat    int64
-}
-
-func peerColumns(p *peer) []any { return []any{&p.id, &p.lease, &p.applied, &p.beat} }
-
-const sqlPeers = `SELECT id, lease, applied, beat FROM nodes`
-
-func (r Reader) peers(ctx context.Context) ([]peer, error) {
-	return list(ctx, r, peerColumns, sqlPeers)
-}
-
-const sqlInsertPeer = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
-
-// insertPeer begins to count beats at a number of chance. At 0 the row of a node
-// that was removed and is back could have the beat that others have seen it not
-// go on from, and they would remove it at once.
-func (tx *Tx) insertPeer(ctx context.Context, id string, lease time.Duration, applied int64, settings string) error {
-	return tx.run(ctx, sqlInsertPeer, id, lease.Microseconds(), applied, rand.Int64N(1<<62), settings)
-}
-
-const sqlBeat = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
-
-func (tx *Tx) heartbeat(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlBeat, id)
-}
-
-const sqlApplied = `UPDATE nodes SET applied = $1 WHERE id = $2`
-
-func (tx *Tx) applied(ctx context.Context, id string, seq int64) (bool, error) {
-	return tx.hit(ctx, sqlApplied, seq, id)
-}
-
-const sqlDeletePeer = `DELETE FROM nodes WHERE id = $1`
-
-func (tx *Tx) deletePeer(ctx context.Context, id string) error {
-	return tx.run(ctx, sqlDeletePeer, id)
-}
-
-const sqlBuryPeer = `DELETE FROM nodes WHERE id = $1 AND beat = $2`
-
-// deleteDeadPeer removes a node that hasn't beaten since the beat given.
-func (tx *Tx) deleteDeadPeer(ctx context.Context, id string, beat int64) error {
-	return tx.run(ctx, sqlBuryPeer, id, beat)
-}
+func int64Column(n *int64) []any { return []any{n} }

@@ -87,6 +87,12 @@ func (c *Clock) Mended() int64 { return c.mended.Load() }
 // Moved is by how much the installation's clock is, for tests of expiry.
 func (c *Clock) Moved() time.Duration { return time.Duration(c.moved.Load()) }
 
+// OffsetFrom returns by how much this machine's clock is moved, and whether that differs
+// from how far the installation's is. A clock that was handed in never differs.
+func (c *Clock) OffsetFrom(moved time.Duration) (offset time.Duration, differs bool) {
+	return c.offset, c.handed == nil && c.offset != moved
+}
+
 // Err is nil unless the clock is Wrong; then it is unavailable and says so.
 func (c *Clock) Err() error {
 	if !c.Wrong() {
@@ -164,10 +170,12 @@ func (db *DB) StartClock(ctx context.Context, offset time.Duration) error {
 	return err
 }
 
+const sqlCountNodes = `SELECT count(*) FROM nodes`
+
 // moveAlone has a command without a server beside it go by its own offset.
 func (db *DB) moveAlone(ctx context.Context, r *reading) error {
-	nodes, err := db.Read().peers(ctx)
-	if err == nil && len(nodes) == 0 {
+	nodes, err := one(ctx, db.Read(), countColumn, sqlCountNodes)
+	if err == nil && nodes == 0 {
 		r.theirs, r.moved = r.theirs.Add(db.clock.offset-r.moved), db.clock.offset
 	}
 	return err
@@ -183,16 +191,16 @@ func (db *DB) ClockDrift(ctx context.Context) (time.Duration, error) {
 	if db.clock.handed != nil {
 		return db.clock.handed().Sub(r.theirs), nil
 	}
-	nodes, err := db.Read().peers(ctx)
-	if len(nodes) == 0 {
+	nodes, err := one(ctx, db.Read(), countColumn, sqlCountNodes)
+	if nodes == 0 {
 		r.theirs = r.theirs.Add(-r.moved)
 	}
 	return db.clock.driftOf(r), err
 }
 
-// measureClock follows the database's clock. An answer that took too long says
-// nothing and is discarded.
-func (db *DB) measureClock(ctx context.Context) {
+// MeasureClock follows the database's clock; the lease calls it with its polls. An answer
+// that took too long says nothing and is discarded, and a fault shows in the poll.
+func (db *DB) MeasureClock(ctx context.Context) {
 	if db.clock.handed != nil {
 		return
 	}

@@ -45,14 +45,6 @@ func (j jsonColumn[T]) Scan(v any) error {
 	return json.Unmarshal([]byte(text), j.to)
 }
 
-const sqlEvents = `SELECT ` + columnsOfEvent + ` FROM events WHERE tenant_id = $1 ORDER BY seq, id`
-
-// Events returns the audit trail of a tenant, the oldest first; the empty
-// tenant is the installation's own.
-func (r Reader) Events(ctx context.Context, tenantID string) ([]doorward.Event, error) {
-	return list(ctx, r, eventColumns, sqlEvents, tenantID)
-}
-
 // EventFilter chooses events; zero fields choose nothing. The times are
 // pointers because the zero time is an instant that can be asked for.
 type EventFilter struct {

@@ -65,7 +65,7 @@ func (db *DB) LookForDamage(ctx context.Context) (l Looked, err error) {
 	}
 	l.Of = len(names)
 	for _, name := range names {
-		err := db.read.QueryRowContext(ctx, `PRAGMA quick_check(`+quoted(name)+`)`).Scan(&l.Damage)
+		err := db.read.QueryRowContext(ctx, `PRAGMA quick_check("`+name+`")`).Scan(&l.Damage)
 		switch {
 		case ctx.Err() != nil:
 			l.Damage = ""

@@ -34,7 +34,10 @@ func (r Reader) EachInvitation(ctx context.Context, tenantID string, fn func(doo
 	return each(ctx, r, invitationColumns, fn, sqlEachInvitation, tenantID)
 }
 
-// EachEvent is EachMember for the tenant's audit trail, the oldest first.
+const sqlEachEvent = `SELECT ` + columnsOfEvent + ` FROM events WHERE tenant_id = $1 ORDER BY seq, id`
+
+// EachEvent is EachMember for the tenant's audit trail, the oldest first; for an empty
+// id that of the installation.
 func (r Reader) EachEvent(ctx context.Context, tenantID string, fn func(doorward.Event) error) error {
-	return each(ctx, r, eventColumns, fn, sqlEvents, tenantID)
+	return each(ctx, r, eventColumns, fn, sqlEachEvent, tenantID)
 }

@@ -17,6 +17,3 @@ const MigrationLock = migrationLock
 
 // SchemaNeeded is the schema of this binary.
 var SchemaNeeded = schemaNeeded
-
-// SealLength is how long the end of a backup is.
-const SealLength = sealLength

@@ -30,9 +30,9 @@ type InboxRow struct {
 	Fault error // why Event can't be read; it is zero then
 }
 
-// Over reports whether the minute of the row is past at the instant, so that
+// isOver reports whether the minute of the row is past at the instant, so that
 // nothing more is counted in it.
-func (r InboxRow) Over(now time.Time) bool { return !now.Before(r.Minute.Add(InboxMinute)) }
+func (r InboxRow) isOver(now time.Time) bool { return !now.Before(r.Minute.Add(InboxMinute)) }
 
 const (
 	filedColumnsOfInbox = `source, action, reason, subject, minute, email, return_to, event, hits, recorded`
@@ -133,7 +133,7 @@ const (
 // is over, or when it is done for good, else it comes up again then.
 func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, error) {
 	key := []any{r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, r.Hits}
-	if done || r.Over(tx.Now) {
+	if done || r.isOver(tx.Now) {
 		return tx.hit(ctx, sqlDeleteInbox, key...)
 	}
 	return tx.hit(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)

@@ -180,10 +180,3 @@ const sqlBlankOldMails = `UPDATE mails SET recipient = '', last_error = '' WHERE
 func (tx *Tx) BlankOldMails(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.exec(ctx, sqlBlankOldMails, micros(before), limit)
 }
-
-const sqlCountMails = `SELECT count(*) FROM mails WHERE state = $1`
-
-// CountMails counts the mails in a state.
-func (r Reader) CountMails(ctx context.Context, state doorward.Delivery) (int, error) {
-	return one(ctx, r, countColumn, sqlCountMails, state)
-}

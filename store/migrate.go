@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -47,7 +45,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 			return err
 		}
 		if have > schemaNeeded {
-			return goesOn(ctx, db.read, have)
+			return db.goesOn(ctx, have)
 		}
 		return db.up(ctx)
 	})
@@ -62,7 +60,7 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	case err != nil:
 		return err
 	case have > schemaNeeded:
-		return goesOn(ctx, db.read, have)
+		return db.goesOn(ctx, have)
 	case have < schemaNeeded:
 		return fmt.Errorf("store: the database has schema %d, this binary needs %d: run \"doorward migrate\", or \"doorward serve\" without --migrate=false: %w", have, schemaNeeded, ErrSchema)
 	}
@@ -87,9 +85,9 @@ const sqlOldestBinary = `SELECT knows FROM oldest_binary WHERE id = 1`
 // goesOn returns nil when this binary can go on with a schema that is newer than
 // it: what was added since is in nobody's way, and nothing was taken away that
 // it needs. The migrations themselves keep the record of that.
-func goesOn(ctx context.Context, q querier, have int64) error {
-	oldest := int64(0)
-	if err := q.QueryRowContext(ctx, sqlOldestBinary).Scan(&oldest); err != nil {
+func (db *DB) goesOn(ctx context.Context, have int64) error {
+	oldest, err := one(ctx, db.Read(), int64Column, sqlOldestBinary)
+	if err != nil {
 		return fault(fmt.Errorf("oldest binary: %w", err))
 	}
 	if schemaNeeded < oldest {
@@ -156,14 +154,23 @@ func upOnce(ctx context.Context, dialect database.Dialect, on *sql.DB) error {
 
 const sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
 
-// schema is the number of the newest migration in the database, 0 without any.
-// It doesn't ask goose, which would make its table first.
+// Schema is the number of the newest migration in the database, 0 without any. It is
+// ErrSchema besides when the schema is newer than this binary can go on with. Other
+// errors: unavailable.
+func (db *DB) Schema(ctx context.Context) (have int64, err error) {
+	if have, err = db.schema(ctx); err == nil && have > schemaNeeded {
+		err = db.goesOn(ctx, have)
+	}
+	return have, err
+}
+
+// schema doesn't ask goose, which would make its table first.
 func (db *DB) schema(ctx context.Context) (int64, error) {
 	tables, err := one(ctx, db.Read(), countColumn, db.engine.versioned)
 	if err != nil || tables == 0 {
 		return 0, err
 	}
-	return one(ctx, db.Read(), func(n *int64) []any { return []any{n} }, sqlSchema)
+	return one(ctx, db.Read(), int64Column, sqlSchema)
 }
 
 // exclusivePostgres holds an advisory lock meanwhile, on a connection of its
@@ -187,37 +194,3 @@ func exclusivePostgres(ctx context.Context, db *DB, do func() error) (err error)
 
 // migrationLock is "doorward" in ASCII; advisory locks are numbers.
 const migrationLock int64 = 0x646f6f7277617264
-
-// exclusiveSQLite locks a file beside the database: a transaction per
-// migration, as goose opens it, would come too late to keep a second process
-// from starting the same one.
-func exclusiveSQLite(path string) func(context.Context, *DB, func() error) error {
-	return func(ctx context.Context, _ *DB, do func() error) error {
-		f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return fault(fmt.Errorf("lock for migration: %w", err))
-		}
-		defer f.Close() // which gives the lock back
-		if err := lockFile(ctx, f); err != nil {
-			return fault(fmt.Errorf("lock for migration: %s: %w", f.Name(), err))
-		}
-		return do()
-	}
-}
-
-// lockFile tries again and again, because a waiting flock can't be cancelled.
-func lockFile(ctx context.Context, f *os.File) error {
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
-		}
-	}
-}

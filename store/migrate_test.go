@@ -22,6 +22,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 // tables counts all tables, by engine.
@@ -36,14 +38,14 @@ func onlyOnce(t *testing.T, db *store.DB) {
 	t.Helper()
 	ok(t, db.CheckSchema(t.Context()))
 	write, _ := store.Pools(db)
-	got := ask[int64](t, write, `SELECT count(*) FROM goose_db_version`)
+	got := storetest.Ask[int64](t, write, `SELECT count(*) FROM goose_db_version`)
 	if got != store.SchemaNeeded+1 {
 		t.Errorf("%d migrations are recorded, want %d and goose's own zero", got, store.SchemaNeeded)
 	}
 }
 
 func TestNodesMigrateTogether(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			const nodes = 8
@@ -64,7 +66,7 @@ func TestNodesMigrateTogether(t *testing.T) {
 			close(gate)
 			all.Wait()
 			ok(t, errors.Join(errs...))
-			onlyOnce(t, open(t, address, time.Now))
+			onlyOnce(t, storetest.Open(t, address, time.Now))
 		})
 	}
 }
@@ -72,7 +74,7 @@ func TestNodesMigrateTogether(t *testing.T) {
 // TestProcessesMigrateTogether: a lock may hold among the goroutines of one
 // process and not among processes.
 func TestProcessesMigrateTogether(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			address := dsn(t)
@@ -95,7 +97,7 @@ func TestProcessesMigrateTogether(t *testing.T) {
 					t.Errorf("a child says %q, %v", line, err)
 				}
 			}
-			onlyOnce(t, open(t, address, time.Now))
+			onlyOnce(t, storetest.Open(t, address, time.Now))
 		})
 	}
 }
@@ -132,18 +134,18 @@ func TestMigrateChild(t *testing.T) {
 }
 
 func TestCheckSchemaChangesNothing(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			db := open(t, dsn(t), time.Now)
+			db := storetest.Open(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
-			if n := ask[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
 				t.Errorf("looking at an empty database has made %d tables or indexes", n)
 			}
 
 			// A migration short.
 			ok(t, db.Migrate(t.Context()))
-			run(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
+			storetest.Exec(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
 			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
 		})
 	}
@@ -152,24 +154,24 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 // A newer version has been here. What it says decides whether this one goes on;
 // either way it changes nothing.
 func TestOlderBinaryGoesOn(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			address := dsn(t)
-			db := migrated(t, address, time.Now)
+			db := storetest.Migrated(t, address, time.Now)
 			write, _ := store.Pools(db)
-			run(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
-			before := ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
-			if after := ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, and there were %d", after, before)
 			}
 			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
-			_, err := store.Move(t.Context(), db, migrated(t, dsn(t), time.Now), nil)
+			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
 			refuses(t, err, "newer") // it would leave behind what it doesn't know
 			if engine == "sqlite" {
 				copied := filepath.Join(t.TempDir(), "copy.db")
-				ok(t, db.Backup(t.Context(), copied))
-				_, err := store.CheckBackup(t.Context(), copied, false)
+				ok(t, transfer.Backup(t.Context(), db, copied))
+				_, err := transfer.Check(t.Context(), copied, false)
 				ok(t, err)
 			}
 		})
@@ -177,18 +179,21 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 }
 
 func TestOlderBinaryRefuses(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			db := migrated(t, dsn(t), time.Now)
+			db := storetest.Migrated(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
-			run(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
-			run(t, write, `UPDATE oldest_binary SET knows = $1`, store.SchemaNeeded+1)
-			before := ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
+			storetest.Exec(t, write, `UPDATE oldest_binary SET knows = $1`, store.SchemaNeeded+1)
+			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			for _, err := range []error{db.CheckSchema(t.Context()), db.Migrate(t.Context())} {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
-			if after := ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, and there were %d", after, before)
+			}
+			if engine == "sqlite" { // a backup is checked before it is kept
+				refuses(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")
 			}
 		})
 	}
@@ -221,15 +226,15 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 		"postgres": func(t *testing.T, address string) func() {
 			other, err := sql.Open("pgx", address)
 			ok(t, err)
-			run(t, other, `SELECT pg_advisory_lock($1)`, store.MigrationLock)
+			storetest.Exec(t, other, `SELECT pg_advisory_lock($1)`, store.MigrationLock)
 			return func() { other.Close() }
 		},
 	}
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			address := dsn(t)
 			release := hold[engine](t, address)
-			db := open(t, address, time.Now)
+			db := storetest.Open(t, address, time.Now)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			err := db.Migrate(ctx)
@@ -237,7 +242,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 				t.Errorf("got %v: want that it gave up waiting", err)
 			}
 			write, _ := store.Pools(db)
-			if n := ask[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
 				t.Errorf("without the lock %d tables and indexes were made", n)
 			}
 			release()
@@ -252,7 +257,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 // keeps a migration of it waiting; those who come later don't wait behind it.
 func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			address := dsn(t)
@@ -267,7 +272,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 			_, err = dump.Exec(begin[engine])
 			ok(t, err)
 
-			db := open(t, address, time.Now)
+			db := storetest.Open(t, address, time.Now)
 			migrated := make(chan error, 1)
 			go func() { migrated <- db.Migrate(t.Context()) }()
 			if engine == "postgres" {

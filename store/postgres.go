@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3/database"
+
+	"github.com/doorward/doorward/store/internal/cluster"
 )
 
 // openPostgres opens one pool for reads and writes. With several hosts in the
@@ -23,10 +25,10 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err) // pgx masks the password
 	}
 	tunePostgres(cfg)
-	servers := clusterOf(cfg)
+	servers := cluster.Of(cfg)
 	if servers != nil {
-		servers.guard(cfg)
-		servers.look(ctx)
+		servers.Guard(cfg)
+		servers.Probe(ctx)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
@@ -47,7 +49,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 			clock:     `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 			noTimeout: `SET LOCAL idle_in_transaction_session_timeout = 0`, // it holds no lock that anybody waits for
-			cluster:   servers,
+			servers:   servers,
 			listen:    func(ctx context.Context, wake func()) error { return listenPostgres(ctx, pool, servers, wake) },
 			notify:    `SELECT pg_notify('doorward_change', '')`,
 			size:      `SELECT pg_database_size(current_database())`,
@@ -64,11 +66,11 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 
 // onPool is stdlib.OpenDBFromPool, where there is one server. The pool keeps the
 // connections that are idle, database/sql none.
-func onPool(pool *pgxpool.Pool, servers *cluster) *sql.DB {
+func onPool(pool *pgxpool.Pool, servers *cluster.Servers) *sql.DB {
 	if servers == nil {
 		return stdlib.OpenDBFromPool(pool)
 	}
-	db := sql.OpenDB(patient{stdlib.GetPoolConnector(pool), servers})
+	db := sql.OpenDB(servers.Connector(stdlib.GetPoolConnector(pool)))
 	db.SetMaxIdleConns(0)
 	return db
 }
@@ -150,8 +152,8 @@ func postgresMigrator(pool *pgx.ConnConfig) *sql.DB {
 func never(error) bool { return false }
 
 // listenPostgres holds one connection for notifications.
-func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster, wake func()) error {
-	conn, err := pool.Acquire(renews(ctx))
+func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster.Servers, wake func()) error {
+	conn, err := pool.Acquire(cluster.Renewal(ctx))
 	if err != nil {
 		return fault(err)
 	}
@@ -161,7 +163,7 @@ func listenPostgres(ctx context.Context, pool *pgxpool.Pool, servers *cluster, w
 		_, err := own.Exec(ctx, `LISTEN doorward_change`)
 		return err
 	})
-	for err == nil && servers.current(own.PgConn()) {
+	for err == nil && servers.Current(own.PgConn()) {
 		err = hear(ctx, own, wake)
 	}
 	return fault(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // abort is what PostgreSQL says to the victim of another transaction.
@@ -20,7 +21,7 @@ func abort(code string) string {
 // an instant of its own, and only when the database has asked for it.
 func TestAbortedTransactionsRunAgain(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	db := migrated(t, engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
 	for _, c := range []struct {
 		name, code   string
 		faults, runs int
@@ -60,7 +61,7 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 // TestSpoiltTransactionIsNoCommit: a function that passes over a fault has its
 // transaction rolled back by PostgreSQL, and must hear of it.
 func TestSpoiltTransactionIsNoCommit(t *testing.T) {
-	db := migrated(t, engines["postgres"](t), time.Now)
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error {
 		ok(t, tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}))
 		_ = store.Raw(t.Context(), tx, abort("22000"))
@@ -77,7 +78,7 @@ func TestSpoiltTransactionIsNoCommit(t *testing.T) {
 // TestWritersLeaveConnectionsToReaders: as many writers as there are connections
 // are stuck, as in commits that wait for a standby, and what is read is answered.
 func TestWritersLeaveConnectionsToReaders(t *testing.T) {
-	db := migrated(t, engines["postgres"](t), time.Now)
+	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	var stuck sync.WaitGroup
 	release := make(chan struct{})
 	defer stuck.Wait()

@@ -3,88 +3,55 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // Reader has all queries that change nothing. A Tx has them too, inside its
 // transaction.
-type Reader struct{ q querier }
-
-// querier is a connection pool or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
+type Reader struct{ rows.Conn }
 
 // columns lists where the columns of a row of T are scanned to.
-type columns[T any] func(*T) []any
+type columns[T any] = rows.Columns[T]
 
 func textColumn(s *string) []any { return []any{s} }
 
 // one returns the single row of query, or ErrNone.
 func one[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) (T, error) {
-	var v T
-	err := r.q.QueryRowContext(ctx, query, args...).Scan(cols(&v)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return v, ErrNone
-	}
-	return v, fault(err)
+	return rows.One(ctx, r.Conn, cols, query, args...)
 }
 
 // list returns all rows of query.
 func list[T any](ctx context.Context, r Reader, cols columns[T], query string, args ...any) ([]T, error) {
-	var all []T
-	err := each(ctx, r, cols, func(v T) error { all = append(all, v); return nil }, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return rows.List(ctx, r.Conn, cols, query, args...)
 }
 
-// each calls fn with every row of query, one at a time, until it fails, and
-// returns its error as it is. fn may ask the same transaction nothing: its
-// connection is busy with the rows.
+// each calls fn with every row of query, see rows.Each.
 func each[T any](ctx context.Context, r Reader, cols columns[T], fn func(T) error, query string, args ...any) error {
-	rows, err := r.q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return fault(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(cols(&v)...); err != nil {
-			return fault(err)
-		}
-		if err := fn(v); err != nil {
-			return err
-		}
-	}
-	return fault(rows.Err())
+	return rows.Each(ctx, r.Conn, cols, fn, query, args...)
 }
 
 // page cuts rows, of which one more was asked for than the window has, to the
 // window, and says where the list goes on and where it has begun. The rows of a
 // window that lies before a row come the nearest first.
-func page[T any](rows []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
-	more := len(rows) > w.Limit
+func page[T any](all []T, w doorward.Window, at func(T) doorward.Position) doorward.Page[T] {
+	more := len(all) > w.Limit
 	if more {
-		rows = rows[:w.Limit]
+		all = all[:w.Limit]
 	}
 	if w.Back() {
-		slices.Reverse(rows)
+		slices.Reverse(all)
 	}
-	p := doorward.Page[T]{Items: rows}
-	if len(rows) == 0 {
+	p := doorward.Page[T]{Items: all}
+	if len(all) == 0 {
 		return p
 	}
-	first, last := at(rows[0]), at(rows[len(rows)-1])
+	first, last := at(all[0]), at(all[len(all)-1])
 	if w.Back() && more || w.After != (doorward.Position{}) {
 		p.Prev = &first
 	}
@@ -104,12 +71,7 @@ func edge(w doorward.Window) doorward.Position {
 
 // exec runs a statement and returns how many rows it changed.
 func (tx *Tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := tx.q.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, fault(err)
-	}
-	n, err := res.RowsAffected()
-	return n, fault(err)
+	return rows.Exec(ctx, tx.Conn, query, args...)
 }
 
 // run runs a statement whose row count says nothing.

@@ -6,7 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
-// source is package store as it is written: every statement is a constant
-// named sql…, put together of literals and of other constants.
+// source is package store and those below it as they are written: every statement is a
+// constant named sql…, put together of literals and of other constants.
 type source struct {
 	statements map[string]string // by the constant's name
 	loose      []string          // places of statements that are no constant
@@ -27,22 +28,22 @@ type source struct {
 
 // engineFiles hold what only one engine understands, and statements that are made
 // of the schema.
-var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "backup.go", "move.go"}
+var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "transfer/move.go", "internal/cluster/cluster.go"}
 
 func readSource(t *testing.T) source {
 	t.Helper()
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, folder := range []string{".", "lease", "transfer", "internal/cluster", "internal/rows", "internal/sqlitefile"} {
+		some, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		ok(t, err)
+		files = append(files, some...)
 	}
 	fset, consts := token.NewFileSet(), map[string]ast.Expr{}
 	s := source{statements: map[string]string{}, used: map[string]bool{}}
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), ".go") && !strings.HasSuffix(f.Name(), "_test.go") {
-			parsed, err := parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") {
+			parsed, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+			ok(t, err)
 			s.read(fset, parsed, consts)
 		}
 	}
@@ -131,9 +132,9 @@ func TestStatementsAreUsedConstants(t *testing.T) {
 // TestStatementsPrepare: one text for both databases.
 func TestStatementsPrepare(t *testing.T) {
 	s := readSource(t)
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			write, _ := store.Pools(migrated(t, dsn(t), time.Now))
+			write, _ := store.Pools(storetest.Migrated(t, dsn(t), time.Now))
 			prepare := func(query string) error {
 				p, err := write.Prepare(query)
 				if err == nil {

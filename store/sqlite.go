@@ -1,17 +1,19 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pressly/goose/v3/database"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
+
+const versionedSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
 
 // readOptions keep the page cache of each of the eight readers at 512 KiB, in place of
 // 2 MB: what it doesn't hold is in the system's cache, one read away.
@@ -23,16 +25,16 @@ const readOptions = "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)&_p
 // own wait for a lock is short, see begin; readers are hardly ever locked out,
 // and theirs is below the 3 s in which every request is answered.
 func openSQLite(path string) (*DB, error) {
-	path, err := createPrivate(path)
+	path, err := sqlitefile.CreatePrivate(path)
 	if err != nil {
 		return nil, fault(fmt.Errorf("sqlite database: %w", err))
 	}
-	write, err := openKeeping(sqliteDSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
+	write, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, "_txlock=immediate&_pragma=busy_timeout(100)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))
 	if err != nil {
 		return nil, fault(err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := openKeeping(sqliteDSN(path, readOptions))
+	read, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, readOptions))
 	if err != nil {
 		return nil, errors.Join(fault(err), write.Close())
 	}
@@ -40,8 +42,9 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxIdleConns(8)
 	return &DB{
 		engine: engine{
-			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqliteTransient, locked: sqliteLocked, full: sqliteFull, exclusive: exclusiveSQLite(path), behind: sqliteLocked,
-			versioned: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`,
+			name: "sqlite", path: path, size: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, dialect: database.DialectSQLite3, transient: sqlitefile.IsTransient, locked: sqlitefile.IsLocked, full: sqlitefile.IsFull, behind: sqlitefile.IsLocked,
+			exclusive: func(ctx context.Context, _ *DB, do func() error) error { return sqlitefile.Exclusive(ctx, path, do) },
+			versioned: versionedSQLite,
 			clock:     `SELECT 0, moved FROM shared_clock WHERE id = 1`,
 			snapshot:  sql.TxOptions{ReadOnly: true}, // in WAL mode every transaction is one
 		},
@@ -72,50 +75,23 @@ func bringBroom(read, write *sql.DB) {
 	}
 }
 
-func sqliteDSN(path, more string) string {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return u.String() + "?_pragma=foreign_keys(1)&" + more
-}
-
-// createPrivate makes the file readable by its owner alone before SQLite opens
-// it; SQLite gives its side files the same mode. It returns the absolute path:
-// connections are opened when needed, wherever the process stands by then, and
-// SQLite knows no special names with a slash in front.
-func createPrivate(path string) (string, error) {
-	if path == "" {
-		return "", errors.New("the path is missing; write sqlite:PATH")
-	}
-	path, err := filepath.Abs(path)
+// OpenImmutable opens a SQLite file that nobody writes to, such as a backup. Writing
+// fails, and nothing is left beside the file, not even locks. The schema may be older
+// than this binary's.
+func OpenImmutable(file string) (*DB, error) {
+	path, err := filepath.Abs(file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	read, err := sql.Open("sqlite", sqlitefile.DSN(path, "mode=ro&immutable=1"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return path, f.Close()
+	return &DB{
+		engine: engine{name: "sqlite", path: path, versioned: versionedSQLite},
+		read:   read, write: read, clock: newClock(time.Now), wake: make(chan struct{}, 1), close: read.Close,
+	}, nil
 }
 
-func sqliteLocked(err error) bool { return primary(err) == sqlite3.SQLITE_BUSY }
-
-func sqliteFull(err error) bool { return primary(err) == sqlite3.SQLITE_FULL }
-
-// primary is the code of an error of SQLite without what specifies it further;
-// 0 for other errors.
-func primary(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
-	}
-	return e.Code() & 0xff
-}
-
-// sqliteTransient: with a single immediate writer nothing is aborted for
-// another's sake; a busy database has already been waited for.
-func sqliteTransient(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_BUSY_SNAPSHOT
-}
+// File is the path of a SQLite database; empty of PostgreSQL.
+func (db *DB) File() string { return db.engine.path }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // hold takes n connections of a pool at once, so that each is another one.
@@ -32,7 +33,7 @@ func hold(t *testing.T, db *sql.DB, n int) (all []*sql.Conn) {
 // TestSQLiteIsSafe asks every connection what it is set to. A setting that was
 // misspelt in the DSN would be ignored without a word.
 func TestSQLiteIsSafe(t *testing.T) {
-	write, read := store.Pools(migrated(t, engines["sqlite"](t), time.Now))
+	write, read := store.Pools(storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now))
 	common := map[string]string{"journal_mode": "wal", "foreign_keys": "1"}
 	wants := []struct {
 		conns []*sql.Conn
@@ -64,7 +65,7 @@ func TestSQLiteIsSafe(t *testing.T) {
 // TestReadersCantWrite, whatever they are asked to run, and see at once what was
 // committed.
 func TestReadersCantWrite(t *testing.T) {
-	db := migrated(t, engines["sqlite"](t), time.Now)
+	db := storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now)
 	write, read := store.Pools(db)
 	for _, statement := range []string{`DELETE FROM tenants`, `CREATE TABLE t (a)`, `PRAGMA user_version = 7`, `INSERT INTO change_position VALUES (2, 2)`} {
 		if _, err := read.Exec(statement); err == nil {
@@ -79,15 +80,15 @@ func TestReadersCantWrite(t *testing.T) {
 			t.Fatalf("just committed, and not there: %v", err)
 		}
 	}
-	if n := ask[int](t, write, `PRAGMA user_version`); n != 0 {
+	if n := storetest.Ask[int](t, write, `PRAGMA user_version`); n != 0 {
 		t.Errorf("user_version is %d", n)
 	}
 }
 
 func TestForeignKeysHold(t *testing.T) {
-	for engine, dsn := range engines {
+	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			db := migrated(t, dsn(t), time.Now)
+			db := storetest.Migrated(t, dsn(t), time.Now)
 			_, err := db.Write(t.Context(), func(tx *store.Tx) error {
 				_, err := tx.InsertMembership(t.Context(), doorward.User{ID: "usr_none", TenantID: "tnt_none"})
 				return err
@@ -103,7 +104,7 @@ func TestForeignKeysHold(t *testing.T) {
 // that SQLite puts beside it.
 func TestFilesAreTheOwners(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	db := migrated(t, "sqlite:"+filepath.Join(dir, "doorward.db"), time.Now)
+	db := storetest.Migrated(t, "sqlite:"+filepath.Join(dir, "doorward.db"), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InsertTenant(t.Context(), doorward.Tenant{ID: "tnt_1"}) })
 	ok(t, err)
 	entries, err := os.ReadDir(dir)
@@ -142,17 +143,17 @@ func TestOddPaths(t *testing.T) {
 		"hash#tag.db", "ünï/🚪.db", "a&b=c;d.db", "quo'te\"s.db", `back\slash.db`, ":memory:", "file:name.db", "colon:s.db", "-dash.db", " lead",
 		home + "/absolute.db", "/" + home + "/two slashes.db", "latin\xe9.db",
 	} {
-		db := open(t, "sqlite:"+path, time.Now)
+		db := storetest.Open(t, "sqlite:"+path, time.Now)
 		write, read := store.Pools(db)
-		run(t, write, `PRAGMA user_version = 7`)
-		if n := ask[int](t, read, `PRAGMA user_version`); n != 7 {
+		storetest.Exec(t, write, `PRAGMA user_version = 7`)
+		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
 			t.Errorf("%q: the readers look elsewhere", path)
 		}
 		ok(t, db.Close())
 		again, err := store.OpenExisting(t.Context(), "sqlite:"+path, time.Now)
 		ok(t, err)
 		_, read = store.Pools(again)
-		if n := ask[int](t, read, `PRAGMA user_version`); n != 7 {
+		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
 			t.Errorf("%q: it was kept elsewhere", path)
 		}
 		ok(t, again.Close())
@@ -166,7 +167,7 @@ func TestOddPaths(t *testing.T) {
 // the process may stand elsewhere.
 func TestFolderChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
-	db := migrated(t, "sqlite:doorward.db", time.Now)
+	db := storetest.Migrated(t, "sqlite:doorward.db", time.Now)
 	t.Chdir(t.TempDir())
 	_, read := store.Pools(db)
 	for _, conn := range hold(t, read, 8) {
@@ -178,8 +179,8 @@ func TestFolderChanges(t *testing.T) {
 // TestCommandBesideAServer: two processes write to one file. Neither waits for
 // long, and neither loses anything.
 func TestCommandBesideAServer(t *testing.T) {
-	address := engines["sqlite"](t)
-	nodes := []*store.DB{migrated(t, address, time.Now), open(t, address, time.Now)}
+	address := storetest.Engines["sqlite"](t)
+	nodes := []*store.DB{storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)}
 	const each = 100
 	errs := make([]error, len(nodes))
 	var all sync.WaitGroup
@@ -197,7 +198,7 @@ func TestCommandBesideAServer(t *testing.T) {
 	all.Wait()
 	ok(t, errors.Join(errs...))
 	_, read := store.Pools(nodes[1])
-	if n := ask[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
+	if n := storetest.Ask[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
 		t.Errorf("%d hits of %d were counted", n, each*len(nodes))
 	}
 }
@@ -206,8 +207,8 @@ func TestCommandBesideAServer(t *testing.T) {
 // than a request may take.
 func TestBusyFileIsAFault(t *testing.T) {
 	t.Parallel() // it waits out busy_timeout, which no context can cut short
-	address := engines["sqlite"](t)
-	db, other := migrated(t, address, time.Now), open(t, address, time.Now)
+	address := storetest.Engines["sqlite"](t)
+	db, other := storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)
 	_, err := other.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := db.Write(t.Context(), func(*store.Tx) error { t.Error("two writers at once"); return nil })
 		if !doorward.HasCode(err, doorward.CodeUnavailable) {
@@ -234,7 +235,7 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 // other, after a change of the schema, and after a failure, and are ended with
 // it.
 func TestKeptStatements(t *testing.T) {
-	write, _ := store.Pools(migrated(t, engines["sqlite"](t), time.Now))
+	write, _ := store.Pools(storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now))
 	conn := hold(t, write, 1)[0]
 	ctx := t.Context()
 	run := func(statement string, args ...any) {

@@ -28,10 +28,12 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
+	"github.com/doorward/doorward/store/internal/cluster"
+	"github.com/doorward/doorward/store/internal/rows"
 )
 
 // ErrNone is returned when the one row asked for doesn't exist.
-var ErrNone = errors.New("store: no such row")
+var ErrNone = rows.ErrNone
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
@@ -58,9 +60,9 @@ type engine struct {
 	// the writer does. behind reports whether one has failed for want of a lock.
 	migrator  func() *sql.DB
 	behind    func(error) bool
-	path      string   // of a SQLite file; else empty
-	cluster   *cluster // of the servers of PostgreSQL, where the DSN names several
-	versioned string   // query: whether there is a table of migrations, 1 or 0
+	path      string           // of a SQLite file; else empty
+	servers   *cluster.Servers // of the servers of PostgreSQL, where the DSN names several
+	versioned string           // query: whether there is a table of migrations, 1 or 0
 	// clock is a query for the engine's own clock in microseconds, and how far the
 	// installation's is moved. That of SQLite is this machine's, and not asked for.
 	clock string
@@ -157,6 +159,29 @@ func (db *DB) Engine() string { return db.engine.name }
 // Ping asks the database for an answer.
 func (db *DB) Ping(ctx context.Context) error { return fault(db.read.PingContext(ctx)) }
 
+// Servers are those that the DSN names, whose primary the lease follows; nil where it
+// names one.
+func (db *DB) Servers() *cluster.Servers { return db.engine.servers }
+
+// Listen calls wake for every notification of NotifyNodes until ctx ends or the
+// connection breaks, which is the error. ErrNone of SQLite, which has none.
+func (db *DB) Listen(ctx context.Context, wake func()) error {
+	if db.engine.listen == nil {
+		return ErrNone
+	}
+	return db.engine.listen(ctx, wake)
+}
+
+// NotifyNodes wakes all nodes that Listen; it does nothing in SQLite. The error is
+// unavailable.
+func (db *DB) NotifyNodes(ctx context.Context) error {
+	if db.engine.notify == "" {
+		return nil
+	}
+	_, err := db.write.ExecContext(ctx, db.engine.notify)
+	return fault(err)
+}
+
 // MailQueued receives after a commit that queued mail in this process. Other
 // processes' mail is found by polling.
 func (db *DB) MailQueued() <-chan struct{} { return db.wake }
@@ -166,7 +191,7 @@ func (db *DB) MailQueued() <-chan struct{} { return db.wake }
 func (db *DB) InboxFiled() <-chan struct{} { return db.filed }
 
 // Read returns the queries, each run on its own.
-func (db *DB) Read() Reader { return Reader{q: db.read} }
+func (db *DB) Read() Reader { return Reader{rows.On(db.read)} }
 
 // Snapshot runs fn with queries that all see the one state of the database in
 // which the first of them finds it, however long fn takes and whatever is
@@ -182,7 +207,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(read Reader) error) error {
 			return fault(err)
 		}
 	}
-	return fn(Reader{q: t})
+	return fn(Reader{rows.On(t)})
 }
 
 // Tx is a write transaction. Now is its one instant.
@@ -200,6 +225,28 @@ type Tx struct {
 	events       []doorward.Event
 }
 
+// Fill runs fn in one transaction that may take as long as it needs, on a database on
+// which no process starts or migrates until it is over. Only store/transfer may call it.
+// An error of fn is returned as it is, after rollback.
+func (db *DB) Fill(ctx context.Context, fn func(tx *Tx) error) error {
+	return db.engine.exclusive(ctx, db, func() error {
+		t, err := db.begin(ctx)
+		if err != nil {
+			return fault(err)
+		}
+		defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
+		if db.engine.noTimeout != "" {
+			if _, err := t.ExecContext(ctx, db.engine.noTimeout); err != nil {
+				return fault(err)
+			}
+		}
+		if err := fn(&Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}); err != nil {
+			return err
+		}
+		return db.commit(ctx, t)
+	})
+}
+
 // maxRuns bounds how often a transaction is run that the database aborted for
 // the sake of another one (deadlock, serialization).
 const maxRuns = 4
@@ -207,7 +254,7 @@ const maxRuns = 4
 // Write runs fn in a transaction and commits when it returns nil. fn may run
 // more than once and must have no effect but on tx. An error of fn is returned
 // as it is, after rollback. Only app/access may call this. What is returned are
-// the changes for the memory of nodes, to be settled (see Watch).
+// the changes for the memory of nodes, to be settled (see store/lease).
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) ([]Change, error) {
 	for run := 1; ; run++ {
 		changes, err := db.writeOnce(ctx, fn)
@@ -237,7 +284,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(tx *Tx) error) ([]Change, e
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
 	trace.Note(ctx, "begun")
-	tx := &Tx{Reader: Reader{q: t.Tx}, Now: db.Now()}
+	tx := &Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}
 	if err := fn(tx); err != nil {
 		return nil, err
 	}
@@ -285,7 +332,7 @@ func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, e
 		return fault(err)
 	}
 	defer t.Rollback() //nolint:errcheck // after Commit it has nothing to do
-	tx := &Tx{Reader: Reader{q: t.Tx}, Now: db.Now()}
+	tx := &Tx{Reader: Reader{rows.On(t.Tx)}, Now: db.Now()}
 	if err := tx.run(ctx, `SAVEPOINT before`); err != nil {
 		return err
 	}
@@ -314,16 +361,16 @@ type writing struct {
 // begin asks for the lock again and again, because the wait inside of SQLite
 // can't be cut short when the request's time is over.
 func (db *DB) begin(ctx context.Context) (writing, error) {
-	write, cluster := db.write, db.engine.cluster
-	if cluster != nil && renewing(ctx) {
+	write, servers := db.write, db.engine.servers
+	if servers != nil && cluster.IsRenewal(ctx) {
 		write = db.read // has a connection also while all writers wait for the lease
 	}
-	cluster.probeIfStale(ctx)
-	met := cluster.newestTimeline()
+	servers.ProbeIfStale(ctx)
+	met := servers.Timeline()
 	for began := time.Now(); ; {
 		t, err := write.BeginTx(ctx, nil)
 		if err == nil || !db.engine.locked(err) || ctx.Err() != nil || time.Since(began) > patience {
-			return writing{t, cmp.Or(met, cluster.newestTimeline())}, err
+			return writing{t, cmp.Or(met, servers.Timeline())}, err
 		}
 	}
 }
@@ -335,8 +382,8 @@ func (db *DB) commit(ctx context.Context, t writing) error {
 	if err := t.Commit(); err != nil {
 		return fault(err)
 	}
-	db.engine.cluster.probeIfStale(ctx)
-	if db.engine.cluster.newestTimeline() > t.timeline {
+	db.engine.servers.ProbeIfStale(ctx)
+	if db.engine.servers.Timeline() > t.timeline {
 		return fault(errReplaced)
 	}
 	return nil
@@ -350,9 +397,4 @@ func signal(wake chan<- struct{}) {
 }
 
 // fault makes an error of the database one that no caller can mistake.
-func fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return doorward.Unavailable(fmt.Errorf("store: %w", err))
-}
+func fault(err error) error { return rows.Fault(err) }

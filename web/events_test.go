@@ -57,7 +57,6 @@ var moments = map[doorward.Action]string{
 var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
-	"apiKeysEnded":        "how many API keys the act has ended",
 	"cause":               "the act to the account that has ended the sessions, where another trail has it",
 	"count":               "of how many refusals or requests alike the event is the record; absent for one",
 	"database":            "the kind of the database before and after",
@@ -205,7 +204,7 @@ func list(words map[string]bool) string {
 
 func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string {
 	t.Helper()
-	named := map[string]bool{"apiKeysEnded": true} // there are no keys to end yet
+	named := map[string]bool{}
 	for _, events := range seen {
 		for _, e := range events {
 			for _, c := range e.Changes {

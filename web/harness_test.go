@@ -28,6 +28,7 @@ import (
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // m is a JSON object.
@@ -382,7 +383,7 @@ func (d *server) deliver(t *testing.T) {
 		if err := d.Node.App.Mail.Deliver(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		queued, err := d.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued)
+		queued, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), doorward.DeliveryQueued)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // TestLogoutOfSeveral: the sessions of several cookies end in one transaction,
@@ -51,7 +52,7 @@ func TestLogoutOfSeveral(t *testing.T) {
 
 func endsIn(t *testing.T, d *server, tenantID string) (ends []doorward.Event) {
 	t.Helper()
-	all, err := d.Node.DB.Read().Events(t.Context(), tenantID)
+	all, err := storetest.Events(t.Context(), d.Node.DB.Read(), tenantID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // news returns a function that delivers all mail and returns what has come to
@@ -304,7 +305,7 @@ func TestTheEndOfNotices(t *testing.T) {
 
 func (d *server) mails(t *testing.T, state doorward.Delivery) int {
 	t.Helper()
-	n, err := d.Node.DB.Read().CountMails(t.Context(), state)
+	n, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // recorder reads every trail of an installation, and remembers how far.
@@ -44,7 +45,7 @@ func (h *recorder) news() (all []string) {
 	for _, id := range ids {
 		var events []doorward.Event
 		if err == nil {
-			events, err = h.Node.DB.Read().Events(h.t.Context(), id)
+			events, err = storetest.Events(h.t.Context(), h.Node.DB.Read(), id)
 		}
 		// Refusals are recorded a moment later than they happen.
 		slices.SortStableFunc(events[h.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
@@ -254,7 +255,7 @@ func (h *recorder) withAcceptances() []step {
 			h.freeze(h.t, h.acme.ID)
 			h.ask("POST /api/v2/auth/complete-registration", m{"token": h.code, "password": h.keep(canary("cat")), "confirmPassword": canary("cat")}).fails(403, "tenant_frozen")
 			h.login(h.t, h.bob.Email, password).fails(403, "tenant_frozen")
-			if err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
+			if _, err := h.Node.App.Tenants.Thaw(h.t.Context(), doorward.OperatorAtTerminal(), h.acme.ID); err != nil {
 				h.t.Fatal(err)
 			}
 		}, []string{
@@ -523,14 +524,11 @@ func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := d.Node.App.Sessions.Check(t.Context(), token)
+	p, err := d.Node.App.Sessions.Check(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(doorward.User{
-		ID: who.ID, Email: who.Email, Role: doorward.RoleOwner, Status: doorward.UserActive, TenantID: tenantID, TenantStatus: doorward.TenantActive,
-	})
-	by.Session = doorward.Session{ID: id.SessionID, UserID: who.ID, TenantID: tenantID}
+	by := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test", Principal: p}
 	if _, _, err := d.Node.App.Tenants.Close(t.Context(), by, name); err != nil {
 		t.Fatal(err)
 	}

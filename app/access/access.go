@@ -1,4 +1,6 @@
-// Package access is the one door to a write.
+// Package access says who may what, and is the one door to a write.
+//
+// Can decides, for everybody who asks: gateways, guards of routes, pages, and Do.
 //
 // Nothing is written without a decision and a record: Do decides whether the
 // caller may act, opens the transaction, lets the feature write its rows, adds
@@ -31,19 +33,20 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Door writes through one database. Make it with New.
 type Door struct {
 	db    *store.DB
-	watch *store.Watch
+	lease *lease.Lease
 	inbox *Inbox
 }
 
 // New returns the door to db. What is written there and ends something holds
-// everywhere, by way of the watch, when a method here returns.
-func New(db *store.DB, watch *store.Watch) *Door {
-	d := &Door{db: db, watch: watch}
+// everywhere, by way of the lease, when a method here returns.
+func New(db *store.DB, l *lease.Lease) *Door {
+	d := &Door{db: db, lease: l}
 	d.inbox = newInbox(d)
 	return d
 }
@@ -70,7 +73,7 @@ func (tx *Tx) RecordEnded(e doorward.Ended) {
 	for _, n := range []struct {
 		field string
 		count int64
-	}{{fieldSessionsEnded, e.Sessions}, {"invitationsRevoked", e.Invitations}, {"apiKeysEnded", e.APIKeys}} {
+	}{{fieldSessionsEnded, e.Sessions}, {"invitationsRevoked", e.Invitations}} {
 		if n.count > 0 {
 			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
 		}
@@ -169,9 +172,11 @@ type Operation struct {
 // decision's or fn's error as it is; either way nothing is then written but
 // the record of a refusal. fn may run more than once.
 //
-// When what has ended isn't known on every node in time, the error is
-// unavailable although it is committed: to be tried again.
-func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
+// The result says how what has ended was made to hold on every node. It may come
+// with not_found, since somebody else may have ended it. When that isn't known on
+// every node in time, the error is unavailable although it is committed: to be tried
+// again.
+func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
 	return d.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
 }
 
@@ -180,14 +185,15 @@ func (d *Door) Do(ctx context.Context, by doorward.Caller, act doorward.Action, 
 // up a role may do something else with it in the same breath.
 //
 // While the clock is wrong nothing is done: the error is unavailable.
-func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) error {
+func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Operation) (doorward.Revocation, error) {
 	if err := d.db.Clock().Err(); err != nil {
-		return err
+		return doorward.Revocation{}, err
 	}
 	at, err := authorizeAll(by, operations)
-	idle, settled := false, false
+	var held doorward.Revocation
+	idle, ended := false, false
 	if err == nil {
-		settled, err = d.write(ctx, by, at.Action, func(tx *store.Tx) (err error) {
+		held, ended, err = d.write(ctx, at.Action, func(tx *store.Tx) (err error) {
 			if at, idle, err = performAll(ctx, tx, by, operations); idle {
 				tx.ForceDurable()
 			}
@@ -197,21 +203,23 @@ func (d *Door) DoAll(ctx context.Context, by doorward.Caller, operations ...Oper
 	// Who is told that it is so already, or gone, relies on that as much as the
 	// one who did it, who may still be waiting.
 	switch {
-	case err == nil && idle && !settled:
-		_, err = d.settled(ctx, d.watch.SettleAll) // the answer says nothing of it: this call has revoked nothing
+	case err == nil && idle && !ended:
+		_, err = d.settled(ctx, d.lease.SettleAll) // the answer says nothing of it: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
-		err = cmp.Or(d.ConfirmGone(ctx, by, func(tx *store.Tx) (bool, error) {
+		var gone error
+		held, gone = d.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 			_, _, err := performAll(ctx, tx, by, operations)
 			return doorward.HasCode(err, doorward.CodeNotFound), nil
-		}), err)
+		})
+		err = cmp.Or(gone, err)
 	}
-	return d.Refused(ctx, by, at.Action, at.On, err)
+	return held, d.Refused(ctx, by, at.Action, at.On, err)
 }
 
 // authorizeAll returns the operation that is refused and why.
 func authorizeAll(by doorward.Caller, operations []Operation) (at Operation, err error) {
 	for _, at = range operations {
-		if err = Decide(by, at.Action, at.On); err != nil {
+		if err = Can(&by.Principal, at.Action, at.On).Err(); err != nil {
 			return at, err
 		}
 	}
@@ -241,12 +249,11 @@ func performAll(ctx context.Context, tx *store.Tx, by doorward.Caller, operation
 // every node with everything else that has ended so far. Whoever is told that
 // something is gone, and didn't end it, may rely on that as much as the one who
 // did. The error is unavailable.
-func (d *Door) ConfirmGone(ctx context.Context, by doorward.Caller, absent func(*store.Tx) (bool, error)) error {
+func (d *Door) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, error)) (doorward.Revocation, error) {
 	if err := d.db.ConfirmAbsent(ctx, absent); err != nil {
-		return err
+		return doorward.Revocation{}, err
 	}
-	settled, err := d.settled(ctx, d.watch.SettleAll)
-	return revoked(by, settled, err)
+	return d.settled(ctx, d.lease.SettleAll)
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operation) (idle bool, err error) {
@@ -278,29 +285,30 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, d Operat
 			return by, err
 		}
 	}
-	return by, Decide(by, d.Action, on)
+	return by, Can(&by.Principal, d.Action, on).Err()
 }
 
-// asNow is the caller with the role of now, if the session still is one.
+// asNow is the caller as the session and the membership are now, if the session
+// still is one.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	if by.Kind != doorward.ByUser {
 		return by, nil
 	}
-	now, err := tx.Session(ctx, by.Session.ID)
+	now, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
-		return by, doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
 	if err != nil {
 		return by, err
 	}
-	by.User = now.User
+	by.Principal = doorward.PrincipalOf(now.User, now.Session)
 	return by, nil
 }
 
 // Require decides without writing anything but a refusal: the gate in front of
 // reads and of whole endpoints.
 func (d *Door) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
-	return d.Refused(ctx, by, act, on, Decide(by, act, on))
+	return d.Refused(ctx, by, act, on, Can(&by.Principal, act, on).Err())
 }
 
 // Refuse records that the act was refused for a reason that only the feature
@@ -323,19 +331,19 @@ func (d *Door) Refused(ctx context.Context, by doorward.Caller, act doorward.Act
 
 // Upkeep writes without a decision or a record. Not for anybody's act.
 func (d *Door) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
-	_, err := d.write(ctx, doorward.Caller{}, "upkeep", fn)
+	_, _, err := d.write(ctx, "upkeep", fn)
 	return err
 }
 
 // write commits and, when that has ended something, returns once no node
 // answers from the memory of it any more, or of anything that ended before.
-func (d *Door) write(ctx context.Context, by doorward.Caller, act doorward.Action, fn func(*store.Tx) error) (ended bool, err error) {
+func (d *Door) write(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) (held doorward.Revocation, ended bool, err error) {
 	changes, err := d.commit(ctx, act, fn)
 	if err != nil || len(changes) == 0 {
-		return false, err
+		return held, false, err
 	}
-	settled, err := d.settled(ctx, func(ctx context.Context) (store.Settled, error) { return d.watch.Settle(ctx, changes) })
-	return true, revoked(by, settled, err)
+	held, err = d.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return d.lease.Settle(ctx, changes) })
+	return held, true, err
 }
 
 // commit writes. What is followed shows the name of the act and when its turn
@@ -352,13 +360,16 @@ func (d *Door) commit(ctx context.Context, act doorward.Action, fn func(*store.T
 var systems = map[string]string{"sqlite": "sqlite", "postgres": "postgresql"}
 
 // settled waits for the other nodes.
-func (d *Door) settled(ctx context.Context, wait func(context.Context) (store.Settled, error)) (store.Settled, error) {
+func (d *Door) settled(ctx context.Context, wait func(context.Context) (lease.Settled, error)) (doorward.Revocation, error) {
 	ctx, span := trace.Start(ctx, "revocation.wait")
 	defer span.End()
 	settled, err := wait(ctx)
 	span.SetCount("doorward.nodes", settled.Nodes)
 	failed(span, err)
-	return settled, err
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	return doorward.Revocation{Nodes: settled.Nodes, Took: settled.Took}, nil
 }
 
 // failed tells of an error by its code alone: its text may say anything. What is
@@ -373,18 +384,10 @@ func failed(span *trace.Span, err error) {
 	}
 }
 
-// revoked tells the caller how far a revocation has come.
-func revoked(by doorward.Caller, s store.Settled, err error) error {
-	if err == nil && by.Revoked != nil {
-		by.Revoked(s.Nodes, s.Took)
-	}
-	return err
-}
-
 func event(by doorward.Caller, act doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
 	return doorward.Event{
 		ID: doorward.NewID(doorward.PrefixEvent), Action: act, Outcome: outcome,
-		ActorType: by.Kind, ActorID: by.ID(), ActorEmail: by.User.Email,
+		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email,
 		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
 	}
 }

@@ -55,7 +55,7 @@ func keyOf(r store.InboxRow) inboxKey { return inboxKey{r.Source, r.Action, r.Re
 
 func newInbox(d *Door) *Inbox {
 	write := func(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) error {
-		_, err := d.write(ctx, doorward.Caller{}, act, fn)
+		_, _, err := d.write(ctx, act, fn)
 		return err
 	}
 	return &Inbox{db: d.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
@@ -329,7 +329,7 @@ func (d *Door) RefuseAccountWith(by doorward.Caller, act doorward.Action, email 
 }
 
 func ofAddress(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error) store.InboxRow {
-	row := refusal(by, act, doorward.Object{Type: "user", TenantID: by.User.TenantID}, reason)
+	row := refusal(by, act, doorward.Object{Type: "user", TenantID: by.TenantID}, reason)
 	row.Email, row.Subject = email, email
 	return row
 }
@@ -364,7 +364,7 @@ func SourceOf(by doorward.Caller) string {
 	if by.Kind == doorward.Anonymous {
 		return doorward.Network(by.IP)
 	}
-	return cmp.Or(by.ID(), string(by.Kind))
+	return cmp.Or(by.ID, string(by.Kind))
 }
 
 // ErrInboxFull says that a request can't be taken now.

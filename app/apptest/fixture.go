@@ -33,6 +33,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Engine is a database to run on. Callers spread over its nodes.
@@ -122,14 +123,14 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL:  "http://localhost:8080",
-		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: store.MinLease,
+		Sessions: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 10}, SessionsInMemory: 10000, Lease: lease.MinLease,
 		TenantHold: TenantHold, Attempts: limits, PasswordMinLength: 12, CommonPasswords: commonpw.Bundled(),
 		Hash:      argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1},
 		Transport: f.mail, Log: slog.New(slog.NewJSONHandler(&f.Log, nil)),
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { a.Watch.Run(ctx) })
+	running.Go(func() { a.Lease.Run(ctx) })
 	f.stop = append(f.stop, sync.OnceFunc(func() { stop(); running.Wait(); db.Close() }))
 	f.Cleanup(f.stop[len(f.stop)-1])
 	return a
@@ -161,7 +162,7 @@ var Operator = doorward.OperatorAtTerminal()
 
 // Anonymous returns a caller from an address of its own.
 func Anonymous(i int) doorward.Caller {
-	return doorward.Caller{Kind: doorward.Anonymous, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
 }
 
 // Password returns the valid password with the number; everybody begins with
@@ -174,6 +175,7 @@ var FirstPassword = Password(0)
 // Person is a member, signed in.
 type Person struct {
 	doorward.Caller
+	User  doorward.User
 	Token secret.Token
 }
 
@@ -223,8 +225,8 @@ func (f *Fixture) SignIn(email, password string) Person {
 	r, err := SignedIn(f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := Anonymous(0).As(r.User)
-	by.Session = r.Session
-	return Person{by, r.Token}
+	by.SessionID = r.Session.ID
+	return Person{by, r.User, r.Token}
 }
 
 // TryLogin returns how a login ends: empty for success.
@@ -254,3 +256,6 @@ func (f *Fixture) Account(p Person) doorward.Account {
 	f.NoError(err)
 	return a
 }
+
+// Failure is the error of what returns something with it.
+func Failure[T any](_ T, err error) error { return err }

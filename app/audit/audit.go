@@ -51,7 +51,7 @@ func (t *Trail) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 	if w == (doorward.Window{Limit: w.Limit}) { // the pages after the first are of the past
 		t.settle(ctx)
 	}
-	return t.db.Read().EventPage(ctx, by.User.TenantID, chosen, w)
+	return t.db.Read().EventPage(ctx, by.TenantID, chosen, w)
 }
 
 func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {

@@ -12,7 +12,7 @@
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
-//	err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
+//	_, err = door.Do(ctx, by, act, on, func(tx *access.Tx) error {
 //		… // lock the account, see that the password is still the one
 //		return proof.Settle(ctx, tx.Tx)
 //	})
@@ -121,20 +121,22 @@ func (p Proof) End(ctx context.Context, err error) error {
 	case p.verifier == nil:
 		return err
 	case err == nil:
-		p.reportFullAllowance()
 		return nil
 	case errors.As(err, &reason) && reason.Kind() != doorward.KindUnavailable:
-		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), err)
+		return cmp.Or(p.verifier.fail(ctx, p.attempt, nil), p.attempt.withAllowance(err))
 	}
 	p.verifier.release(ctx, p.attempt)
 	return err
 }
 
-// reportFullAllowance reports to a known browser that its own allowance is unused.
-func (p Proof) reportFullAllowance() {
-	if p.attempt.allowance != nil {
-		reportAllowance(p.by, &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow})
+// Allowance is what a known browser has left of its own after a success. It is nil for
+// every other caller: what is left for an account or a client address would reveal
+// others' use.
+func (p Proof) Allowance() *doorward.Allowance {
+	if p.attempt.allowance == nil {
+		return nil
 	}
+	return &doorward.Allowance{Name: p.attempt.allowance.Name, Quota: deviceHits, Window: deviceWindow, Remaining: p.attempt.remainingAfterSuccess, Reset: deviceWindow}
 }
 
 // canonical is the address to look up. A malformed one becomes empty, which no

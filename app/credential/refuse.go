@@ -18,6 +18,7 @@ import (
 // was typed is not recorded: people type passwords into the field for the address.
 func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
+	reason.Allowance = a.allowance
 	return d.door.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
 		return d.fail(ctx, a, record)
 	})
@@ -28,7 +29,9 @@ func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string,
 // the two apart. It returns the reason, or the fault that kept it from being counted.
 // The proof must not be passed to End then.
 func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.Error) error {
-	return p.verifier.door.RefuseWith(p.by, doorward.SessionRefuse, on, reason, func(record access.Record) error {
+	refusal := *reason
+	refusal.Allowance = p.attempt.allowance
+	return p.verifier.door.RefuseWith(p.by, doorward.SessionRefuse, on, &refusal, func(record access.Record) error {
 		return p.verifier.fail(ctx, p.attempt, record)
 	})
 }

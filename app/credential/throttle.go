@@ -3,6 +3,7 @@ package credential
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -72,8 +73,9 @@ func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string
 		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(attemptLife))
 	})
 	switch {
-	case err == nil || doorward.HasCode(err, doorward.CodeTooManyAttempts):
-		reportAllowance(by, a.allowance)
+	case err == nil:
+	case doorward.HasCode(err, doorward.CodeTooManyAttempts):
+		err = a.withAllowance(err)
 	default: // it may have been committed
 		d.release(ctx, a)
 	}
@@ -97,12 +99,16 @@ func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorw
 	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
-// reportAllowance reports what is left of a device's allowance, which nobody else can
-// use up. What is left for an account or a client address would reveal others' use.
-func reportAllowance(by doorward.Caller, left *doorward.Allowance) {
-	if left != nil && by.Limited != nil {
-		by.Limited(*left)
+// withAllowance returns the error with what is left of the device's allowance that the
+// attempt counts in; see Proof.Allowance.
+func (a attempt) withAllowance(err error) error {
+	var e *doorward.Error
+	if a.allowance == nil || !errors.As(err, &e) {
+		return err
 	}
+	told := *e
+	told.Allowance = a.allowance
+	return &told
 }
 
 // accountBucket has one bucket per client for all malformed addresses, so that a flood
@@ -134,7 +140,7 @@ func KnownDevices(ctx context.Context, read store.Reader, by doorward.Caller, em
 // CurrentDevice is the known browser of the caller, or nil. It is nil for two of them,
 // too: one could be planted, and the one returned here is kept when others end.
 func CurrentDevice(ctx context.Context, read store.Reader, by doorward.Caller, now time.Time) ([]byte, error) {
-	known, err := KnownDevices(ctx, read, by, by.User.Email, now)
+	known, err := KnownDevices(ctx, read, by, by.Email, now)
 	if err != nil || len(known) != 1 {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func TestRecordedOnce(t *testing.T) {
 		f.WantCodes(apptest.Together(10, func(i int) error {
 			for n := range refusals / 10 {
 				by := owner.Caller
-				by.User.ID = fmt.Sprintf("usr_%d_%d", i, n)
+				by.ID = fmt.Sprintf("usr_%d_%d", i, n)
 				err := f.Node(n).Access.Refuse(f.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 				if apptest.Code(err) != doorward.CodeForbidden {
 					return err
@@ -274,7 +274,7 @@ func TestPoisonInTheInbox(t *testing.T) {
 		const refusals = 250
 		for n := range refusals {
 			by := owner.Caller
-			by.User.ID = fmt.Sprintf("usr_%03d", n)
+			by.ID = fmt.Sprintf("usr_%03d", n)
 			_ = f.Node(0).Access.Refuse(f.Context(), by, doorward.SettingsManage, on, doorward.Fail(doorward.CodeForbidden, ""))
 		}
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(1), owner.User.Email, ""))

@@ -41,7 +41,7 @@ type Ended struct{ Sessions, Links int64 }
 // any case, since trust in them may have ended since. Before it returns, running nodes
 // have emptied their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
-	err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
+	_, err = i.door.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
 			if ended.Sessions, err = tx.DeleteAllSessions(ctx, i.sessions); err != nil {
 				return err
@@ -65,17 +65,19 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 // BackedUp records that a backup of everything here was completed. The destination
 // is its file, empty where that is not known.
 func (i *Installation) BackedUp(ctx context.Context, by doorward.Caller, destination string) error {
-	return i.door.Do(ctx, by, doorward.InstallationBackup, object, func(tx *access.Tx) error {
+	_, err := i.door.Do(ctx, by, doorward.InstallationBackup, object, func(tx *access.Tx) error {
 		tx.Changed("destination", "", destination)
 		return tx.NoteBackup(ctx, destination)
 	})
+	return err
 }
 
 // Moved records that everything here came from a database of another kind, or of
 // the same kind elsewhere.
 func (i *Installation) Moved(ctx context.Context, by doorward.Caller, from, to string) error {
-	return i.door.Do(ctx, by, doorward.InstallationMove, object, func(tx *access.Tx) error {
+	_, err := i.door.Do(ctx, by, doorward.InstallationMove, object, func(tx *access.Tx) error {
 		tx.Changed("database", from, to)
 		return nil
 	})
+	return err
 }

@@ -70,24 +70,31 @@ func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error
 	return reason
 }
 
+// Joined is somebody who has accepted, and what is left of the allowance that the
+// password counted in; see credential.Proof.Allowance.
+type Joined struct {
+	doorward.User
+	Allowance *doorward.Allowance
+}
+
 // Accept makes the membership of an invited person who has an account, proved
 // by a session (by) of that address or by the account's password. Errors:
 // unauthenticated with neither, invitation_not_found and its like,
 // wrong_account, invalid_credentials, too_many_attempts.
-func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (doorward.User, error) {
+func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, password string) (Joined, error) {
 	if by.Kind != doorward.ByUser && password == "" {
-		return doorward.User{}, doorward.Fail(doorward.CodeUnauthenticated, "Sign in as the invited person, or send the password of that account.")
+		return Joined{}, doorward.Fail(doorward.CodeUnauthenticated, "Sign in as the invited person, or send the password of that account.")
 	}
 	if token == "" {
-		return doorward.User{}, doorward.InvalidFields(noToken)
+		return Joined{}, doorward.InvalidFields(noToken)
 	}
 	inv, _, err := i.open(ctx, token)
 	if err != nil {
-		return doorward.User{}, i.refused(ctx, by, inv, err)
+		return Joined{}, i.refused(ctx, by, inv, err)
 	}
 	proof, err := i.prove(ctx, by, inv, password)
 	if err != nil {
-		return doorward.User{}, i.refused(ctx, by, inv, err)
+		return Joined{}, i.refused(ctx, by, inv, err)
 	}
 	user, err := i.join(ctx, by, token, inv, proof.Account, func(tx *access.Tx) error {
 		if err := unchanged(ctx, tx, proof.Account); err != nil {
@@ -98,7 +105,7 @@ func (i *Invitations) Accept(ctx context.Context, by doorward.Caller, token, pas
 		}
 		return proof.Settle(ctx, tx.Tx)
 	})
-	return user, proof.End(ctx, err)
+	return Joined{user, proof.Allowance()}, proof.End(ctx, err)
 }
 
 // refused records what stands against the acceptance of a real invitation.
@@ -110,7 +117,7 @@ func (i *Invitations) refused(ctx context.Context, by doorward.Caller, inv doorw
 // own.
 func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorward.Invitation, password string) (credential.Proof, error) {
 	if bySession(by, inv) {
-		account, err := i.db.Read().Account(ctx, by.User.ID)
+		account, err := i.db.Read().Account(ctx, by.ID)
 		return credential.Proof{Account: account}, err
 	}
 	if password == "" {
@@ -120,13 +127,13 @@ func (i *Invitations) prove(ctx context.Context, by doorward.Caller, inv doorwar
 }
 
 func bySession(by doorward.Caller, inv doorward.Invitation) bool {
-	return by.Kind == doorward.ByUser && by.User.Email == inv.Email
+	return by.Kind == doorward.ByUser && by.Email == inv.Email
 }
 
 // stillSignedIn refuses when the session that is the proof has ended since it was
 // looked at: with the last membership the account has lost its password, too.
 func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error {
-	_, err := tx.Session(ctx, by.Session.ID)
+	_, err := tx.Session(ctx, by.SessionID)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 	}
@@ -227,7 +234,9 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 		return err
 	}
 	on := doorward.Object{TenantID: inv.TenantID, Granted: inv.Role}
-	if access.Decide(doorward.Caller{}.As(inviter), doorward.UserInvite, on) != nil {
+	by := doorward.PrincipalOf(inviter, doorward.Session{})
+	// The state of the tenant isn't the inviter's: isActive judges it by itself.
+	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
 	}
 	if !allowed(tenant.Settings, inv.Email) {
@@ -243,7 +252,7 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 	user := doorward.User{
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
-	err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
+	_, err := i.door.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
 		if err := use(ctx, tx, token, inv); err != nil {
 			return err
 		}

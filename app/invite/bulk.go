@@ -25,7 +25,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	var operations []access.Operation
 	for n, o := range offers {
 		inv, faults := o.invitation(by)
-		sent[n] = Sent{inv, access.Decide(by, doorward.UserInvite, object(inv))}
+		sent[n] = Sent{inv, access.Can(&by.Principal, doorward.UserInvite, object(inv)).Err()}
 		if sent[n].Err != nil {
 			continue
 		}
@@ -35,7 +35,7 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		}})
 	}
 	if len(operations) > 0 {
-		if err := i.door.DoAll(ctx, by, operations...); err != nil {
+		if _, err := i.door.DoAll(ctx, by, operations...); err != nil {
 			return nil, err
 		}
 	}

@@ -38,7 +38,7 @@ func New(door *access.Door, db *store.DB, verifier *credential.Verifier, rules c
 // invitationId), already_member, validation_failed, resend_too_soon.
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
-	err := i.door.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
+	_, err := i.door.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
 		return send(ctx, tx, &inv, o, faults)
 	})
 	return inv, err

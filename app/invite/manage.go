@@ -31,7 +31,7 @@ func (i *Invitations) List(ctx context.Context, by doorward.Caller, f Filter, w 
 	if len(faults) > 0 {
 		return doorward.Page[doorward.Invitation]{}, doorward.InvalidFields(faults...)
 	}
-	return i.db.Read().InvitationPage(ctx, by.User.TenantID, chosen, i.db.Now(), w)
+	return i.db.Read().InvitationPage(ctx, by.TenantID, chosen, i.db.Now(), w)
 }
 
 // What invitations can be chosen by.
@@ -47,7 +47,7 @@ func (i *Invitations) Get(ctx context.Context, by doorward.Caller, id string) (d
 
 func inTenant(ctx context.Context, read store.Reader, by doorward.Caller, id string) (doorward.Invitation, error) {
 	inv, err := read.Invitation(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && inv.TenantID != by.User.TenantID {
+	if errors.Is(err, store.ErrNone) || err == nil && inv.TenantID != by.TenantID {
 		return doorward.Invitation{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return inv, err
@@ -60,7 +60,7 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return err
 	}
-	return i.door.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
+	_, err = i.door.Do(ctx, by, doorward.InvitationRevoke, object(inv), func(tx *access.Tx) error {
 		revoked, err := tx.RevokeInvitation(ctx, id)
 		if err == nil && !revoked {
 			err = doorward.Fail(doorward.CodeInvitationNotPending, "")
@@ -68,6 +68,7 @@ func (i *Invitations) Revoke(ctx context.Context, by doorward.Caller, id string)
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationRevoked))
 		return err
 	})
+	return err
 }
 
 // An address gets so many mails of a tenant's invitations in a day besides that of
@@ -87,7 +88,7 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 	if err != nil {
 		return inv, err
 	}
-	err = i.door.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
+	_, err = i.door.Do(ctx, by, doorward.InvitationResend, object(inv), func(tx *access.Tx) error {
 		inv, err = inTenant(ctx, tx.Reader, by, id)
 		if err != nil {
 			return err
@@ -146,8 +147,8 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	}
 	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
-		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID())
-		inv.InvitedBy, err = tx.By.ID(), nil
+		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID)
+		inv.InvitedBy, err = tx.By.ID, nil
 	}
 	if err != nil {
 		return err

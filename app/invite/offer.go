@@ -23,7 +23,7 @@ type Offer struct {
 // stay empty, so that no decision rests on them.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
-		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.User.TenantID, InvitedBy: by.User.ID,
+		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.ID,
 		Name: o.Name, Locale: o.Locale, State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
 	}
 	var faults []doorward.FieldError
@@ -41,7 +41,7 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	case o.Role == "":
 		fault("/role", "required", "Say which role: OWNER, ADMIN, USER or VIEWER.")
 	case !role.Valid():
-		fault("/role", "invalid", "The roles are OWNER, ADMIN, USER and VIEWER, in capitals.")
+		fault("/role", "invalid", doorward.RolesHelp)
 	default:
 		inv.Role = role
 	}
@@ -76,7 +76,7 @@ func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doo
 }
 
 func allowed(s doorward.TenantSettings, email string) bool {
-	_, domain, _ := strings.Cut(email, "@")
+	domain := mailaddr.Domain(email)
 	return len(s.AllowedDomains) == 0 || slices.Contains(s.AllowedDomains, domain)
 }
 

@@ -36,7 +36,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	token := secret.New()
 	hash := token.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
-	err := k.door.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
+	_, err := k.door.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		tx.Changed("name", "", name)
 		return tx.InsertOperatorKey(ctx, store.OperatorKey{ID: id, Name: name, CreatedAt: tx.Now}, hash[:])
 	})
@@ -87,7 +87,7 @@ func (k *Keys) FindOperators(ctx context.Context, which string) ([]store.Operato
 // RevokeOperator ends a key: the next request with it is unauthenticated, on every
 // node, since each asks the database. Errors: not_found.
 func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.OperatorKey) error {
-	return k.door.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
+	_, err := k.door.Do(ctx, by, doorward.KeyRevoke, object(o.ID), func(tx *access.Tx) error {
 		was, err := tx.DeleteOperatorKey(ctx, o.ID)
 		if err == nil && !was {
 			err = doorward.Fail(doorward.CodeNotFound, "The operator key %s has already been revoked.", o.Name)
@@ -95,6 +95,7 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 		tx.Changed("name", o.Name, "")
 		return err
 	})
+	return err
 }
 
 // Check returns the caller behind a bearer key, made of by. Errors:
@@ -113,6 +114,6 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (do
 	if err != nil {
 		return by, err
 	}
-	by.Kind, by.KeyID = doorward.Operator, key.ID
+	by.Principal = doorward.Principal{Kind: doorward.Operator, ID: key.ID}
 	return by, nil
 }

@@ -63,7 +63,7 @@ func TestGuessesAtOnce(t *testing.T) {
 					func(i int) error {
 						by := guest.Caller
 						by.IP = apptest.Anonymous(7).IP
-						return f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300))
+						return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300)))
 					},
 					doorward.CodeValidationFailed, 0,
 				},

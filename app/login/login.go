@@ -39,6 +39,9 @@ type SignedIn struct {
 	Device *secret.Token
 	// Choice: there are other tenants that the person can go on in.
 	Choice bool
+	// Allowance is what is left of the one that the password counted in; see
+	// credential.Proof.Allowance.
+	Allowance *doorward.Allowance
 }
 
 func (SignedIn) isOutcome() {}

@@ -49,7 +49,7 @@ func (l *Login) complete(ctx context.Context, by doorward.Caller, proof credenti
 	if err = proof.End(ctx, err); err != nil {
 		return nil, err
 	}
-	done := SignedIn{Opened: opened, Choice: in.others}
+	done := SignedIn{Opened: opened, Choice: in.others, Allowance: proof.Allowance()}
 	if remembered {
 		done.Device = &device
 	}

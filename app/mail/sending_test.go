@@ -18,6 +18,8 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // fixture is a mail server, a database with people and tenants, and a node.
@@ -59,7 +61,7 @@ func (f *fixture) newNode() node {
 	db, err := store.Open(f.Context(), f.dsn, func() time.Time { return f.now() })
 	f.must(err)
 	f.Cleanup(func() { db.Close() })
-	door := access.New(db, db.Watch(store.MinLease))
+	door := access.New(db, lease.New(db, lease.MinLease))
 	transport, err := smtp.Open(f.sink.URL(), "Doorward <no-reply@example.com>", slog.New(slog.DiscardHandler))
 	f.must(err)
 	l := &load{Transport: transport, now: map[string]int{}, most: map[string]int{}}
@@ -137,7 +139,7 @@ func (f *fixture) until(what string, holds func() bool) {
 
 func (f *fixture) count(state doorward.Delivery) int {
 	f.Helper()
-	n, err := f.db.Read().CountMails(f.Context(), state)
+	n, err := storetest.CountMails(f.Context(), f.db.Read(), state)
 	f.must(err)
 	return n
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // fixture is a database with two tenants, tnt_a and tnt_b.
@@ -36,7 +37,7 @@ func onEach(t *testing.T, test func(*fixture)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			f := &fixture{T: t, door: access.New(db, db.Watch(store.MinLease)), db: db}
+			f := &fixture{T: t, door: access.New(db, lease.New(db, lease.MinLease)), db: db}
 			f.write(func(tx *access.Tx) error {
 				err := tx.InsertTenant(f.Context(), doorward.Tenant{ID: "tnt_a", Name: "A", Status: doorward.TenantActive, CreatedAt: tx.Now})
 				if err == nil {

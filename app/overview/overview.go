@@ -69,10 +69,10 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller) (Tenant, error) 
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
 	}{{doorward.UserRead, o.people}, {doorward.UserInvite, o.invitations}, {doorward.AuditRead, o.signIns}, {doorward.AuditRead, o.refusals}} {
-		if !by.User.Role.May(part.needs) {
+		if !access.CanInTenant(&by.Principal, part.needs).Allowed {
 			continue
 		}
-		if err := part.fill(ctx, by.User.TenantID, &t); err != nil {
+		if err := part.fill(ctx, by.TenantID, &t); err != nil {
 			return Tenant{}, err
 		}
 	}
@@ -151,10 +151,9 @@ func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member door
 // AllAtStake counts what would end if the caller's tenant were closed now.
 // Errors: forbidden.
 func (o *Overviews) AllAtStake(ctx context.Context, by doorward.Caller) (doorward.Ended, error) {
-	on := doorward.Object{Type: "tenant", ID: by.User.TenantID, TenantID: by.User.TenantID}
-	if err := o.door.Require(ctx, by, doorward.TenantClose, on); err != nil {
+	if err := o.door.Require(ctx, by, doorward.TenantClose, by.Tenant()); err != nil {
 		return doorward.Ended{}, err
 	}
-	sessions, err := o.db.Read().CountTenantSessions(ctx, o.sessions, by.User.TenantID, o.db.Now())
+	sessions, err := o.db.Read().CountTenantSessions(ctx, o.sessions, by.TenantID, o.db.Now())
 	return doorward.Ended{Sessions: sessions}, err
 }

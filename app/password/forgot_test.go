@@ -104,5 +104,5 @@ func TestForgottenPerNetwork(t *testing.T) {
 
 // anonymousAt returns somebody unknown at the address.
 func anonymousAt(ip string) doorward.Caller {
-	return doorward.Caller{Kind: doorward.Anonymous, IP: ip, RequestID: "req_test"}
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }

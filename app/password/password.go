@@ -78,7 +78,7 @@ func newRequest(tx *store.Tx, by doorward.Caller, email string, nth int, returnT
 		Minute: tx.Now.Truncate(store.InboxMinute), Email: email, ReturnTo: returnTo, Hits: 1,
 		Event: doorward.Event{
 			ID: doorward.NewID(doorward.PrefixEvent), At: tx.Now, Action: doorward.PasswordForgot, Outcome: doorward.Done,
-			ActorType: by.Kind, ActorID: by.ID(), ActorEmail: by.User.Email, Target: doorward.Object{Type: "user"},
+			ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email, Target: doorward.Object{Type: "user"},
 			IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
 		},
 	}
@@ -92,36 +92,47 @@ func linkable(returnTo string) string {
 	return returnTo
 }
 
+// Changed is how a new password was made to hold, and what is left of the allowance
+// that the old one counted in; see credential.Proof.Allowance.
+type Changed struct {
+	Revocation doorward.Revocation
+	Allowance  *doorward.Allowance
+}
+
 // Change replaces the caller's password, ends all other sessions, in every tenant,
 // and the trust in all other browsers. Errors: validation_failed, too_many_attempts.
-func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) error {
-	words, err := p.identityWords(ctx, by.User.ID)
+func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, password, confirm string) (Changed, error) {
+	words, err := p.identityWords(ctx, by.ID)
 	if err != nil {
-		return err
+		return Changed{}, err
 	}
-	faults := p.rules.CheckNew(password, confirm, by.User.Email, words...)
+	faults := p.rules.CheckNew(password, confirm, by.Email, words...)
 	if current == "" {
 		faults = append(faults, doorward.FieldError{Pointer: "/currentPassword", Code: "required", Message: "Type the password you have now."})
 	}
 	if len(faults) > 0 {
-		return doorward.InvalidFields(faults...)
+		return Changed{}, doorward.InvalidFields(faults...)
 	}
-	proof, err := p.verifier.Check(ctx, by, by.User.Email, current)
+	proof, err := p.verifier.Check(ctx, by, by.Email, current)
 	if doorward.HasCode(err, doorward.CodeInvalidCredentials) {
-		return wrongCurrent()
+		return Changed{}, wrongCurrent(err)
 	}
 	if err != nil {
-		return err
+		return Changed{}, err
 	}
-	err = p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
+	held, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
 	if errors.Is(err, errChanged) {
-		err = wrongCurrent()
+		err = wrongCurrent(err)
 	}
-	return proof.End(ctx, err)
+	return Changed{held, proof.Allowance()}, proof.End(ctx, err)
 }
 
-func wrongCurrent() error {
-	return doorward.Invalid("/currentPassword", "wrong", "This is not the password you have now.")
+// wrongCurrent says at the field what the error of a wrong password says, and of the
+// allowance what that says.
+func wrongCurrent(err error) error {
+	wrong := doorward.Invalid("/currentPassword", "wrong", "This is not the password you have now.")
+	wrong.Allowance = doorward.AllowanceOf(err)
+	return wrong
 }
 
 // identityWords are the names that the person's password may not contain.
@@ -140,12 +151,12 @@ var errChanged = errors.New("password: it has since been changed")
 // set replaces the password of the account, ends every session but the caller's own
 // and the trust in every other browser, and queues a mail to the person. The guard
 // runs first and the attempt of the proof is settled, in the same transaction.
-func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) error {
+func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
-		return err
+		return doorward.Revocation{}, err
 	}
-	on := doorward.Object{Type: "user", ID: account.ID, TenantID: by.User.TenantID}
+	on := doorward.Object{Type: "user", ID: account.ID, TenantID: by.TenantID}
 	return p.door.Do(ctx, by, act, on, func(tx *access.Tx) error {
 		if err := guard(tx); err != nil {
 			return err
@@ -160,7 +171,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		if err := proof.Settle(ctx, tx.Tx); err != nil {
 			return err
 		}
-		if err := p.endOthers(ctx, tx, account, by.Session.ID); err != nil {
+		if err := p.endOthers(ctx, tx, account, by.SessionID); err != nil {
 			return err
 		}
 		if err := endTrust(ctx, tx, account, by); err != nil {
@@ -190,7 +201,7 @@ func (p *Passwords) endOthers(ctx context.Context, tx *access.Tx, account doorwa
 // again.
 func endTrust(ctx context.Context, tx *access.Tx, account doorward.Account, by doorward.Caller) (err error) {
 	var current []byte
-	if by.Session.ID != "" {
+	if by.SessionID != "" {
 		if current, err = credential.CurrentDevice(ctx, tx.Reader, by, tx.Now); err != nil {
 			return err
 		}

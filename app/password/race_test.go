@@ -16,7 +16,7 @@ func TestOneReset(t *testing.T) {
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), email, ""))
 		token := f.MailToken(email)
 		errs := apptest.Together(callers, func(i int) error {
-			return f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, apptest.Password(i+1), apptest.Password(i+1))
+			return apptest.Failure(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, apptest.Password(i+1), apptest.Password(i+1)))
 		})
 		winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeResetUsed: callers - 1})
 		f.WantPassword(email, winner+1, callers+1)
@@ -64,10 +64,14 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 func changeOrReset(f *apptest.Fixture, round int, p apptest.Person, old, next string) func() error {
 	f.Helper()
 	if round%2 == 0 {
-		return func() error { return f.Node(0).Passwords.Change(f.Context(), p.Caller, old, next, next) }
+		return func() error {
+			return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), p.Caller, old, next, next))
+		}
 	}
 	token := f.ResetToken(p)
-	return func() error { return f.Node(1).Passwords.Reset(f.Context(), apptest.Anonymous(9), token, next, next) }
+	return func() error {
+		return apptest.Failure(f.Node(1).Passwords.Reset(f.Context(), apptest.Anonymous(9), token, next, next))
+	}
 }
 
 // TestOnePasswordChange: the same session changes the password many times at
@@ -77,7 +81,7 @@ func TestOnePasswordChange(t *testing.T) {
 		const callers = 16
 		_, ann := f.Tenant()
 		errs := apptest.Together(callers, func(i int) error {
-			return f.Node(i).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(i+1), apptest.Password(i+1))
+			return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(i+1), apptest.Password(i+1)))
 		})
 		winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeValidationFailed: callers - 1})
 		f.WantPassword(ann.User.Email, winner+1, callers+1)

@@ -16,28 +16,28 @@ import (
 // sessions of the person and the trust in all their browsers. Errors, in this order:
 // reset_not_found, reset_used, reset_expired, validation_failed (the token stays
 // usable).
-func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) error {
+func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, password, confirm string) (doorward.Revocation, error) {
 	if token == "" {
 		faults := p.rules.CheckNew(password, confirm, "")
-		return doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
+		return doorward.Revocation{}, doorward.InvalidFields(append([]doorward.FieldError{{Pointer: "/token", Code: "required", Message: "Send the code of the mail."}}, faults...)...)
 	}
 	reset, account, err := p.open(ctx, token)
 	if err != nil {
-		return err
+		return doorward.Revocation{}, err
 	}
 	words, err := p.identityWords(ctx, account.ID)
 	if err != nil {
-		return err
+		return doorward.Revocation{}, err
 	}
 	if faults := p.rules.CheckNew(password, confirm, account.Email, words...); len(faults) > 0 {
-		return doorward.InvalidFields(faults...)
+		return doorward.Revocation{}, doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	err = p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
+	held, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
 	if errors.Is(err, errChanged) {
-		return doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
+		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
 	}
-	return err
+	return held, err
 }
 
 // open returns the reset of a token and its account, if it can be used now.

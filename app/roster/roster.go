@@ -224,7 +224,7 @@ func (r *reading) person(p Person) {
 	case p.Role == "":
 		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER.")
 	case !p.Role.Valid():
-		r.Add(p.Line, "role", "invalid", "The roles are OWNER, ADMIN, USER and VIEWER, in capitals.")
+		r.Add(p.Line, "role", "invalid", doorward.RolesHelp)
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {
 		r.Add(p.Line, "status", "invalid", "The status is active or suspended.")

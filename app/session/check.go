@@ -11,23 +11,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Identity is what a check knows of the caller.
-type Identity struct {
-	SessionID string
-	UserID    string
-	TenantID  string
-	Email     string
-	Role      doorward.Role
-	// Closing says that the tenant is being closed: the session, an OWNER's, is
-	// good for restoring it and for little else.
-	Closing bool
-}
-
 // Check returns who is behind a token and notes the use. It does no I/O for a
 // session in memory while the lease holds, and asks the database otherwise. A
 // session that is over, for whatever reason, is unauthenticated; that it can't
 // be told is unavailable.
-func (s *Sessions) Check(ctx context.Context, token secret.Token) (Identity, error) {
+func (s *Sessions) Check(ctx context.Context, token secret.Token) (doorward.Principal, error) {
 	hash := token.Hash()
 	if id, ok := s.remembered(hash); ok {
 		return id, nil
@@ -37,25 +25,29 @@ func (s *Sessions) Check(ctx context.Context, token secret.Token) (Identity, err
 
 // Remembered is Check as far as memory goes: false says nothing but that Check
 // is to be asked. It doesn't allocate.
-func (s *Sessions) Remembered(token secret.Token) (Identity, bool) {
+func (s *Sessions) Remembered(token secret.Token) (doorward.Principal, bool) {
 	return s.remembered(token.Hash())
 }
 
 // remembered asks whether memory is fresh before it looks there. The other way
 // round a node that wakes from a pause could find an ended session, hear of its
 // end, renew the lease, and let it pass.
-func (s *Sessions) remembered(hash secret.Hash) (Identity, bool) {
-	if !s.watch.Fresh() || s.db.Clock().Wrong() {
-		return Identity{}, false
+func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
+	if !s.lease.Valid() || s.db.Clock().Wrong() {
+		return doorward.Principal{}, false
 	}
 	e := s.registry.get(hash)
 	now := s.db.Now().UnixMicro()
-	if e == nil || !e.inTime(now) {
-		return Identity{}, false
+	if e == nil {
+		return doorward.Principal{}, false
+	}
+	g := e.grant.Value()
+	if !e.inTime(&g, now) {
+		return doorward.Principal{}, false
 	}
 	s.touch(hash, e, now)
 	s.busy.note(now)
-	return e.identity, true
+	return e.principal(&g), true
 }
 
 // busy remembers that checks are being asked for.
@@ -86,16 +78,16 @@ func (s *Sessions) inTime(session doorward.Session, now time.Time) bool {
 }
 
 // load asks the database and keeps what it says.
-func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error) {
+func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Principal, error) {
 	cred, err := s.read(ctx, hash)
 	if err == nil && s.looksIdle(cred.Session) {
 		cred, err = s.judgeIdle(ctx, hash, s.idle(cred.Session))
 	}
 	if err != nil {
-		return Identity{}, err
+		return doorward.Principal{}, err
 	}
 	if !usable(cred) || !s.inTime(cred.Session, s.db.Now()) {
-		return Identity{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+		return doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	now := s.db.Now().UnixMicro()
 	if e := s.registry.get(hash); e != nil {
@@ -103,7 +95,7 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (Identity, error)
 	} else { // not kept, or gone again: the use counts all the same
 		s.dirty.add(hash, now)
 	}
-	return identityOf(cred), nil
+	return doorward.PrincipalOf(cred.User, cred.Session), nil
 }
 
 // read loads the session by rule 5 of the lease, the last use being the later
@@ -128,7 +120,7 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 		cred.Session.LastSeenAt = seen
 	}
 	if usable(cred) {
-		s.registry.put(hash, newEntry(cred, s.limits, mark))
+		s.registry.put(hash, entryOf(cred, s.limits, mark))
 	}
 	return cred, nil
 }

@@ -130,7 +130,7 @@ func (s *Sessions) write(ctx context.Context, uses []store.Use) error {
 }
 
 // flushAsked writes down now when this node saw the session used, since
-// another one is about to judge it. Whoever asked may have gone meanwhile, but the
+// another one is about to judge it. Whoever asked may have gone by now, but the
 // use is there all the same.
 func (s *Sessions) flushAsked(ctx context.Context, subject string) error {
 	h, ok := parseSubject(subject)
@@ -154,7 +154,8 @@ func (s *Sessions) sweepMemory() {
 		if seen > flushed && now-flushed >= flushEvery.Microseconds() {
 			s.toBeFlushed(h, e, seen)
 		}
-		return now >= e.end || now >= seen+e.idle+flushLag.Microseconds()
+		g := e.grant.Value()
+		return now >= e.since+g.absolute || now >= seen+g.idle+flushLag.Microseconds()
 	})
 }
 

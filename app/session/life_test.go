@@ -81,7 +81,7 @@ func TestTouchRevivesNothing(t *testing.T) {
 				}
 			})
 		}
-		if err := sessions.End(ctx, doorward.Caller{Kind: doorward.Anonymous}, []secret.Token{token}); err != nil {
+		if _, err := sessions.End(ctx, doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, []secret.Token{token}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := sessions.Check(ctx, token); !doorward.HasCode(err, doorward.CodeUnauthenticated) {

@@ -15,9 +15,11 @@ import (
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // clock stands still until it is moved, for all nodes at once. A test that has
@@ -54,8 +56,10 @@ type pair struct {
 func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	t.Helper()
 	p := &pair{T: t, clock: clock{now: standing().now}}
+	var mailbox smtp.Transport // one for both: either may send what the other queued
 	options = append(options, doorwardtest.Database(dbtest.Postgres(t)), p.option())
-	p.a, p.b = doorwardtest.Start(t, options...), doorwardtest.Start(t, options...)
+	p.a = doorwardtest.Start(t, append(options, func(c *node.Config) { mailbox = c.Transport })...)
+	p.b = doorwardtest.Start(t, append(options, func(c *node.Config) { c.Transport = mailbox })...)
 	p.ann = p.a.Tenant("Acme").Join("ann@acme.example", "USER")
 	return p
 }
@@ -74,7 +78,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Kind: doorward.Anonymous}, account, in[0].TenantID, nothingElse)
+	opened, err := on.Node.App.Sessions.Open(t.Context(), doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}, account, in[0].TenantID, nothingElse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +143,7 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
 	gate, heard := make(chan struct{}), make(chan struct{})
-	silent := p.a.Node.DB.Watch(time.Second)
+	silent := lease.New(p.a.Node.DB, time.Second)
 	silent.Follow(func(_ context.Context, changes []store.Change) error {
 		if len(changes) > 0 {
 			heard <- struct{}{}
@@ -151,7 +155,7 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { silent.Run(ctx) })
 	defer running.Wait()
-	for !silent.Fresh() {
+	for !silent.Valid() {
 		<-time.After(time.Millisecond)
 	}
 	p.move(time.Hour)
@@ -236,9 +240,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%d of %d sessions are in memory: want some, and some not", n, sessions)
 		}
 	}
-	by := doorward.Caller{Kind: doorward.Anonymous}
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}
 	for together := range slices.Chunk(all[:20], session.MaxTokens) {
-		if err := door.Node.App.Sessions.End(t.Context(), by, together); err != nil {
+		if _, err := door.Node.App.Sessions.End(t.Context(), by, together); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,7 +308,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	target := doorward.User{ID: member.UserID, TenantID: member.TenantID}
+	target := doorward.User{ID: member.ID, TenantID: member.TenantID}
 	for n := range apptest.Rounds(30, 200) {
 		want := []doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}[n%2]
 		if err := p.b.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, want); err != nil {

@@ -21,7 +21,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	mark := s.registry.mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
-	err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	held, err := s.door.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
@@ -36,6 +36,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
+	opened.Revocation = held
 	return opened, s.keep(opened, hash, mark, err)
 }
 
@@ -65,7 +66,7 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 // keep puts a session that was opened in memory, since it will be used next.
 func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
 	if err == nil {
-		s.registry.put(hash, newEntry(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
+		s.registry.put(hash, entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
 	}
 	return err
 }
@@ -77,9 +78,9 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 // has passed since the login, and unauthenticated when the old session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
 	mark := s.registry.mark()
-	opened, hash := s.draft(by, by.User.ID, tenantID)
-	err := s.door.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
-		account, err := tx.Account(ctx, by.User.ID)
+	opened, hash := s.draft(by, by.ID, tenantID)
+	held, err := s.door.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+		account, err := tx.Account(ctx, by.ID)
 		if err != nil {
 			return err
 		}
@@ -89,11 +90,12 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		if err := opened.admit(ctx, tx); err != nil {
 			return notMember(err)
 		}
-		if err := s.replace(ctx, tx, &opened.Session, by.Session.ID); err != nil {
+		if err := s.replace(ctx, tx, &opened.Session, by.SessionID); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
+	opened.Revocation = held
 	return opened, s.keep(opened, hash, mark, err)
 }
 
@@ -135,7 +137,7 @@ func (s *Sessions) replace(ctx context.Context, tx *access.Tx, opened *doorward.
 // ended is also what a change of the password, which ends all sessions, looks
 // like to one of them.
 func ended() error {
-	return doorward.Fail(doorward.CodeUnauthenticated, "The session has ended meanwhile.")
+	return doorward.Fail(doorward.CodeUnauthenticated, "The session has since ended.")
 }
 
 // draft makes the session and its token; the token's hash is what is stored.
@@ -201,20 +203,9 @@ func (s *Sessions) insert(ctx context.Context, tx *access.Tx, session doorward.S
 	return s.endOldest(ctx, tx, session)
 }
 
-// Usable returns nil when a session may be opened in the membership, else why
-// not. In a tenant that is closing that is the OWNERs' alone, who may restore
-// it.
-func Usable(u doorward.User) error {
-	switch {
-	case u.Status != doorward.UserActive:
-		return doorward.Fail(doorward.CodeMembershipSuspended, "")
-	case u.TenantStatus == doorward.TenantClosing && u.Role != doorward.RoleOwner:
-		return doorward.Fail(doorward.CodeTenantClosing, "")
-	case u.TenantStatus != doorward.TenantActive && u.TenantStatus != doorward.TenantClosing:
-		return doorward.Fail(doorward.CodeTenantFrozen, "") // or a status of a newer version
-	}
-	return nil
-}
+// Usable returns nil when a session may be opened in the membership, else why not;
+// see access.CanSignIn.
+func Usable(u doorward.User) error { return access.CanSignIn(u).Err() }
 
 // endOldest keeps the number of sessions within the limit.
 func (s *Sessions) endOldest(ctx context.Context, tx *access.Tx, opened doorward.Session) error {

@@ -15,7 +15,7 @@ import (
 // Own returns the caller's sessions that are not over, in all tenants, the
 // newest first.
 func (s *Sessions) Own(ctx context.Context, by doorward.Caller) ([]doorward.Session, error) {
-	return s.live(ctx, by.User.ID)
+	return s.live(ctx, by.ID)
 }
 
 // Of returns the sessions of a member of the caller's tenant that are not over,
@@ -27,7 +27,7 @@ func (s *Sessions) Of(ctx context.Context, by doorward.Caller, member doorward.U
 		return nil, err
 	}
 	all, err := s.live(ctx, member.ID)
-	return slices.DeleteFunc(all, func(x doorward.Session) bool { return x.TenantID != by.User.TenantID }), err
+	return slices.DeleteFunc(all, func(x doorward.Session) bool { return x.TenantID != by.TenantID }), err
 }
 
 func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session, error) {
@@ -44,11 +44,11 @@ func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session,
 
 // EndOwn ends one of the caller's sessions. Errors: not_found, for somebody
 // else's too.
-func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) error {
+func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	on := doorward.Object{Type: "session", ID: id}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		row, err := tx.Session(ctx, id)
-		if err == nil && row.Session.UserID != by.User.ID {
+		if err == nil && row.Session.UserID != by.ID {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
 		if errors.Is(err, store.ErrNone) {
@@ -68,21 +68,21 @@ func (s *Sessions) EndOwn(ctx context.Context, by doorward.Caller, id string) er
 
 // EndOthers ends all of the caller's sessions but the one in use, and the trust in
 // all browsers but the caller's.
-func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
-	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: by.User.TenantID}
+func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) (doorward.Revocation, error) {
+	on := doorward.Object{Type: "user", ID: by.ID, TenantID: by.TenantID}
 	return s.door.Do(ctx, by, doorward.SessionEnd, on, func(tx *access.Tx) error {
 		current, err := credential.CurrentDevice(ctx, tx.Reader, by, tx.Now)
 		if err != nil {
 			return err
 		}
-		if err := tx.RaiseGeneration(ctx, by.User.ID, current); err != nil {
+		if err := tx.RaiseGeneration(ctx, by.ID, current); err != nil {
 			return err
 		}
-		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.User.ID, by.Session.ID)
+		n, err := tx.DeleteUserSessions(ctx, Life(s.limits), by.ID, by.SessionID)
 		if err != nil {
 			return err
 		}
-		return tx.RecordEndedByTenant(ctx, by.User.ID, n)
+		return tx.RecordEndedByTenant(ctx, by.ID, n)
 	})
 }
 
@@ -90,7 +90,7 @@ func (s *Sessions) EndOthers(ctx context.Context, by doorward.Caller) error {
 // in use.
 func (s *Sessions) OtherBrowsers(ctx context.Context, by doorward.Caller) (int, error) {
 	now := s.db.Now()
-	n, err := s.db.Read().CountDevices(ctx, by.User.ID, now.Add(-doorward.DeviceLife))
+	n, err := s.db.Read().CountDevices(ctx, by.ID, now.Add(-doorward.DeviceLife))
 	if err != nil {
 		return 0, err
 	}

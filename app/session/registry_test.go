@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,8 +54,8 @@ func TestForget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRegistry(1000)
-			r.put(h1, newEntry(c1, daily, r.mark()))
-			r.put(h2, newEntry(c2, daily, r.mark()))
+			r.put(h1, entryOf(c1, daily, r.mark()))
+			r.put(h2, entryOf(c2, daily, r.mark()))
 			c.change(r)
 			if got := r.get(h1) != nil; got != c.first {
 				t.Errorf("the session it names is good: %v, want %v", got, c.first)
@@ -62,7 +63,7 @@ func TestForget(t *testing.T) {
 			if got := r.get(h2) != nil; got != c.other {
 				t.Errorf("another session is good: %v, want %v", got, c.other)
 			}
-			r.put(h1, newEntry(c1, daily, r.mark()))
+			r.put(h1, entryOf(c1, daily, r.mark()))
 			if r.get(h1) == nil {
 				t.Error("what is read after the change is not good")
 			}
@@ -93,7 +94,7 @@ func TestRule5(t *testing.T) {
 			alive := !ended // what the database says
 			comes(2)
 			if alive {
-				r.put(h, newEntry(c, daily, mark))
+				r.put(h, entryOf(c, daily, mark))
 			}
 			comes(3)
 			if r.get(h) != nil {
@@ -141,7 +142,7 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 				reading.Done()
 				for range 20 {
 					if mark, alive := load(r, func() bool { return !ended.Load() }); alive {
-						r.put(h, newEntry(c, daily, mark))
+						r.put(h, entryOf(c, daily, mark))
 					}
 				}
 			})
@@ -204,7 +205,7 @@ func TestBounded(t *testing.T) {
 	var unwritten []secret.Hash
 	for n := range 10 * limit {
 		h, c := sample(n)
-		r.put(h, newEntry(c, daily, r.mark()))
+		r.put(h, entryOf(c, daily, r.mark()))
 		if n < shards/2 {
 			r.remembered(h).seen.Add(1)
 			unwritten = append(unwritten, h)
@@ -219,9 +220,9 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	h, c := sample(0)
-	r.put(h, newEntry(c, daily, r.mark()))
+	r.put(h, entryOf(c, daily, r.mark()))
 	later := r.remembered(h).seen.Add(1000)
-	r.put(h, newEntry(c, daily, r.mark()))
+	r.put(h, entryOf(c, daily, r.mark()))
 	if got := r.remembered(h).seen.Load(); got != later {
 		t.Errorf("the last use went back to %d from %d", got, later)
 	}
@@ -237,7 +238,7 @@ func BenchmarkRegistry(b *testing.B) {
 			hashes := make([]secret.Hash, 0, 1024)
 			for n := range count {
 				h, c := sample(n)
-				r.put(h, newEntry(c, daily, r.mark()))
+				r.put(h, entryOf(c, daily, r.mark()))
 				if len(hashes) < cap(hashes) {
 					hashes = append(hashes, h)
 				}
@@ -262,4 +263,43 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestEntryKeepsThePrincipal: what is put in comes out again, each with its own
+// text and limits, although entries share what they have in common.
+func TestEntryKeepsThePrincipal(t *testing.T) {
+	r := newRegistry(10_000)
+	hashes, want := map[int]secret.Hash{}, map[int]doorward.Principal{}
+	for n := range 500 {
+		h, c := sample(n)
+		c.Session.CreatedAt = doorward.Instant(c.Session.CreatedAt.Add(time.Duration(n) * time.Second))
+		c.User.Role = doorward.Roles[n%4]
+		if n%7 == 0 {
+			c.User.TenantStatus, c.Session.Tenant.SessionIdle = doorward.TenantClosing, time.Minute
+		}
+		r.put(h, entryOf(c, daily, r.mark()))
+		hashes[n], want[n] = h, doorward.PrincipalOf(c.User, c.Session)
+	}
+	for n, h := range hashes {
+		e := r.get(h)
+		g := e.grant.Value()
+		if diff := cmp.Diff(want[n], e.principal(&g)); diff != "" {
+			t.Fatalf("principal %d (-want +got):\n%s", n, diff)
+		}
+		idle := time.Hour
+		if n%7 == 0 {
+			idle = time.Minute
+		}
+		if g.idle != idle.Microseconds() || g.absolute != daily.Absolute.Microseconds() {
+			t.Errorf("entry %d may idle for %d and live for %d microseconds", n, g.idle, g.absolute)
+		}
+	}
+}
+
+// TestEntryIsSmall: there is one for each of a million sessions. What only some
+// credentials have belongs beside the registry.
+func TestEntryIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(entry{}); size > 64 {
+		t.Errorf("an entry has %d bytes, want 64 at most", size)
+	}
 }

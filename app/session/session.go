@@ -4,7 +4,7 @@
 // deletes the row, so nothing that is still on its way can bring it back.
 // Limits are computed at each check, never by a job.
 //
-// Checks are answered from memory (registry.go) for as long as store.Watch says
+// Checks are answered from memory (registry.go) for as long as the lease says
 // that nothing can have been revoked unheard, and by the database otherwise.
 // The last use of a session is noted in memory and written down at most once a
 // minute (flush.go).
@@ -18,13 +18,14 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Sessions is the feature. Make it with New.
 type Sessions struct {
 	door     *access.Door
 	db       *store.DB
-	watch    *store.Watch
+	lease    *lease.Lease
 	limits   doorward.SessionLimits
 	registry *registry
 	asking   questions
@@ -33,10 +34,10 @@ type Sessions struct {
 }
 
 // New returns the feature. At most inMemory sessions are kept in memory; the
-// database is behind them. The memory follows the watch.
-func New(door *access.Door, db *store.DB, watch *store.Watch, limits doorward.SessionLimits, inMemory int) *Sessions {
-	s := &Sessions{door: door, db: db, watch: watch, limits: limits, registry: newRegistry(inMemory)}
-	watch.Follow(s.apply, s.registry.reset)
+// database is behind them. The memory follows the lease.
+func New(door *access.Door, db *store.DB, l *lease.Lease, limits doorward.SessionLimits, inMemory int) *Sessions {
+	s := &Sessions{door: door, db: db, lease: l, limits: limits, registry: newRegistry(inMemory)}
+	l.Follow(s.apply, s.registry.reset)
 	return s
 }
 
@@ -51,6 +52,8 @@ type Opened struct {
 	Token   secret.Token
 	Session doorward.Session
 	User    doorward.User
+	// Revocation is how the end of the sessions that it replaced was made to hold.
+	Revocation doorward.Revocation
 }
 
 // apply is told what has changed, here or on another node. The error is that a
@@ -76,23 +79,24 @@ const MaxTokens = store.MaxTokens
 // answered before the first time has come to every node.
 //
 // Errors: too_many_cookies beyond MaxTokens, unavailable.
-func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) error {
+func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.Token) (doorward.Revocation, error) {
 	if len(tokens) > MaxTokens {
-		return doorward.Fail(doorward.CodeTooManyCookies, "")
+		return doorward.Revocation{}, doorward.Fail(doorward.CodeTooManyCookies, "")
 	}
 	if len(tokens) == 0 {
-		return nil
+		return doorward.Revocation{}, nil
 	}
 	hashes := hashesOf(tokens)
 	found, err := s.db.Read().SessionsByTokens(ctx, hashes)
 	ended := 0
+	var held doorward.Revocation
 	if err == nil && len(found) > 0 {
-		ended, err = s.endFound(ctx, by, found)
+		held, ended, err = s.endFound(ctx, by, found)
 	}
 	if err != nil || ended == len(tokens) {
-		return err
+		return held, err
 	}
-	return s.door.ConfirmGone(ctx, by, func(tx *store.Tx) (bool, error) {
+	return s.door.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 		left, err := tx.SessionsByTokens(ctx, hashes)
 		return len(left) == 0, err
 	})
@@ -108,9 +112,9 @@ func hashesOf(tokens []secret.Token) (hashes [][]byte) {
 
 // endFound ends sessions, each in the name of the person whose it is, and returns
 // how many of them nobody else had ended.
-func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (n int, err error) {
+func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (held doorward.Revocation, n int, err error) {
 	first := found[0]
-	err = s.door.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
+	held, err = s.door.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
 		ended, err := tx.DeleteSessions(ctx, found)
 		if err != nil {
 			return err
@@ -129,9 +133,9 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 		return err
 	})
 	if errors.Is(err, errEnded) {
-		return 0, nil
+		return held, 0, nil
 	}
-	return n, err
+	return held, n, err
 }
 
 // errEnded keeps a second end out of the audit trail.

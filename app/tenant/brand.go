@@ -16,7 +16,7 @@ import (
 // that it was chosen on; see doorward.Tenant.Version. Errors: forbidden,
 // body_too_large, logo_refused, precondition_failed, unavailable.
 func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, versions []string) (doorward.Tenant, error) {
-	on := object(by.User.TenantID)
+	on := object(by.TenantID)
 	if err := t.door.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
 		return doorward.Tenant{}, err
 	}
@@ -31,7 +31,7 @@ func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, 
 // versions see SetLogo. Errors: forbidden, precondition_failed.
 func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions []string) error {
 	_, err := t.changeLogo(ctx, by, doorward.Logo{}, versions, func(tx *access.Tx) error {
-		_, err := tx.DeleteLogo(ctx, by.User.TenantID)
+		_, err := tx.DeleteLogo(ctx, by.TenantID)
 		return err
 	})
 	return err
@@ -41,8 +41,8 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 // same form was sent twice (RFC 9110, section 13.1.1).
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
-	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, by.User.TenantID)
+	_, err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
+		was, err := existing(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err
 		}

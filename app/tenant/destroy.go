@@ -131,8 +131,8 @@ func destroyTrail(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 // deleteTenant deletes what is left and records it.
 func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
-	by := doorward.Caller{Kind: doorward.System}
-	return t.door.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
+	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
+	_, err := t.door.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
 		was, err := tx.DeleteTenant(ctx, id)
 		if !was { // another node was faster
 			tx.SkipEvent()
@@ -142,4 +142,5 @@ func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 		}
 		return err
 	})
+	return err
 }

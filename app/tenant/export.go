@@ -55,7 +55,7 @@ func (t *Tenants) ExportPeople(ctx context.Context, by doorward.Caller, id strin
 
 // export records the act: who has taken what cannot be taken back.
 func (t *Tenants) export(ctx context.Context, by doorward.Caller, id string, hashes bool, write func(store.Reader) error) error {
-	err := t.door.Do(ctx, by, doorward.TenantExport, object(id), func(tx *access.Tx) error {
+	_, err := t.door.Do(ctx, by, doorward.TenantExport, object(id), func(tx *access.Tx) error {
 		if hashes {
 			tx.Changed("passwordHashes", "", "exported")
 		}

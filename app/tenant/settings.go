@@ -74,20 +74,26 @@ func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
 	}
 }
 
+// Changed is a tenant after a change, and how that was made to hold.
+type Changed struct {
+	doorward.Tenant
+	Revocation doorward.Revocation
+}
+
 // maxDomains is how many domains a tenant can allow.
 const maxDomains = 100
 
 // Edit changes the caller's tenant and returns it as it is then. Limits that
 // have become tighter end sessions that are beyond them. Errors:
 // validation_failed, forbidden, precondition_failed.
-func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorward.Tenant, error) {
+func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
-	err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.User.TenantID), func(tx *access.Tx) error {
+	held, err := t.door.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
-		was, err := existing(ctx, tx.Reader, by.User.TenantID)
+		was, err := existing(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err
 		}
@@ -108,7 +114,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (doorwar
 		}
 		return t.replace(ctx, tx, was, after)
 	})
-	return after, err
+	return Changed{after, held}, err
 }
 
 // inOrder refuses an idle limit that no session can reach. To lower the absolute

@@ -26,13 +26,14 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
-	err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
+	held, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
 		ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
 	if err != nil {
 		return doorward.Ended{}, err
 	}
+	ended.Revocation = held
 	return ended, nil
 }
 
@@ -45,7 +46,7 @@ const afterThaw = 24 * time.Hour
 // slipped in while the tenant was being frozen end now; they never were of use.
 // Errors: not_found, tenant_closing when it is closed and not frozen: there is
 // nothing to thaw, and it isn't the operator who restores it.
-func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error {
+func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
 	thaw := func(tx *access.Tx, was doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
 		if was.ClosedAt != nil {
@@ -63,7 +64,7 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) error
 // setFrozen does nothing when set has found nothing to do.
 func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
 	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
-) error {
+) (doorward.Revocation, error) {
 	return t.door.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
@@ -89,8 +90,8 @@ func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorwar
 func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string) (doorward.Tenant, doorward.Ended, error) {
 	var closed doorward.Tenant
 	var ended doorward.Ended
-	id := by.User.TenantID
-	err := t.door.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
+	id := by.TenantID
+	held, err := t.door.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -111,6 +112,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	if err != nil {
 		return doorward.Tenant{}, doorward.Ended{}, err
 	}
+	ended.Revocation = held
 	return closed, ended, nil
 }
 
@@ -140,10 +142,9 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 // Sessions that slipped in while it was being closed end now, as all but the
 // caller's do. Errors: forbidden, tenant_frozen, tenant_not_closing when it isn't
 // closing or the hold is over.
-func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Tenant, error) {
-	var restored doorward.Tenant
-	id := by.User.TenantID
-	err := t.door.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
+func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Changed, err error) {
+	id := by.TenantID
+	restored.Revocation, err = t.door.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -159,10 +160,10 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (doorward.Ten
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
 		tx.Changed("status", string(was.Status), string(doorward.TenantActive))
-		if err := tx.DeleteOtherSessions(ctx, id, by.Session.ID); err != nil {
+		if err := tx.DeleteOtherSessions(ctx, id, by.SessionID); err != nil {
 			return err
 		}
-		restored, err = tx.Tenant(ctx, id)
+		restored.Tenant, err = tx.Tenant(ctx, id)
 		return err
 	})
 	return restored, err

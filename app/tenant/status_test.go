@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // TestClosingOutrunsLogin: once the closing has answered no session of a USER is
@@ -107,8 +108,8 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
 		}
 
-		f.NoError(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID))
-		if err := f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID); apptest.Code(err) != doorward.CodeTenantClosing {
+		f.NoError(apptest.Failure(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+		if err := apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
 			t.Errorf("thawing what is closed and not frozen: %v", err)
 		}
 		if is := status(f, acme.ID); is.Status != doorward.TenantClosing {
@@ -148,7 +149,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
 				t.Fatalf("the tenant is %s; sessions pass: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
 			}
-			f.NoError(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID))
+			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 			if is.ClosedAt != nil {
 				closedToo++
@@ -178,7 +179,7 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 			clock.Move(apptest.TenantHold + time.Hour)
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
 			status(f, acme.ID)
-			f.NoError(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID))
+			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID)))
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
 			clock.Move(23 * time.Hour)
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
@@ -211,7 +212,7 @@ func TestDestructionIsAsPromised(t *testing.T) {
 			f.NoError(err)
 			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the version before leaves it
 			var journal logtest.Journal
-			hasty := app.New(f.DB, app.Settings{Lease: store.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
+			hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
 			for range 2 {
 				f.NoError(hasty.Sweep(t.Context()))
 				status(f, acme.ID)

@@ -54,7 +54,7 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault,
 	}
 	on := doorward.Object{Type: "tenant", ID: c.Tenant.ID, TenantID: c.Tenant.ID}
-	err := t.door.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
+	_, err := t.door.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
 	return c, err
 }
 

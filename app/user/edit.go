@@ -38,15 +38,17 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
-	if err := u.change(ctx, by, target, r.steps()...); err != nil {
+	held, err := u.change(ctx, by, target, r.steps()...)
+	if err != nil {
 		return target, doorward.Ended{}, err
 	}
+	r.ended.Revocation = held
 	return r.after, r.ended, nil
 }
 
 // reload returns the member as it is now, for the first decision.
 func (u *Users) reload(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
-	if by.Kind == doorward.ByUser && target.TenantID != by.User.TenantID {
+	if by.Kind == doorward.ByUser && target.TenantID != by.TenantID {
 		return target, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return current(ctx, u.db.Read(), target)
@@ -55,7 +57,7 @@ func (u *Users) reload(ctx context.Context, by doorward.Caller, target doorward.
 func (e Edit) faults() []doorward.FieldError {
 	var all []doorward.FieldError
 	if e.Role != nil && !e.Role.Valid() {
-		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."})
+		all = append(all, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: doorward.RolesHelp})
 	}
 	if e.Status != nil && *e.Status != doorward.UserActive && *e.Status != doorward.UserSuspended {
 		all = append(all, doorward.FieldError{Pointer: "/status", Code: "invalid", Message: "The status is active or suspended."})
@@ -154,7 +156,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 
 // notifyMember queues a notice to the member, unless the member is the caller.
 func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, member doorward.User) error {
-	if tx.By.Kind == doorward.ByUser && tx.By.ID() == member.ID {
+	if tx.By.Kind == doorward.ByUser && tx.By.ID == member.ID {
 		return nil
 	}
 	return tx.Notify(ctx, kind, member.Email)

@@ -12,12 +12,12 @@ import (
 // Memberships returns the caller in every own tenant, the oldest membership
 // first.
 func (u *Users) Memberships(ctx context.Context, by doorward.Caller) ([]doorward.User, error) {
-	return u.db.Read().Memberships(ctx, by.User.ID)
+	return u.db.Read().Memberships(ctx, by.ID)
 }
 
 // Get returns a member of the caller's tenant. Errors: not_found.
 func (u *Users) Get(ctx context.Context, by doorward.Caller, id string) (doorward.User, error) {
-	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.User.TenantID})
+	return current(ctx, u.db.Read(), doorward.User{ID: id, TenantID: by.TenantID})
 }
 
 // Filter chooses members; empty fields choose nothing.
@@ -28,7 +28,7 @@ type Filter struct{ Role, Status, Text string }
 func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.User], error) {
 	var faults []doorward.FieldError
 	if f.Role != "" && !doorward.Role(f.Role).Valid() {
-		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: "The roles are OWNER, ADMIN, USER and VIEWER, in capitals."})
+		faults = append(faults, doorward.FieldError{Parameter: "role", Code: "invalid", Message: doorward.RolesHelp})
 	}
 	if s := doorward.UserStatus(f.Status); s != "" && s != doorward.UserActive && s != doorward.UserSuspended {
 		faults = append(faults, doorward.FieldError{Parameter: "status", Code: "invalid", Message: "The status is active or suspended."})
@@ -37,7 +37,7 @@ func (u *Users) List(ctx context.Context, by doorward.Caller, f Filter, w doorwa
 		return doorward.Page[doorward.User]{}, doorward.InvalidFields(faults...)
 	}
 	chosen := store.UserFilter{Role: doorward.Role(f.Role), Status: doorward.UserStatus(f.Status), Text: f.Text}
-	return u.db.Read().UserPage(ctx, by.User.TenantID, chosen, w)
+	return u.db.Read().UserPage(ctx, by.TenantID, chosen, w)
 }
 
 // All returns the members of every tenant, or of the one named, for an

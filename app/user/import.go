@@ -45,7 +45,7 @@ func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string,
 		return Imported{}, err
 	}
 	var done Imported
-	err := u.door.Do(ctx, by, doorward.UserImport, on, func(tx *access.Tx) (err error) {
+	_, err := u.door.Do(ctx, by, doorward.UserImport, on, func(tx *access.Tx) (err error) {
 		done, err = importAll(ctx, tx, tenantID, list.People)
 		if err == nil && dryRun {
 			err = errDryRun

@@ -19,12 +19,12 @@ func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
 	f.NoError(err)
 	by := apptest.Anonymous(0).As(r.User)
-	by.Session = r.Session
+	by.SessionID = r.Session.ID
 	if r.Device != nil {
 		hash := r.Device.Hash()
 		by.Devices = [][]byte{hash[:]}
 	}
-	return apptest.Person{Caller: by, Token: r.Token}
+	return apptest.Person{Caller: by, User: r.User, Token: r.Token}
 }
 
 // holds says whether the account has a password, and how many browsers it knows.
@@ -179,7 +179,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				return err
 			},
 			"by another password": func(i int, p apptest.Person, _ string) error {
-				return f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))
+				return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 			},
 		}
 		for how, comes := range returns {

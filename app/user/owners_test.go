@@ -24,7 +24,7 @@ var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person)
 		return err
 	},
 	func(f *apptest.Fixture, i int, by, _ apptest.Person) error {
-		_, err := f.Node(i).Users.Leave(f.Context(), by.Caller, by.User.TenantID)
+		_, err := f.Node(i).Users.Leave(f.Context(), by.Caller, by.TenantID)
 		return err
 	},
 }

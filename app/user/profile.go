@@ -13,12 +13,12 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 	if faults := doorward.CheckName("/name", name); len(faults) > 0 {
 		return doorward.InvalidFields(faults...)
 	}
-	on := object(by.User)
-	return u.door.Do(ctx, by, doorward.UserProfile, on, func(tx *access.Tx) error {
-		if err := tx.LockTenant(ctx, by.User.TenantID); err != nil {
+	self := doorward.User{ID: by.ID, TenantID: by.TenantID, Role: by.Role}
+	_, err := u.door.Do(ctx, by, doorward.UserProfile, object(self), func(tx *access.Tx) error {
+		if err := tx.LockTenant(ctx, by.TenantID); err != nil {
 			return err
 		}
-		now, err := current(ctx, tx.Reader, by.User)
+		now, err := current(ctx, tx.Reader, self)
 		if err != nil {
 			return err
 		}
@@ -29,4 +29,5 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 		tx.Changed("name", now.Name, name)
 		return tx.RenameUser(ctx, now, name)
 	})
+	return err
 }

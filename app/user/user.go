@@ -27,8 +27,8 @@ func New(door *access.Door, db *store.DB, sessions store.Life) *Users {
 // last_owner.
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	on := doorward.Object{Type: "user", ID: by.User.ID, TenantID: tenantID}
-	err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
+	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
+	held, err := u.door.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 		ended, err = u.remove(ctx, tx, object(now))
 		return err
 	})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // Remove ends the membership of another member, with sessions in the tenant,
@@ -51,7 +51,7 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 // precondition_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
+	held, err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
 		if err := unchanged(now, versions); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, now)
 	}})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // remove locks the account before the membership, as a login does, so that accepting
@@ -122,12 +122,12 @@ func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward
 // SignOut ends the user's sessions in the tenant. Errors: not_found, forbidden.
 func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
-	err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
+	held, err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
 		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, now.TenantID, now.ID)
 		tx.RecordEnded(ended)
 		return err
 	}})
-	return onSuccess(ended, err)
+	return onSuccess(ended, held, err)
 }
 
 // requireOwner is last_owner unless an active OWNER remains after a change to a
@@ -161,11 +161,13 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	return ended, tx.ExpireResets(ctx, on.ID)
 }
 
-// onSuccess drops the counts of a transaction that was rolled back.
-func onSuccess(ended doorward.Ended, err error) (doorward.Ended, error) {
+// onSuccess adds how the act was made to hold, and drops the counts of a transaction
+// that was rolled back.
+func onSuccess(ended doorward.Ended, held doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
 	}
+	ended.Revocation = held
 	return ended, nil
 }
 
@@ -183,7 +185,7 @@ type step struct {
 
 // change runs the steps in one transaction. All are decided under the lock on the
 // tenant, by the role that the member holds before the first.
-func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) error {
+func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error) {
 	var operations []access.Operation
 	for _, s := range steps {
 		on := object(target)

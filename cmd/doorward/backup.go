@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 func backupCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) erro
 	if v.Tampered > 0 {
 		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
 	}
-	warnUnsealed(warn, file, v.BackupInfo)
+	warnUnsealed(warn, file, v.Info)
 	trail := "The audit trail in it is sound."
 	if !v.Trail {
 		trail = "Its schema is older than the audit trail's chains."
@@ -119,7 +120,7 @@ func errTyped(command string) error {
 }
 
 // warnUnsealed warns of a backup whose checksum is wrong or missing.
-func warnUnsealed(warn io.Writer, file string, info store.BackupInfo) {
+func warnUnsealed(warn io.Writer, file string, info transfer.Info) {
 	switch {
 	case info.Wrong:
 		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or lost, so what is in it isn't what was written. SQLite can read it; that is all that is known.\n", file)
@@ -203,7 +204,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 	if file == piped {
 		return backupToPipe(cmd, db)
 	}
-	if err := db.Backup(cmd.Context(), file); err != nil {
+	if err := transfer.Backup(cmd.Context(), db, file); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", file)
@@ -215,7 +216,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 func backupToPipe(cmd *cobra.Command, db *store.DB) error {
 	signal.Ignore(syscall.SIGPIPE) // so that a broken pipe is reported instead of ending the process
 	out := &counter{to: os.Stdout}
-	err := db.BackupTo(cmd.Context(), out)
+	err := transfer.BackupTo(cmd.Context(), db, out)
 	if info, e := os.Stdout.Stat(); err == nil && e == nil && info.Mode().IsRegular() {
 		err = os.Stdout.Sync()
 	}
@@ -239,7 +240,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // explainPostgreSQL names the programs to use instead.
 func explainPostgreSQL(err error, programs string) error {
-	if errors.Is(err, store.ErrOwnTools) {
+	if errors.Is(err, transfer.ErrOwnTools) {
 		return badUse("This command can't copy PostgreSQL. Use %s; docs/operations.md says how.", programs)
 	}
 	return err
@@ -337,11 +338,11 @@ func printKeys(out io.Writer, heading string, keys []store.OperatorKey) {
 // notRestored says what to do about a failed restore.
 func notRestored(err error) error {
 	switch {
-	case errors.Is(err, store.ErrInUse):
+	case errors.Is(err, transfer.ErrInUse):
 		return notDone("a program has the database open. Stop every server and command that uses it, then try again. Nothing has changed.")
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database. Stop every server that uses it, then try again. Nothing has changed.")
-	case errors.Is(err, store.ErrChecksum), errors.Is(err, node.ErrTampered):
+	case errors.Is(err, transfer.ErrChecksum), errors.Is(err, node.ErrTampered):
 		return notDone("%s.\n  Take another backup. If there is none, --accept-damage restores what is there. Nothing has changed.", plain(err))
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))

@@ -30,28 +30,28 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 	case testing.Short():
 		rounds = 1
 	}
-	v := settle(t, program, "sqlite:doorward.db")
+	v := newTestServer(t, program, "sqlite:doorward.db")
 	v.start()
 	alive, stop := context.WithCancel(context.Background())
 	var people sync.WaitGroup
 	for i := range writers {
 		people.Go(func() {
-			for n := 0; v.life(alive, &people, fmt.Sprintf("writer%d.%d@acme.example", i, n)); n++ {
+			for n := 0; v.runPerson(alive, &people, fmt.Sprintf("writer%d.%d@acme.example", i, n)); n++ {
 			}
 		})
 	}
 	var before []*ledger
 	for round := range rounds {
 		more := 8 * (round + 1)
-		v.until("more people", func() bool { return v.acked.size(&v.acked.registered) >= more })
+		v.waitUntil("more people", func() bool { return v.acked.size(&v.acked.registered) >= more })
 		before = append(before, v.acked.copy())
-		v.runs("backup", fmt.Sprintf("copy%d.db", round))
+		v.runCommand("backup", fmt.Sprintf("copy%d.db", round))
 	}
 	stop()
 	people.Wait()
-	v.end()
+	v.shutDown()
 	for round, acked := range before {
-		v.restored(fmt.Sprintf("copy%d.db", round), acked)
+		v.checkRestored(fmt.Sprintf("copy%d.db", round), acked)
 	}
 }
 
@@ -63,26 +63,26 @@ func (l *ledger) copy() *ledger {
 	return &ledger{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
 }
 
-// beside is a command beside the server.
-func (v *victim) beside(args ...string) *exec.Cmd {
+// newCommand is a command beside the server.
+func (v *testServer) newCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(v.program, append(args, "--database", v.dsn)...)
 	cmd.Dir = v.dir
 	return cmd
 }
 
-func (v *victim) runs(args ...string) {
+func (v *testServer) runCommand(args ...string) {
 	v.Helper()
-	if out, err := v.beside(args...).CombinedOutput(); err != nil {
+	if out, err := v.newCommand(args...).CombinedOutput(); err != nil {
 		v.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }
 
-// restored looks at a server on the restored backup.
-func (v *victim) restored(file string, acked *ledger) {
+// checkRestored looks at a server on the restored backup.
+func (v *testServer) checkRestored(file string, acked *ledger) {
 	v.Helper()
 	v.dsn = "sqlite:" + file + ".restored"
-	v.runs("restore", file)
-	v.whole()
+	v.runCommand("restore", file)
+	v.checkConsistent()
 	if n := v.count(`SELECT count(*) FROM sessions`); n != 0 {
 		v.Errorf("%s: %d sessions live again", file, n)
 	}
@@ -90,8 +90,8 @@ func (v *victim) restored(file string, acked *ledger) {
 	if v.owner = v.login("owner@acme.example"); v.owner == "" {
 		v.Fatal("the OWNER can't log in")
 	}
-	v.keeps(acked)
-	v.end()
+	v.checkKept(acked)
+	v.shutDown()
 }
 
 // TestRestoreKilled: whenever a restore is killed, the database is what was before
@@ -101,36 +101,36 @@ func TestRestoreKilled(t *testing.T) {
 		t.Skip("TestRestoreOfAnOlderBackup restores, too")
 	}
 	t.Parallel()
-	v := settle(t, program, "sqlite:doorward.db")
-	v.runs("backup", "copy.db")
+	v := newTestServer(t, program, "sqlite:doorward.db")
+	v.runCommand("backup", "copy.db")
 	kills := 6
 	if *full {
 		kills = 24
 	}
 	for round := range kills {
-		cmd := v.beside("restore", "--force", "copy.db")
+		cmd := v.newCommand("restore", "--force", "copy.db")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(120 * time.Millisecond * time.Duration(round+1) / time.Duration(kills))
 		cmd.Process.Kill()
 		cmd.Wait() // its error says that it was killed, unless it was done
-		v.whole()
-		v.runs("doctor")
+		v.checkConsistent()
+		v.runCommand("doctor")
 	}
-	v.runs("restore", "--force", "copy.db")
+	v.runCommand("restore", "--force", "copy.db")
 	v.start()
 	if v.login("owner@acme.example") == "" {
 		t.Error("the OWNER can't log in")
 	}
-	v.end()
+	v.shutDown()
 }
 
 // TestRestoreOfAnOlderBackup: it is brought up to date on the way, and the file
 // stays what it was.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
 	t.Parallel()
-	v := &victim{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
+	v := &testServer{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
 	old, err := openSQL("sqlite:old.db", v.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -152,9 +152,9 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.runs("restore", "old.db")
-	v.runs("doctor")
-	v.runs("audit", "verify")
+	v.runCommand("restore", "old.db")
+	v.runCommand("doctor")
+	v.runCommand("audit", "verify")
 	if n := v.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
 		t.Errorf("%d tenants of the backup are there", n)
 	}

@@ -22,25 +22,25 @@ func TestCommandsPage(t *testing.T) {
 		t.Skip("three dozen commands; make test runs them")
 	}
 	installed.Program(t, "bash", "bash")
-	h := newHouse(t)
+	h := newPageFixture(t)
 	for _, block := range doctest.Read(t, "../../docs/commands.md") {
 		for line := range strings.Lines(block.Script) {
-			h.do(t, block.Place, line)
+			h.runLine(t, block.Place, line)
 		}
 	}
 }
 
-// house is an installation to copy, and what examples call things there.
-type house struct {
+// pageFixture is an installation to copy, and what examples call things there.
+type pageFixture struct {
 	folder, tenant, postgres string
 }
 
 const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
 
-// newHouse makes Acme with two people, a backup and what yesterday's audit said.
-func newHouse(t *testing.T) *house {
+// newPageFixture makes Acme with two people, a backup and what yesterday's audit said.
+func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
-	h := &house{folder: t.TempDir(), postgres: pgtest.DSN(t)}
+	h := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
 	put(t, h.folder, "people.csv", people)
 	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
@@ -54,7 +54,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-func (h *house) run(t *testing.T, command string) string {
+func (h *pageFixture) run(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euc", command)
 	cmd.Dir = h.folder
@@ -65,8 +65,8 @@ func (h *house) run(t *testing.T, command string) string {
 	return string(out)
 }
 
-// do runs a line in a copy of the house.
-func (h *house) do(t *testing.T, place, line string) {
+// runLine runs a line in a copy of the installation.
+func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	t.Helper()
 	addr, other, folder := freeport.On("localhost"), freeport.On("localhost"), t.TempDir()
 	if strings.Contains(line, "doorward move") { // into an empty one

@@ -55,8 +55,8 @@ func onSmallDisk(t *testing.T, mebibytes int) string {
 	return ""
 }
 
-// ballast fills the disk to the last byte.
-func ballast(t *testing.T, folder string) (sink func()) {
+// fillDisk fills the disk to the last byte.
+func fillDisk(t *testing.T, folder string) (sink func()) {
 	t.Helper()
 	name := filepath.Join(folder, "ballast")
 	f, err := os.Create(name)
@@ -85,7 +85,7 @@ func ballast(t *testing.T, folder string) (sink func()) {
 
 func TestDiskFullOnSQLite(t *testing.T) {
 	if folder := onSmallDisk(t, 24); folder != "" {
-		outgrow(t, "sqlite:"+filepath.Join(folder, "doorward.db"), folder, 1)
+		fillAndRecover(t, "sqlite:"+filepath.Join(folder, "doorward.db"), folder, 1)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestDiskFullOnPostgres(t *testing.T) {
 		dsn := pgtest.DSN(t)
 		keepTablesIn(t, dsn, filepath.Join(folder, "tables"))
 		// A single row fits into a page that PostgreSQL has, and is written still.
-		outgrow(t, dsn, folder, 50)
+		fillAndRecover(t, dsn, folder, 50)
 	}
 }
 
@@ -114,7 +114,7 @@ func keepTablesIn(t *testing.T, dsn, folder string) {
 	var name, data string
 	err = db.QueryRow(`SELECT current_database(), current_setting('data_directory')`).Scan(&name, &data)
 	if err == nil {
-		err = madeForOwnerOf(data, folder)
+		err = mkdirForOwnerOf(data, folder)
 	}
 	if err == nil {
 		_, err = db.Exec(`CREATE TABLESPACE small LOCATION '` + folder + `'`)
@@ -127,7 +127,7 @@ func keepTablesIn(t *testing.T, dsn, folder string) {
 	}
 }
 
-func madeForOwnerOf(other, folder string) error {
+func mkdirForOwnerOf(other, folder string) error {
 	info, err := os.Stat(other)
 	if err == nil {
 		err = os.Mkdir(folder, 0o700)
@@ -139,35 +139,35 @@ func madeForOwnerOf(other, folder string) error {
 	return os.Chown(folder, int(owner.Uid), int(owner.Gid))
 }
 
-// outgrow takes atOnce invitations at once for more than fits.
-func outgrow(t *testing.T, dsn, folder string, atOnce int) {
-	v := settle(t, program, dsn)
+// fillAndRecover takes atOnce invitations at once for more than fits.
+func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
+	v := newTestServer(t, program, dsn)
 	v.start()
-	v.crowd(func() bool { return v.acked.size(&v.acked.open) >= 10 })
-	guest := v.acked.open[0]
-	sink := ballast(t, folder)
-	v.crowd(v.refused(atOnce))
-	checks := v.checksGoOn(guest)
+	v.runPeople(func() bool { return v.acked.size(&v.acked.open) >= 10 })
+	session := v.acked.open[0]
+	sink := fillDisk(t, folder)
+	v.runPeople(v.areRefused(atOnce))
+	checks := v.checkAccess(session)
 	full := v.acked.size(&v.acked.invited)
 	sink()
 	began := time.Now()
-	v.until("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
+	v.waitUntil("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
 	t.Logf("writes again %v after there was room; meanwhile %s", time.Since(began).Round(time.Millisecond), checks)
-	v.crowd(func() bool { return v.acked.size(&v.acked.invited) >= full+10 })
-	v.keeps(v.acked)
+	v.runPeople(func() bool { return v.acked.size(&v.acked.invited) >= full+10 })
+	v.checkKept(v.acked)
 	v.kill()
 	v.start()
-	v.keeps(v.acked)
-	v.end()
-	v.whole()
+	v.checkKept(v.acked)
+	v.shutDown()
+	v.checkConsistent()
 	v.start("--clock-offset", "3m") // so that tries at mail which the disk cut short count as over
-	v.deliversAll(v.acked.invited)
-	v.end()
+	v.checkDelivered(v.acked.invited)
+	v.shutDown()
 	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(v.acked.invited), len(v.acked.registered), len(v.acked.open))
 }
 
-// crowd has four people at a time do what people do, until it is enough.
-func (v *victim) crowd(enough func() bool) {
+// runPeople has four people at a time do what people do, until it is enough.
+func (v *testServer) runPeople(enough func() bool) {
 	v.Helper()
 	alive, stop := context.WithCancel(v.Context())
 	defer stop()
@@ -175,17 +175,17 @@ func (v *victim) crowd(enough func() bool) {
 	for i := range 4 {
 		people.Go(func() {
 			for n := 0; alive.Err() == nil; n++ {
-				v.life(alive, &people, fmt.Sprintf("full%d.%d.%d@acme.example", time.Now().UnixNano(), i, n))
+				v.runPerson(alive, &people, fmt.Sprintf("full%d.%d.%d@acme.example", time.Now().UnixNano(), i, n))
 			}
 		})
 	}
-	v.until("enough was done", enough)
+	v.waitUntil("enough was done", enough)
 	stop()
 	people.Wait()
 }
 
-// refused asks whether so many invitations at once are refused, thrice in a row.
-func (v *victim) refused(atOnce int) func() bool {
+// areRefused asks whether so many invitations at once are refused, thrice in a row.
+func (v *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {
 		var offers []map[string]string
@@ -204,7 +204,7 @@ func (v *victim) refused(atOnce int) func() bool {
 	}
 }
 
-func (v *victim) inviteAll(offers []map[string]string) int {
+func (v *testServer) inviteAll(offers []map[string]string) int {
 	v.Helper()
 	status, answer, err := v.ask(v.owner, http.MethodPost, "/api/v2/auth/invite/bulk", map[string]any{"invitations": offers})
 	if err != nil || status != http.StatusOK && status != http.StatusServiceUnavailable {
@@ -213,9 +213,9 @@ func (v *victim) inviteAll(offers []map[string]string) int {
 	return status
 }
 
-// checksGoOn asks for access with a session for longer than memory is good for,
+// checkAccess asks for access with a session for longer than memory is good for,
 // and says what was answered.
-func (v *victim) checksGoOn(session string) string {
+func (v *testServer) checkAccess(session string) string {
 	v.Helper()
 	statuses := map[int]int{}
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {

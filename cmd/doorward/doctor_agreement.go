@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // checkAgreement reports nothing where no server runs and no tenant is closed, or while
@@ -33,7 +34,7 @@ func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Con
 // all when doctor was not given the settings of a node, are only reported.
 func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config) (f finding, ok bool) {
 	f = finding{what: "settings"}
-	differences, err := db.Read().Differences(ctx, cfg.Shared())
+	differences, err := lease.Differences(ctx, db, cfg.Shared())
 	if err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
 		return f, true
@@ -55,9 +56,9 @@ func checkShared(ctx context.Context, db *store.DB, s *settings, cfg node.Config
 }
 
 // groupEqual groups the nodes that have the same value of a setting.
-func groupEqual(all []store.Difference) (groups [][]store.Difference) {
+func groupEqual(all []lease.Difference) (groups [][]lease.Difference) {
 	for _, d := range all {
-		i := slices.IndexFunc(groups, func(g []store.Difference) bool {
+		i := slices.IndexFunc(groups, func(g []lease.Difference) bool {
 			return g[0].Setting == d.Setting && g[0].Theirs == d.Theirs
 		})
 		if i < 0 {
@@ -69,7 +70,7 @@ func groupEqual(all []store.Difference) (groups [][]store.Difference) {
 	return groups
 }
 
-func describeDifference(alike []store.Difference) string {
+func describeDifference(alike []lease.Difference) string {
 	d, on := alike[0], "the node "+alike[0].Node
 	if n := len(alike); n > 1 {
 		on = fmt.Sprintf("%d nodes, such as %s", n, d.Node)

@@ -4,17 +4,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // TestDifferencesAreToldOnce: of a hundred nodes that have a setting alike, one is named.
 func TestDifferencesAreToldOnce(t *testing.T) {
-	hold := store.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
-	lease := store.Setting{Name: "revocation-lease", Value: "1s"}
+	hold := lease.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
+	length := lease.Setting{Name: "revocation-lease", Value: "1s"}
 	var got []string
-	for _, same := range groupEqual([]store.Difference{
+	for _, same := range groupEqual([]lease.Difference{
 		{Setting: hold, Theirs: "336h0m0s", Node: "nod_1"},
-		{Setting: lease, Theirs: "2s", Node: "nod_1"},
+		{Setting: length, Theirs: "2s", Node: "nod_1"},
 		{Setting: hold, Theirs: "336h0m0s", Node: "nod_2"},
 		{Setting: hold, Theirs: "1h0m0s", Node: "nod_3"},
 	}) {

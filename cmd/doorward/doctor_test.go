@@ -164,7 +164,7 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	}
 	dsn := "sqlite:" + filepath.Join(folder, "doorward.db")
 	fill(t, dsn)
-	free := ballast(t, folder)
+	free := fillDisk(t, folder)
 	full := "FAIL  space          only 0 MiB are free in " + folder
 	finds(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Make room")
 	free()
@@ -175,7 +175,7 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	defer db.Close()
 	args := []string{"--database", dsn}
 	exec1(t, db, `UPDATE mails SET tries = 0`) // as a server that has it open
-	free = ballast(t, folder)
+	free = fillDisk(t, folder)
 	finds(t, args, "FAIL  writing        ", "The disk of the database is full", full)
 	free()
 	if out, code := examined(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {

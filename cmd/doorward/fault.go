@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // The exit codes.
@@ -50,7 +51,7 @@ func badConfig(format string, args ...any) error {
 
 func exitCode(err error) int {
 	var f *failure
-	var differs *store.DiffersError
+	var differs *lease.DiffersError
 	switch {
 	case errors.As(err, &f):
 		return f.code
@@ -69,7 +70,7 @@ func exitCode(err error) int {
 // describe is the error as the person at the terminal is to read it.
 func describe(err error) string {
 	var ours *doorward.Error
-	var differs *store.DiffersError
+	var differs *lease.DiffersError
 	switch {
 	case errors.As(err, &differs):
 		return describeDiffering(differs)
@@ -90,7 +91,7 @@ func describe(err error) string {
 }
 
 // describeDiffering has a line for each setting, and what to do.
-func describeDiffering(e *store.DiffersError) string {
+func describeDiffering(e *lease.DiffersError) string {
 	lines := []string{"other nodes on this database have different settings:"}
 	for _, d := range e.Differences {
 		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))

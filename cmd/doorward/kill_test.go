@@ -36,33 +36,33 @@ func TestKilledOnSQLite(t *testing.T) {
 		servers, rounds = 1, 3
 	}
 	for n := range servers {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { outlive(t, "sqlite:doorward.db", rounds) })
+		t.Run(fmt.Sprint(n), func(t *testing.T) { killRepeatedly(t, "sqlite:doorward.db", rounds) })
 	}
 }
 
-func TestKilledOnPostgres(t *testing.T) { outlive(t, pgtest.DSN(t), 5) }
+func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 
-// outlive kills the server in so many rounds, in the third of each five after a logout.
-func outlive(t *testing.T, dsn string, rounds int) {
+// killRepeatedly kills the server in so many rounds, in the third of each five after a logout.
+func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
-	v := settle(t, program, dsn)
+	v := newTestServer(t, program, dsn)
 	var all ledger
 	for round := range rounds {
 		v.start()
-		v.whole()
+		v.checkConsistent()
 		before := v.acked
 		v.acked = &ledger{}
-		v.keeps(before)
-		v.load(round%5 == 2) // then it is killed
+		v.checkKept(before)
+		v.killUnderLoad(round%5 == 2) // then it is killed
 		all.add(v.acked)
 	}
 	v.start()
-	v.keeps(&all)
-	v.end()
-	v.whole()
+	v.checkKept(&all)
+	v.shutDown()
+	v.checkConsistent()
 	v.start("--clock-offset", "3m") // so that tries at mail which the kills cut short count as over
-	v.deliversAll(all.invited)
-	v.end()
+	v.checkDelivered(all.invited)
+	v.shutDown()
 	t.Logf("acknowledged in %d rounds: %d invitations, %d registrations, %d logins, %d logouts",
 		rounds, len(all.invited), len(all.registered), len(all.open)+len(all.closed), len(all.closed))
 }
@@ -95,8 +95,8 @@ func (l *ledger) add(more *ledger) {
 	l.closed = append(l.closed, more.closed...)
 }
 
-// victim is the server with its tenant and all that the test knows of it.
-type victim struct {
+// testServer is the server with its tenant and all that the test knows of it.
+type testServer struct {
 	*testing.T
 	program        string
 	dsn, dir, addr string
@@ -109,10 +109,10 @@ type victim struct {
 
 const password = "four quiet green llamas"
 
-// settle makes the tenant Acme and its OWNER, and leaves the server killed.
-func settle(t *testing.T, program, dsn string) *victim {
-	v := &victim{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &ledger{}}
-	create := v.command("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
+// newTestServer makes the tenant Acme and its OWNER, and leaves the server killed.
+func newTestServer(t *testing.T, program, dsn string) *testServer {
+	v := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &ledger{}}
+	create := v.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {
 		t.Fatalf("tenant create: %v\n%s", err, v.log)
@@ -129,7 +129,7 @@ func settle(t *testing.T, program, dsn string) *victim {
 	return v
 }
 
-func (v *victim) command(args ...string) *exec.Cmd {
+func (v *testServer) serverCommand(args ...string) *exec.Cmd {
 	v.log = &bytes.Buffer{}
 	cmd := exec.Command(v.program, append(args, "--database", v.dsn, "--smtp", "file:"+v.mails(), "--log-level", "error")...)
 	cmd.Dir, cmd.Stderr = v.dir, v.log
@@ -137,12 +137,12 @@ func (v *victim) command(args ...string) *exec.Cmd {
 }
 
 // mails is a folder for each life, so that looking for a mail stays quick.
-func (v *victim) mails() string { return filepath.Join(v.dir, fmt.Sprintf("mail%d", v.starts)) }
+func (v *testServer) mails() string { return filepath.Join(v.dir, fmt.Sprintf("mail%d", v.starts)) }
 
-func (v *victim) start(more ...string) {
+func (v *testServer) start(more ...string) {
 	v.Helper()
 	v.starts++
-	v.cmd = v.command(append([]string{
+	v.cmd = v.serverCommand(append([]string{
 		"serve", "--listen", v.addr, "--session-limit", "0", "--limit-login-ip", "0", "--limit-login-account", "0",
 		"--password-memory-kib", "1024", "--password-time", "1",
 	}, more...)...)
@@ -150,28 +150,28 @@ func (v *victim) start(more ...string) {
 		v.Fatal(err)
 	}
 	v.Cleanup(func() { v.cmd.Process.Kill() })
-	v.until("ready", func() bool {
+	v.waitUntil("ready", func() bool {
 		status, _, err := v.ask("", http.MethodGet, "/readyz", nil)
 		return err == nil && status == http.StatusOK
 	})
 }
 
-func (v *victim) kill() {
+func (v *testServer) kill() {
 	v.cmd.Process.Kill()
 	v.cmd.Wait() // its error says that it was killed
 }
 
-func (v *victim) end() {
+func (v *testServer) shutDown() {
 	v.cmd.Process.Signal(syscall.SIGTERM)
 	if err := v.cmd.Wait(); err != nil {
 		v.Fatalf("end: %v\n%s", err, v.log)
 	}
 }
 
-var impatient = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+var shortTimeout = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
 // ask returns an error when the server is gone.
-func (v *victim) ask(session, method, path string, body any) (int, []byte, error) {
+func (v *testServer) ask(session, method, path string, body any) (int, []byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
@@ -184,7 +184,7 @@ func (v *victim) ask(session, method, path string, body any) (int, []byte, error
 	if session != "" {
 		req.Header.Set("Cookie", "JSESSIONID="+session)
 	}
-	res, err := impatient.Do(req)
+	res, err := shortTimeout.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -195,7 +195,7 @@ func (v *victim) ask(session, method, path string, body any) (int, []byte, error
 
 // post reports whether the server has answered with the status. Anything else
 // it says is a failure; saying nothing is not, nor that it can't tell now.
-func (v *victim) post(want int, session, path string, body map[string]string) ([]byte, bool) {
+func (v *testServer) post(want int, session, path string, body map[string]string) ([]byte, bool) {
 	v.Helper()
 	status, answer, err := v.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
 	if err == nil && status != want && status != http.StatusServiceUnavailable {
@@ -204,18 +204,18 @@ func (v *victim) post(want int, session, path string, body map[string]string) ([
 	return answer, err == nil && status == want
 }
 
-func (v *victim) invite(email string) bool {
+func (v *testServer) invite(email string) bool {
 	_, ok := v.post(http.StatusCreated, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
 	return ok
 }
 
-func (v *victim) register(email, token string) bool {
+func (v *testServer) register(email, token string) bool {
 	_, ok := v.post(http.StatusOK, "", "complete-registration", map[string]string{"token": token, "password": password, "confirmPassword": password})
 	return ok
 }
 
 // login returns the token of the session, or none.
-func (v *victim) login(email string) string {
+func (v *testServer) login(email string) string {
 	v.Helper()
 	body, ok := v.post(http.StatusOK, "", "login", map[string]string{"email": email, "password": password})
 	var answer struct{ Token string }
@@ -225,21 +225,21 @@ func (v *victim) login(email string) string {
 	return answer.Token
 }
 
-// load has four people at a time go through all that people do, and kills the
+// killUnderLoad has four people at a time go through all that people do, and kills the
 // server in the midst of it. A logout waits for nodes that were killed until
 // their lease is over, so some rounds have to outlast one.
-func (v *victim) load(outlast bool) {
+func (v *testServer) killUnderLoad(untilLogout bool) {
 	alive, dead := context.WithCancel(context.Background())
 	defer dead()
 	var people sync.WaitGroup
 	for i := range 4 {
 		people.Go(func() {
-			for n := 0; v.life(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", v.starts, i, n)); n++ {
+			for n := 0; v.runPerson(alive, &people, fmt.Sprintf("life%d.%d.%d@acme.example", v.starts, i, n)); n++ {
 			}
 		})
 	}
-	if outlast {
-		v.until("a logout", func() bool { return v.acked.size(&v.acked.closed) > 0 })
+	if untilLogout {
+		v.waitUntil("a logout", func() bool { return v.acked.size(&v.acked.closed) > 0 })
 	}
 	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
 	v.kill()
@@ -247,8 +247,8 @@ func (v *victim) load(outlast bool) {
 	people.Wait()
 }
 
-// until looks again and again until it is so.
-func (v *victim) until(what string, isSo func() bool) {
+// waitUntil looks again and again until it is so.
+func (v *testServer) waitUntil(what string, isSo func() bool) {
 	v.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
@@ -260,14 +260,14 @@ func (v *victim) until(what string, isSo func() bool) {
 	}
 }
 
-// life is one person's; it is false when the server's is over. The logout is
+// runPerson is one person's; it is false when the server's is over. The logout is
 // left to itself, since it may wait for a lease.
-func (v *victim) life(alive context.Context, people *sync.WaitGroup, email string) bool {
+func (v *testServer) runPerson(alive context.Context, people *sync.WaitGroup, email string) bool {
 	if !v.invite(email) {
 		return false
 	}
 	v.acked.note(&v.acked.invited, email)
-	code := v.await(alive, email)
+	code := v.awaitCode(alive, email)
 	if code == "" || !v.register(email, code) {
 		return false
 	}
@@ -290,8 +290,8 @@ func (v *victim) life(alive context.Context, people *sync.WaitGroup, email strin
 // codeLine is the code of a mail, alone on its line.
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
-// await returns the code that was mailed to the address, or none.
-func (v *victim) await(alive context.Context, email string) string {
+// awaitCode returns the code that was mailed to the address, or none.
+func (v *testServer) awaitCode(alive context.Context, email string) string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for alive.Err() == nil {
@@ -314,8 +314,8 @@ func mailTo(folder, email string) (string, bool) {
 	return "", false
 }
 
-// keeps checks that what was acknowledged is so.
-func (v *victim) keeps(l *ledger) {
+// checkKept checks that what was acknowledged is so.
+func (v *testServer) checkKept(l *ledger) {
 	v.Helper()
 	known := map[string]bool{}
 	for _, email := range l.registered {
@@ -325,7 +325,7 @@ func (v *victim) keeps(l *ledger) {
 		}
 	}
 	for _, email := range l.invited {
-		v.invitedStill(email, known[email])
+		v.checkInvitedAgain(email, known[email])
 	}
 	for _, sessions := range []struct {
 		tokens []string
@@ -339,9 +339,9 @@ func (v *victim) keeps(l *ledger) {
 	}
 }
 
-// invitedStill checks an invitation by another to the same address. Who is a
+// checkInvitedAgain checks an invitation by another to the same address. Who is a
 // member without having been told so can log in, too.
-func (v *victim) invitedStill(email string, registered bool) {
+func (v *testServer) checkInvitedAgain(email string, registered bool) {
 	v.Helper()
 	answer, _ := v.post(http.StatusConflict, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
 	var problem struct{ Code string }
@@ -358,8 +358,8 @@ func (v *victim) invitedStill(email string, registered bool) {
 	}
 }
 
-// halves count what an act has written without the rest of it.
-var halves = map[string]string{
+// inconsistencies count what an act has written without the rest of it.
+var inconsistencies = map[string]string{
 	"accounts without a membership": `SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM memberships)`,
 	"accepted invitations without a membership": `SELECT count(*) FROM invitations WHERE state = 'ACCEPTED'
 		AND (tenant_id, email) NOT IN (SELECT m.tenant_id, u.email FROM memberships m JOIN users u ON u.id = m.user_id)`,
@@ -376,11 +376,11 @@ var halves = map[string]string{
 		WHERE id IN (SELECT target_id FROM events WHERE action = 'session.end' AND outcome = 'done')`,
 }
 
-// whole checks that nothing was done by half.
-func (v *victim) whole() {
+// checkConsistent checks that nothing was done by half.
+func (v *testServer) checkConsistent() {
 	v.Helper()
-	for what := range halves {
-		if n := v.count(halves[what]); n > 0 {
+	for what := range inconsistencies {
+		if n := v.count(inconsistencies[what]); n > 0 {
 			v.Errorf("life %d: %d %s", v.starts, n, what)
 		}
 	}
@@ -391,7 +391,7 @@ func (v *victim) whole() {
 	}
 }
 
-func (v *victim) count(query string) (n int) {
+func (v *testServer) count(query string) (n int) {
 	v.Helper()
 	db, err := openSQL(v.dsn, v.dir)
 	if err != nil {
@@ -404,11 +404,11 @@ func (v *victim) count(query string) (n int) {
 	return n
 }
 
-// deliversAll waits until no mail is queued and checks that one has gone to
+// checkDelivered waits until no mail is queued and checks that one has gone to
 // everybody who was invited.
-func (v *victim) deliversAll(invited []string) {
+func (v *testServer) checkDelivered(invited []string) {
 	v.Helper()
-	v.until("all mails have left", func() bool { return v.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })
+	v.waitUntil("all mails have left", func() bool { return v.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })
 	for _, email := range invited {
 		if _, ok := mailTo(filepath.Join(v.dir, "mail*"), email); !ok {
 			v.Errorf("%s was invited and got no mail", email)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/transfer"
 )
 
 func moveCommand() *cobra.Command {
@@ -66,13 +67,13 @@ func notMoved(err error) error {
 	switch {
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database of --from. Stop it, then try again. Nothing is moved.")
-	case errors.Is(err, store.ErrNotEmpty):
+	case errors.Is(err, transfer.ErrNotEmpty):
 		return notDone("--to: %s.\n  Name a new one; nothing is moved.", plain(err))
 	}
 	return err
 }
 
-func printMoved(out io.Writer, moved []store.Moved, tampered int) error {
+func printMoved(out io.Writer, moved []transfer.Moved, tampered int) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TABLE\tROWS\tCONTENT")
 	for _, m := range moved {

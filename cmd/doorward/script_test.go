@@ -62,12 +62,11 @@ type suite struct{ m *testing.M }
 // Run finds or builds the program, runs the tests and removes what it has made.
 func (s suite) Run() int {
 	folder, err := prepare()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	code := 1
+	if err == nil {
+		code = s.m.Run()
 	}
-	code := s.m.Run()
-	if err := os.RemoveAll(folder); err != nil {
+	if err := errors.Join(err, os.RemoveAll(folder)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -158,7 +158,7 @@ func tenantThawCommand() *cobra.Command {
 		Use: "thaw TENANT-ID", Short: "Let people into a frozen tenant again",
 		Example: "  doorward tenant thaw tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		if err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
+		if _, err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {
 			return err
 		}
 		t, err := n.App.Tenants.Get(cmd.Context(), args[0])

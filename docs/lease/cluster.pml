@@ -1,7 +1,7 @@
 /*
  * The revocation lease with several PostgreSQL servers in the DSN, to be checked
  * by spin: make model. ../lease.md says what is modelled and why; the code is
- * store/cluster.go and store/watch.go. lease.pml models one server: rows that
+ * store/internal/cluster and store/lease. lease.pml models one server: rows that
  * come and go, changes that overlap, nodes that die.
  *
  * There is an old primary, which is replaced at any moment or never, and a new

@@ -1,6 +1,6 @@
 /*
  * The revocation lease, to be checked by spin: make model. ../lease.md says what
- * is modelled and why; the code is store/watch.go and app/session.
+ * is modelled and why; the code is store/lease and app/session.
  *
  * There is one session, one change that ends it, and one unrelated change. A node
  * polls, loads the session from the database and answers checks, all at once. At

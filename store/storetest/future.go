@@ -50,21 +50,3 @@ func future(f *fixture) {
 	})
 	equal(f, f.value(len(f.due()), nil), 1)
 }
-
-// settingsOfNodes: what a node publishes is compared by name, and what only one of
-// two knows says nothing.
-func settingsOfNodes(f *fixture) {
-	ctx := f.Context()
-	own := []store.Setting{{Name: "hold", Value: "336h0m0s", Strict: true}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "new", Value: "1"}}
-	equal(f, f.value(f.Read().Differences(ctx, own)), []store.Difference(nil))
-	other := f.Watch(store.MinLease)
-	other.Publish([]store.Setting{{Name: "hold", Value: "0s"}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "old", Value: "1"}}, false)
-	noError(f, other.Join(ctx))
-	got, err := f.Read().Differences(ctx, own)
-	noError(f, err)
-	if len(got) != 1 || got[0].Setting != own[0] || got[0].Theirs != "0s" || got[0].Node == "" {
-		f.Errorf("the differences are %+v", got)
-	}
-	other.Leave(ctx)
-	equal(f, f.value(f.Read().Differences(ctx, own)), []store.Difference(nil))
-}

@@ -97,7 +97,7 @@ func inbox(f *fixture) {
 	rows, err := f.Read().PendingInbox(ctx, 1)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { tx.InsertPastEvent(rows[0].Event) })
-	events, err := f.Read().Events(ctx, "")
+	events, err := Events(ctx, f.Read(), "")
 	noError(f, err)
 	if len(events) != 1 || !events[0].At.Equal(noon) {
 		f.Errorf("recorded is %v, want one at %v", events, noon)

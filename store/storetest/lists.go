@@ -37,7 +37,7 @@ func longLists(f *fixture) {
 		}
 	})
 	first.State, first.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())
-	events, err := f.Read().Events(ctx, acme.ID)
+	events, err := Events(ctx, f.Read(), acme.ID)
 	noError(f, err)
 
 	equal(f, f.value(gather(func(fn func(store.Member) error) error {

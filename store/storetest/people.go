@@ -551,9 +551,9 @@ func events(f *fixture) {
 	e2.ID, e2.At = "evt_0", f.clock.move(time.Second)
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e2)) })
 
-	equal(f, f.value(f.Read().Events(ctx, "tnt_1")), []doorward.Event{e, e2})
-	equal(f, f.value(f.Read().Events(ctx, "")), []doorward.Event{bare})
-	equal(f, f.value(f.Read().Events(ctx, "tnt_2")), []doorward.Event(nil))
+	equal(f, f.value(Events(ctx, f.Read(), "tnt_1")), []doorward.Event{e, e2})
+	equal(f, f.value(Events(ctx, f.Read(), "")), []doorward.Event{bare})
+	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event(nil))
 	equal(f, f.value(f.Read().Event(ctx, e.ID)), e)
 	equal(f, f.value(f.Read().Event(ctx, bare.ID)), bare)
 	f.wantNone(f.Read().Event(ctx, "evt_none"))

@@ -114,7 +114,6 @@ var cases = []struct {
 	{"times", times},
 	{"the clock", theClock},
 	{"what a clock that was ahead has left", future},
-	{"settings of other nodes", settingsOfNodes},
 
 	{"one instant in a transaction", oneInstant},
 	{"all or nothing", allOrNothing},

@@ -186,7 +186,7 @@ func endOfChain(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteChain(ctx, "tnt_1")), int64(0)) })
 	f.wantNone(f.Read().Chain(ctx, "tnt_1"))
 	equal(f, f.value(f.Read().ChainIDs(ctx)), []string{"tnt_2"})
-	equal(f, f.value(f.Read().Events(ctx, "tnt_2")), []doorward.Event{kept})
+	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event{kept})
 }
 
 // manyEvents: transactions that write to the same trails at once, in any order,

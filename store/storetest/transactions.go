@@ -32,7 +32,7 @@ func oneInstant(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
 		equal(f, f.value(tx.Now, nil), began)
 	})
-	event, err := f.Read().Events(ctx, "")
+	event, err := Events(ctx, f.Read(), "")
 	noError(f, err)
 	inv, err = f.Read().Invitation(ctx, inv.ID)
 	noError(f, err)
@@ -164,7 +164,7 @@ func crossingLocks(f *fixture) {
 		})
 	})
 	noError(f, errors.Join(errs...))
-	all, err := f.Read().Events(ctx, "")
+	all, err := Events(ctx, f.Read(), "")
 	equal(f, f.value(len(all), err), 2)
 	if f.Engine() != "sqlite" && runs.Load() < 3 {
 		f.Errorf("%d runs: nothing was aborted, so nothing was tested", runs.Load())

@@ -93,7 +93,7 @@ func textFromStrangers(f *fixture) {
 		equal(f, f.value(f.due()[0].LastError, nil), kept)
 		f.write(func(tx *store.Tx) { noError(f, tx.MailFailed(ctx, m.ID, sent)) })
 	}
-	equal(f, f.value(f.Read().CountMails(ctx, doorward.DeliveryFailed)), 3)
+	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliveryFailed)), 3)
 }
 
 func emptyIsNotAbsent(f *fixture) {

@@ -24,9 +24,9 @@ type eventView struct {
 }
 
 type actorView struct {
-	Type  doorward.CallerKind `json:"type" enum:"user,key,operator,system,anonymous"`
-	ID    string              `json:"id,omitempty" doc:"Of the user or the key"`
-	Email string              `json:"email,omitempty"`
+	Type  doorward.PrincipalKind `json:"type" enum:"user,key,operator,system,anonymous"`
+	ID    string                 `json:"id,omitempty" doc:"Of the user or the key"`
+	Email string                 `json:"email,omitempty"`
 }
 
 type targetView struct {

@@ -84,6 +84,10 @@ var docAcceptInvitation = front.Doc{
 }
 
 func (a *api) acceptInvitation(ctx context.Context, c *front.Call, in acceptInput) (joined, error) {
-	user, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
-	return joined{front.ViewUser(user)}, err
+	accepted, err := a.app.Invitations.Accept(ctx, c.Caller, in.Token, in.Password)
+	if err != nil {
+		return joined{}, err
+	}
+	c.Limited(accepted.Allowance)
+	return joined{front.ViewUser(accepted.User)}, nil
 }

@@ -52,6 +52,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 		if o.Device != nil {
 			c.SetDevice(*o.Device, doorward.DeviceLife)
 		}
+		c.Limited(o.Allowance)
 		return a.open(c, o.Opened), nil
 	}
 	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
@@ -59,6 +60,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 
 // open hands a new session to the client.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
+	c.Revoked(o.Revocation)
 	c.SetSession(o.Token)
 	c.Known(c.Caller.As(o.User))
 	limits := a.app.Sessions.Limits()
@@ -75,7 +77,9 @@ var docLogout = front.Doc{
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	if err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R)); err != nil {
+	held, err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R))
+	c.Revoked(held)
+	if err != nil {
 		return front.None{}, err
 	}
 	c.ClearSession()

@@ -30,7 +30,7 @@ func (a *api) memberships(ctx context.Context, c *front.Call, _ front.None) (mem
 	for _, m := range all {
 		out.Items = append(out.Items, membershipView{
 			TenantID: m.TenantID, TenantName: m.TenantName, Role: m.Role, Status: m.Status,
-			Current: m.TenantID == c.Caller.User.TenantID,
+			Current: m.TenantID == c.Caller.TenantID,
 		})
 	}
 	return out, err
@@ -47,10 +47,12 @@ func (a *api) leaveTenant(ctx context.Context, c *front.Call, _ front.None) (fro
 	if err != nil {
 		return front.None{}, err
 	}
-	if _, err := a.app.Users.Leave(ctx, c.Caller, id); err != nil {
+	ended, err := a.app.Users.Leave(ctx, c.Caller, id)
+	if err != nil {
 		return front.None{}, err
 	}
-	if id == c.Caller.User.TenantID {
+	c.Revoked(ended.Revocation)
+	if id == c.Caller.TenantID {
 		c.ClearSession()
 	}
 	return front.None{}, nil

@@ -34,7 +34,9 @@ var docResetPassword = front.Doc{
 }
 
 func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (front.None, error) {
-	return front.None{}, a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
+	held, err := a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
+	c.Revoked(held)
+	return front.None{}, err
 }
 
 type changeInput struct {
@@ -50,5 +52,11 @@ var docChangePassword = front.Doc{
 }
 
 func (a *api) changePassword(ctx context.Context, c *front.Call, in changeInput) (front.None, error) {
-	return front.None{}, a.app.Passwords.Change(ctx, c.Caller, in.CurrentPassword, in.Password, in.ConfirmPassword)
+	changed, err := a.app.Passwords.Change(ctx, c.Caller, in.CurrentPassword, in.Password, in.ConfirmPassword)
+	if err != nil {
+		return front.None{}, err
+	}
+	c.Revoked(changed.Revocation)
+	c.Limited(changed.Allowance)
+	return front.None{}, nil
 }

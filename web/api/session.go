@@ -35,7 +35,7 @@ func (a *api) sessions(ctx context.Context, c *front.Call, _ front.None) (sessio
 	all, err := a.app.Sessions.Own(ctx, c.Caller)
 	out := sessionList{Items: make([]front.Session, 0, len(all))}
 	for _, s := range all {
-		out.Items = append(out.Items, front.ViewSession(s, s.ID == c.Caller.Session.ID, a.app.Sessions.Limits()))
+		out.Items = append(out.Items, front.ViewSession(s, s.ID == c.Caller.SessionID, a.app.Sessions.Limits()))
 	}
 	return out, err
 }
@@ -51,10 +51,12 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 	if err != nil {
 		return front.None{}, err
 	}
-	if err := a.app.Sessions.EndOwn(ctx, c.Caller, id); err != nil {
+	held, err := a.app.Sessions.EndOwn(ctx, c.Caller, id)
+	c.Revoked(held)
+	if err != nil {
 		return front.None{}, err
 	}
-	if id == c.Caller.Session.ID {
+	if id == c.Caller.SessionID {
 		c.ClearSession()
 	}
 	return front.None{}, nil
@@ -66,5 +68,7 @@ var docEndOtherSessions = front.Doc{
 }
 
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	return front.None{}, a.app.Sessions.EndOthers(ctx, c.Caller)
+	held, err := a.app.Sessions.EndOthers(ctx, c.Caller)
+	c.Revoked(held)
+	return front.None{}, err
 }

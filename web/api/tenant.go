@@ -64,7 +64,7 @@ var docTenant = front.Doc{
 }
 
 func (a *api) tenant(ctx context.Context, c *front.Call, _ front.None) (tenantView, error) {
-	t, err := a.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	t, err := a.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
 		return tenantView{}, err
 	}
@@ -102,12 +102,14 @@ func (a *api) editTenant(ctx context.Context, c *front.Call, in editTenantInput)
 	if err != nil {
 		return tenantView{}, err
 	}
+	c.Revoked(t.Revocation)
 	c.SetVersion(t.Version())
-	return a.viewTenant(c, t), nil
+	return a.viewTenant(c, t.Tenant), nil
 }
 
 // viewEnded is the tenant with what its change has ended.
 func (a *api) viewEnded(c *front.Call, t doorward.Tenant, counts doorward.Ended) tenantView {
+	c.Revoked(counts.Revocation)
 	v, ended := a.viewTenant(c, t), front.ViewEnded(counts)
 	v.Ended = &ended
 	return v
@@ -142,7 +144,8 @@ func (a *api) restoreTenant(ctx context.Context, c *front.Call, _ front.None) (t
 	if err != nil {
 		return tenantView{}, err
 	}
-	return a.viewTenant(c, t), nil
+	c.Revoked(t.Revocation)
+	return a.viewTenant(c, t.Tenant), nil
 }
 
 type createTenantInput struct {
@@ -217,7 +220,7 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	var counts doorward.Ended
 	switch doorward.TenantStatus(in.Status) {
 	case doorward.TenantActive:
-		err = a.app.Tenants.Thaw(ctx, c.Caller, id)
+		counts.Revocation, err = a.app.Tenants.Thaw(ctx, c.Caller, id)
 	case doorward.TenantFrozen:
 		counts, err = a.app.Tenants.Freeze(ctx, c.Caller, id)
 	case "":

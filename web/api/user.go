@@ -85,7 +85,7 @@ func (a *api) user(ctx context.Context, c *front.Call, _ front.None) (front.User
 // member is the user of the path, in the caller's tenant.
 func member(c *front.Call) (doorward.User, error) {
 	id, err := c.ID("id", doorward.PrefixUser)
-	return doorward.User{ID: id, TenantID: c.Caller.User.TenantID}, err
+	return doorward.User{ID: id, TenantID: c.Caller.TenantID}, err
 }
 
 // changedMember is member for a change. It refuses unknown parameters: a misspelt
@@ -126,9 +126,10 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
-	if u.ID == c.Caller.User.ID && u.Status == doorward.UserSuspended {
+	if u.ID == c.Caller.ID && u.Status == doorward.UserSuspended {
 		c.ClearSession()
 	}
+	c.Revoked(ended.Revocation)
 	c.SetVersion(u.Version())
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
@@ -168,7 +169,8 @@ func (a *api) endUser(ctx context.Context, c *front.Call, act func(context.Conte
 		return endOnly{}, err
 	}
 	counts, err := act(ctx, c.Caller, target)
-	if err == nil && target.ID == c.Caller.User.ID {
+	c.Revoked(counts.Revocation)
+	if err == nil && target.ID == c.Caller.ID {
 		c.ClearSession()
 	}
 	return endOnly{front.ViewEnded(counts)}, err

@@ -100,7 +100,10 @@ func asked(c *ui.Call) doorward.Role {
 
 // beyond is what a role grants that another one doesn't.
 func beyond(role, other doorward.Role) []doorward.Action {
-	return slices.DeleteFunc(role.Permissions(), func(a doorward.Action) bool { return other.May(a) || !messages()["can."+string(a)] })
+	has := other.Permissions()
+	return slices.DeleteFunc(role.Permissions(), func(a doorward.Action) bool {
+		return slices.Contains(has, a) || !messages()["can."+string(a)]
+	})
 }
 
 func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -118,6 +121,7 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	counts, err := d.do(ctx, h, c, u)
+	c.Revoked(counts.Revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

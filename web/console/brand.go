@@ -19,7 +19,7 @@ func picked(c *ui.Call, t doorward.Tenant) string {
 // setAccent takes the colour from the text field or the picker, whichever was
 // changed: without scripts the two aren't synchronised.
 func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
-	now, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	now, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -30,7 +30,8 @@ func (h *console) setAccent(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if ui.ParseColour("#" + accent) {
 		accent = "#" + accent
 	}
-	_, err = h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	edited, err := h.app.Tenants.Edit(ctx, c.Caller, tenant.Edit{Accent: &accent, Versions: version(c)})
+	c.Revoked(edited.Revocation)
 	return done(c, "/console/settings", "accent", nil), err
 }
 

@@ -179,7 +179,7 @@ type ended struct{ Sessions, Invitations int }
 func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitations)} }
 
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
-	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	s := pageData{Tenant: t, Count: number(c, "count"), List: listAt(c)}
 	if c.R.URL.Query().Has("sessions") {
 		s.Ended = &ended{number(c, "sessions"), number(c, "invitations")}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -41,7 +42,7 @@ func (h *console) newInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 	most := s.Tenant.Settings.MaxInvitationDays()
 	body := newInvitation{pageData: s, MaxDays: most, Days: min(doorward.InvitationDaysDefault, most), Locales: ui.Languages}
 	for _, role := range doorward.Roles {
-		if !role.Outranks(c.Caller.User.Role) {
+		if access.Can(&c.Caller.Principal, doorward.UserInvite, doorward.Object{TenantID: s.Tenant.ID, Granted: role}).Allowed {
 			body.Roles = append(body.Roles, role)
 		}
 	}

@@ -87,10 +87,10 @@ func (h *console) loadPerson(ctx context.Context, c *ui.Call) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.User.ID, Current: c.Caller.Session.ID}
-	p.Managed = access.Decide(c.Caller, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}) == nil
+	p := person{pageData: s, User: u, Who: who(u), Self: u.ID == c.Caller.ID, Current: c.Caller.SessionID}
+	p.Managed = access.Can(&c.Caller.Principal, doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role}).Allowed
 	for _, role := range highestFirst() {
-		if !role.Outranks(c.Caller.User.Role) {
+		if access.Can(&c.Caller.Principal, doorward.UserRole, doorward.Object{TenantID: u.TenantID, Held: u.Role, Granted: role}).Allowed {
 			p.Roles = append(p.Roles, roleChoice{role, role == u.Role})
 		}
 	}
@@ -103,7 +103,7 @@ func (h *console) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	name := c.Value("name")
-	target := doorward.User{ID: id, TenantID: c.Caller.User.TenantID}
+	target := doorward.User{ID: id, TenantID: c.Caller.TenantID}
 	_, _, err = h.app.Users.Edit(ctx, c.Caller, target, user.Edit{Name: &name, Versions: version(c)})
 	return done(c, "/console/people/"+id, "renamed", nil), err
 }

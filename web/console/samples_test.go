@@ -25,7 +25,7 @@ var (
 		member("maximiliane-von-und-zu-hohenstein", "Maximiliane Freifrau von und zu Hohenstein-Sigmaringen", doorward.RoleViewer, doorward.UserSuspended),
 	}
 	sheets = pageData{Tenant: canny}
-	owner  = ui.Frame{Caller: doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(members[0])}
+	owner  = ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(members[0], doorward.Session{ID: "ses_1"})}}
 )
 
 func member(id, name string, role doorward.Role, status doorward.UserStatus) doorward.User {

@@ -69,7 +69,8 @@ func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if len(faults) > 0 {
 		return ui.View{}, doorward.InvalidFields(faults...)
 	}
-	_, err := h.app.Tenants.Edit(ctx, c.Caller, e)
+	edited, err := h.app.Tenants.Edit(ctx, c.Caller, e)
+	c.Revoked(edited.Revocation)
 	return done(c, "/console/settings", "saved", nil), onFields(err)
 }
 
@@ -128,6 +129,7 @@ func (h *console) closeTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
+	c.Revoked(counts.Revocation)
 	c.ClearSession()
 	c.Forget()
 	at := h.app.Tenants.DestroyedAt(closed)

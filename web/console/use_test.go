@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/smtp/smtptest"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 func TestOverview(t *testing.T) {
@@ -91,7 +92,7 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 		}
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
-		if n, err := s.Node.DB.Read().CountMails(t.Context(), doorward.DeliveryQueued); err != nil || n == 0 {
+		if n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), doorward.DeliveryQueued); err != nil || n == 0 {
 			break
 		}
 	}

@@ -16,7 +16,8 @@ func TestPagesRender(t *testing.T) {
 		s.People = append(s.People, Person{role, string(role) + "@acme.example"})
 	}
 	letters := []letter{{To: "ann@acme.example", Subject: "Ann Lee invites you to Acme", Text: "Hello,\n\nopen this link:\n", Path: "/accept#token=canned"}}
-	owner := ui.Frame{Caller: doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner})}
+	owner := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(
+		doorward.User{Email: "OWNER@acme.example", Role: doorward.RoleOwner, Status: doorward.UserActive}, doorward.Session{ID: "ses_1"})}}
 	uitest.Pages(t, set, "dev", []uitest.Sample{
 		{Name: "start", View: ui.View{Page: "start", Wide: true, Body: start{Start: s}}},
 		{Name: "start-invited", View: ui.View{Page: "start", Wide: true, Done: "done.invited", Body: start{s, "OWNER@acme.example", true, letters}}, Frame: owner},

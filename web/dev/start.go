@@ -47,10 +47,9 @@ type start struct {
 const shown = 5
 
 func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
-	me := c.Caller.User
 	c.Suggest("email", "ann@acme.example")
 	return ui.View{Page: "start", Wide: true, Body: start{
-		Start: s, Me: me.Email, Inviter: me.Role.May(doorward.UserInvite), Letters: s.Mailbox.letters(c, "", shown),
+		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Letters: s.Mailbox.letters(c, "", shown),
 	}}, nil
 }
 

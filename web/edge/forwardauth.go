@@ -16,7 +16,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -70,20 +70,20 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 
 // answer returns the status.
 func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
-	id, err := c.identify(r)
+	p, err := c.identify(r)
 	if err == nil {
-		err = c.judge(r, &id)
+		err = c.judge(r, &p)
 	}
 	if r.ContentLength != 0 {
 		limitUnreadBody(w)
 	}
 	if err != nil {
-		return c.refuse(w, r, id, err)
+		return c.refuse(w, r, p, err)
 	}
 	c.site.Metrics.Checks.Allowed.Inc()
 	h := w.Header()
 	c.site.SetHeaders(h, r)
-	setIdentity(h, &[6]string{id.UserID, id.TenantID, string(id.Role), id.Email, id.SessionID, ""})
+	setIdentity(h, &[6]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, ""})
 	return http.StatusOK
 }
 
@@ -98,7 +98,7 @@ func limitUnreadBody(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(forUnread))
 }
 
-func (c *checker) refuse(w http.ResponseWriter, r *http.Request, id session.Identity, err error) (status int) {
+func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Principal, err error) (status int) {
 	var e *doorward.Error
 	counts := c.site.Metrics.Checks
 	switch {
@@ -114,8 +114,7 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, id session.Iden
 		counts.Unavailable.Inc()
 	}
 	setIdentity(w.Header(), &[6]string{})
-	by := doorward.Caller{User: doorward.User{ID: id.UserID, TenantID: id.TenantID}}
-	c.site.Refuse(w, r, by, err)
+	c.site.Refuse(w, r, doorward.Caller{Principal: p}, err)
 	return front.Status(front.AsError(err).Code)
 }
 
@@ -132,29 +131,21 @@ func setIdentity(h http.Header, v *[6]string) {
 }
 
 // identify finds the caller in memory, or else asks.
-func (c *checker) identify(r *http.Request) (session.Identity, error) {
-	sessions := c.site.App.Sessions
+func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	if token, ok := front.OneCredential(r); ok {
-		if id, ok := sessions.Remembered(token); ok {
-			return id, nil
+		if p, ok := c.site.App.Sessions.Remembered(token); ok {
+			return p, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	by, err := c.site.Caller(ctx, r)
-	if err == nil && by.Kind != doorward.ByUser {
-		err = doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
-	}
-	u := by.User
-	return session.Identity{
-		SessionID: by.Session.ID, UserID: u.ID, TenantID: u.TenantID, Email: u.Email, Role: u.Role,
-		Closing: u.TenantStatus == doorward.TenantClosing,
-	}, err
+	return by.Principal, err
 }
 
-func (c *checker) judge(r *http.Request, id *session.Identity) error {
-	if id.Closing {
-		return doorward.Fail(doorward.CodeTenantClosing, "")
+func (c *checker) judge(r *http.Request, p *doorward.Principal) error {
+	if d := access.CanEnter(p, false); !d.Allowed {
+		return d.Refusal()
 	}
 	if fromPage(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
@@ -162,13 +153,10 @@ func (c *checker) judge(r *http.Request, id *session.Identity) error {
 		}
 	}
 	action, asked, err := actionOf(r.URL.RawQuery)
-	switch {
-	case err != nil:
+	if err != nil || !asked {
 		return err
-	case !asked || id.Role.May(action):
-		return nil
 	}
-	return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", id.Role, action)
+	return access.CanInTenant(p, action).Err()
 }
 
 // original ends what a gateway says of its own accord, when all that it can do

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -127,8 +128,8 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 	if err != nil {
 		return answer{}, nil //nolint:nilerr // of another form: no credential
 	}
-	id, err := i.app.Sessions.Check(ctx, token)
-	if err != nil || id.Closing { // good for restoring the tenant, and for no service
+	p, err := i.app.Sessions.Check(ctx, token)
+	if err != nil || !access.CanEnter(&p, false).Allowed { // good for restoring the tenant, and for no service
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)
@@ -138,7 +139,8 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 	user, session := front.ViewUser(cred.User), front.ViewSession(cred.Session, true, i.app.Sessions.Limits())
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
-		allowed := cred.User.Role.May(doorward.Action(q.Action))
+		p = doorward.PrincipalOf(cred.User, cred.Session)
+		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil

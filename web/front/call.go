@@ -32,15 +32,22 @@ func (c *Call) Site() *Site { return c.site }
 // who signs in.
 func (c *Call) Known(by doorward.Caller) { infoOf(c.R).know(by) }
 
-// revoked tells the client how a revocation was made to hold everywhere.
-func (c *Call) revoked(nodes int, took time.Duration) {
-	c.W.Header().Set("X-Revocation-Nodes", strconv.Itoa(nodes))
-	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(took.Microseconds())/1000, 'f', 3, 64))
+// Revoked tells the client how a revocation was made to hold everywhere, if there was
+// one.
+func (c *Call) Revoked(r doorward.Revocation) {
+	if r.Nodes == 0 {
+		return
+	}
+	c.W.Header().Set("X-Revocation-Nodes", strconv.Itoa(r.Nodes))
+	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(r.Took.Microseconds())/1000, 'f', 3, 64))
 }
 
-// limited tells the client what is left of its own allowance
+// Limited tells the client what is left of its own allowance, if it has one
 // (draft-ietf-httpapi-ratelimit-headers-10).
-func (c *Call) limited(a doorward.Allowance) {
+func (c *Call) Limited(a *doorward.Allowance) {
+	if a == nil {
+		return
+	}
 	h := c.W.Header()
 	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", a.Name, a.Quota, int(a.Window.Seconds())))
 	h.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", a.Name, a.Remaining, int(math.Ceil(a.Reset.Seconds()))))

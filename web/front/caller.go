@@ -7,18 +7,43 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Guard says whom a route lets in.
+// Guard says whom a route lets in. Make it with Public, Optional, SignedIn,
+// OperatorOnly or Allowed.
 type Guard struct {
 	name   string
 	action doorward.Action
-	admit  func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error)
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
 }
+
+// The names of guards that need no action.
+const (
+	public   = "public"
+	optional = "optional"
+	signedIn = "session"
+	operator = "operator"
+)
+
+// Public routes look at no credential.
+func Public() Guard { return Guard{name: public} }
+
+// Optional routes take a session if there is a valid one. That it can't be
+// told whether it is valid stays a fault.
+func Optional() Guard { return Guard{name: optional} }
+
+// SignedIn routes need a session, whatever its role.
+func SignedIn() Guard { return Guard{name: signedIn} }
+
+// OperatorOnly routes need an operator key.
+func OperatorOnly() Guard { return Guard{name: operator} }
+
+// Allowed routes need a session whose role grants the action.
+func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
 // WhileClosing lets the OWNERs of a tenant that is being closed in too.
 func (g Guard) WhileClosing() Guard {
@@ -29,27 +54,10 @@ func (g Guard) WhileClosing() Guard {
 // ShutsWhileClosing reports whether the route is tenant_closing for the sessions
 // of a tenant that is being closed.
 func (g Guard) ShutsWhileClosing() bool {
-	return !g.closing && g.name != Public().name && g.name != OperatorOnly().name
+	return !g.closing && g.name != public && g.name != operator
 }
 
-// Admit returns the caller if the guard lets it in. What isn't made for a
-// tenant that is being closed is tenant_closing there.
-func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-	by, err := g.admit(ctx, s, r)
-	if err == nil && by.User.TenantStatus == doorward.TenantClosing && !g.closing {
-		err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeTenantClosing, ""))
-	}
-	return by, err
-}
-
-// turnAway records that a known caller was refused before it was looked at what
-// is to be done.
-func (s *Site) turnAway(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
-	on := doorward.Object{Type: "endpoint", ID: r.Method + " " + r.Pattern, TenantID: by.User.TenantID}
-	return s.App.Access.Refuse(ctx, by, doorward.RequestRefuse, on, reason)
-}
-
-// Name is "public", "optional", "session" or the action that is needed.
+// Name is "public", "optional", "session", "operator" or the action that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {
 		return string(g.action)
@@ -57,63 +65,58 @@ func (g Guard) Name() string {
 	return g.name
 }
 
-// Public routes look at no credential.
-func Public() Guard {
-	return Guard{name: "public", admit: func(_ context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+// Admit returns the caller if the guard lets it in. Errors: unauthenticated,
+// forbidden, tenant_closing, unavailable.
+func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+	by, err := g.identify(ctx, s, r)
+	if err != nil {
+		return by, err
+	}
+	if d := g.enter(&by.Principal); !d.Allowed {
+		return by, s.turnAway(ctx, by, r, d.Refusal())
+	}
+	if g.action == "" {
+		return by, nil
+	}
+	return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
+}
+
+// identify finds out who is calling, as far as the route wants to know.
+func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
+	if g.name == public {
 		return s.stranger(r), nil
-	}}
-}
-
-// Optional routes take a session if there is a valid one. That it can't be
-// told whether it is valid stays a fault.
-func Optional() Guard {
-	return Guard{name: "optional", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := s.Caller(ctx, r)
-		if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
-			return s.stranger(r), nil
-		}
+	}
+	by, err := s.Caller(ctx, r)
+	if g.name != optional {
 		return by, err
-	}}
+	}
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
+		return s.stranger(r), nil
+	}
+	return by, err
 }
 
-// SignedIn routes need a session, whatever its role.
-func SignedIn() Guard {
-	return Guard{name: "session", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := s.Caller(ctx, r)
-		if err == nil && by.Kind != doorward.ByUser {
-			err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session."))
-		}
-		return by, err
-	}}
+func (g Guard) enter(p *doorward.Principal) access.Decision {
+	switch {
+	case g.name == operator:
+		return access.CanOperate(p)
+	case g.name != signedIn && p.Kind == doorward.Anonymous:
+		return access.Decision{Allowed: true} // the route needs nobody
+	}
+	return access.CanEnter(p, g.closing)
 }
 
-// OperatorOnly routes need an operator key.
-func OperatorOnly() Guard {
-	return Guard{name: "operator", admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := s.Caller(ctx, r)
-		if err == nil && by.Kind != doorward.Operator {
-			err = s.turnAway(ctx, by, r, doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\"."))
-		}
-		return by, err
-	}}
-}
-
-// Allowed routes need a session whose role grants the action.
-func Allowed(action doorward.Action) Guard {
-	return Guard{name: "session", action: action, admit: func(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
-		by, err := SignedIn().admit(ctx, s, r)
-		if err != nil {
-			return by, err
-		}
-		on := doorward.Object{Type: "tenant", ID: by.User.TenantID, TenantID: by.User.TenantID}
-		return by, s.App.Access.Require(ctx, by, action, on)
-	}}
+// turnAway records that a known caller was refused before it was looked at what
+// is to be done.
+func (s *Site) turnAway(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
+	on := doorward.Object{Type: "endpoint", ID: r.Method + " " + r.Pattern, TenantID: by.TenantID}
+	return s.App.Access.Refuse(ctx, by, doorward.RequestRefuse, on, reason)
 }
 
 // stranger is the caller as far as the connection tells.
 func (s *Site) stranger(r *http.Request) doorward.Caller {
 	return doorward.Caller{
-		Kind: doorward.Anonymous, IP: s.clientIP(r), UserAgent: userAgent(r),
+		Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: s.clientIP(r), UserAgent: userAgent(r),
 		RequestID: infoOf(r).id, Devices: devices(r), Looking: infoOf(r).looking,
 	}
 }
@@ -138,20 +141,11 @@ func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, er
 }
 
 func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret.Token) (doorward.Caller, error) {
-	id, err := s.App.Sessions.Check(ctx, token)
-	if err != nil {
-		return by, err
+	p, err := s.App.Sessions.Check(ctx, token)
+	if err == nil {
+		by.Principal = p
 	}
-	user := doorward.User{
-		ID: id.UserID, TenantID: id.TenantID, Email: id.Email, Role: id.Role,
-		Status: doorward.UserActive, TenantStatus: doorward.TenantActive,
-	}
-	if id.Closing {
-		user.TenantStatus = doorward.TenantClosing
-	}
-	by = by.As(user)
-	by.Session = doorward.Session{ID: id.SessionID, UserID: id.UserID, TenantID: id.TenantID}
-	return by, nil
+	return by, err
 }
 
 // bearerOf returns the bearer credential (RFC 6750, section 2.1); two of them

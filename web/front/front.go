@@ -174,7 +174,6 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	err := s.sameOrigin(r)
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
-		c.Caller.Revoked, c.Caller.Limited = c.revoked, c.limited
 		c.Known(c.Caller)
 	}
 	if err == nil && route.Doc.List {

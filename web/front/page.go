@@ -182,7 +182,7 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	mac := hmac.New(sha256.New, key)
-	for _, part := range []string{c.R.URL.Path, c.Caller.User.TenantID, c.filters(), string(text)} {
+	for _, part := range []string{c.R.URL.Path, c.Caller.TenantID, c.filters(), string(text)} {
 		_ = binary.Write(mac, binary.BigEndian, int64(len(part))) // a hash doesn't fail
 		mac.Write([]byte(part))
 	}

@@ -38,7 +38,10 @@ type info struct {
 
 // know notes who is calling, for the line in the log.
 func (i *info) know(by doorward.Caller) {
-	i.userID, i.tenantID, i.keyID = by.User.ID, by.User.TenantID, by.KeyID
+	i.userID, i.tenantID, i.keyID = by.ID, by.TenantID, ""
+	if by.Kind != doorward.ByUser {
+		i.userID, i.keyID = "", by.ID
+	}
 }
 
 // caller identifies the caller by ids: addresses of people stay out of the log.

@@ -30,12 +30,14 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 // Ended is what an act has ended, as answers show it.
 type Ended struct {
 	Sessions    int64 `json:"sessions"`
-	APIKeys     int64 `json:"apiKeys"`
+	APIKeys     int64 `json:"apiKeys" doc:"0: there are no keys of a tenant yet"`
 	Invitations int64 `json:"invitations"`
 }
 
 // ViewEnded returns the counts as they are shown.
-func ViewEnded(e doorward.Ended) Ended { return Ended(e) }
+func ViewEnded(e doorward.Ended) Ended {
+	return Ended{Sessions: e.Sessions, Invitations: e.Invitations}
+}
 
 // User is a user as answers show it.
 type User struct {

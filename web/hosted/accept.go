@@ -41,8 +41,8 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		Words: identity(shown.Email, shown.Name, shown.TenantName),
 	}
 	if c.Caller.Kind == doorward.ByUser {
-		i.Self = c.Caller.User.Email == shown.Email
-		i.Other = c.Caller.User.Email
+		i.Self = c.Caller.Email == shown.Email
+		i.Other = c.Caller.Email
 	}
 	return ui.View{Page: "accept", Scripts: taking, Carries: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
@@ -76,15 +76,17 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	self := c.Caller.Kind == doorward.ByUser && c.Caller.User.Email == shown.Email
+	self := c.Caller.Kind == doorward.ByUser && c.Caller.Email == shown.Email
 	if !self {
 		if err := required(c, "password"); err != nil {
 			return ui.View{}, err
 		}
 	}
-	if _, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password")); err != nil {
+	joined, err := h.app.Invitations.Accept(ctx, c.Caller, token, c.Value("password"))
+	if err != nil {
 		return ui.View{}, err
 	}
+	c.Limited(joined.Allowance)
 	switch {
 	case self && !c.HasDestination():
 		return c.To("/account?done=entered"), nil

@@ -58,27 +58,27 @@ func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorwar
 }
 
 func newAccount(by doorward.Caller, memberships []doorward.User, sessions []doorward.Session) account {
-	a := account{User: by.User}
+	a := account{User: doorward.User{ID: by.ID, Email: by.Email}}
 	tenantNames := map[string]string{}
 	var words []string
 	for _, m := range memberships {
 		tenantNames[m.TenantID] = m.TenantName
 		words = append(words, m.Name, m.TenantName)
-		current := m.TenantID == by.User.TenantID
+		current := m.TenantID == by.TenantID
 		if current {
 			a.User = m
 		}
 		a.Tenants = append(a.Tenants, tenantRow{m, current, len(usable([]doorward.User{m})) == 1})
 	}
 	for _, s := range sessions {
-		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.Session.ID}
+		row := sessionRow{s, tenantNames[s.TenantID], s.ID == by.SessionID}
 		if row.Current {
 			a.Sessions = append([]sessionRow{row}, a.Sessions...)
 			continue
 		}
 		a.Sessions = append(a.Sessions, row)
 	}
-	a.Words = identity(by.User.Email, words...)
+	a.Words = identity(by.Email, words...)
 	return a
 }
 
@@ -90,21 +90,24 @@ func (h *hosted) rename(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error) {
-	err := h.app.Passwords.Change(ctx, c.Caller, c.Value("currentPassword"), c.Value("password"), c.Value("confirmPassword"))
+	changed, err := h.app.Passwords.Change(ctx, c.Caller, c.Value("currentPassword"), c.Value("password"), c.Value("confirmPassword"))
 	if err != nil {
 		return ui.View{}, err
 	}
+	c.Revoked(changed.Revocation)
+	c.Limited(changed.Allowance)
 	return c.To("/account?done=password"), nil
 }
 
 // endSession: one that is over already is what was asked for.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	id := c.Value("id")
-	err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
+	held, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
+	c.Revoked(held)
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 		return ui.View{}, err
 	}
-	if id == c.Caller.Session.ID {
+	if id == c.Caller.SessionID {
 		c.ClearSession()
 		return c.To("/login?done=signed-out"), nil
 	}
@@ -112,7 +115,9 @@ func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Sessions.EndOthers(ctx, c.Caller); err != nil {
+	held, err := h.app.Sessions.EndOthers(ctx, c.Caller)
+	c.Revoked(held)
+	if err != nil {
 		return ui.View{}, err
 	}
 	return c.To("/account?done=sessions"), nil
@@ -143,10 +148,12 @@ func (h *hosted) leave(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	if _, err := h.app.Users.Leave(ctx, c.Caller, id); err != nil {
+	ended, err := h.app.Users.Leave(ctx, c.Caller, id)
+	if err != nil {
 		return ui.View{}, err
 	}
-	if id == c.Caller.User.TenantID {
+	c.Revoked(ended.Revocation)
+	if id == c.Caller.TenantID {
 		c.ClearSession()
 		return c.To("/login?done=left"), nil
 	}

@@ -17,7 +17,7 @@ type closing struct {
 
 // showClosing is for the OWNER: nobody else has a session there.
 func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
-	t, err := h.app.Tenants.Get(ctx, c.Caller.User.TenantID)
+	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -29,8 +29,10 @@ func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) restore(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if _, err := h.app.Tenants.Restore(ctx, c.Caller); err != nil {
+	restored, err := h.app.Tenants.Restore(ctx, c.Caller)
+	if err != nil {
 		return ui.View{}, err
 	}
+	c.Revoked(restored.Revocation)
 	return c.To("/account?done=restored"), nil
 }

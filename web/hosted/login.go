@@ -67,21 +67,23 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 		if o.Device != nil {
 			c.SetDevice(*o.Device, doorward.DeviceLife)
 		}
+		c.Limited(o.Allowance)
+		c.Revoked(o.Revocation)
 		c.SetSession(o.Token)
 		c.Known(by.As(o.User))
 		c.SetCookie(addressCookie, "", 0)
 		if o.Choice {
 			return c.WithReturnTo("/login/tenant")
 		}
-		return land(c, o.User)
+		return land(c, o.User.TenantStatus)
 	}
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
 
 // land redirects after a login. In a tenant that is being closed it leads to
 // /closing, whatever return address was given.
-func land(c *ui.Call, u doorward.User) ui.View {
-	if u.TenantStatus == doorward.TenantClosing {
+func land(c *ui.Call, status doorward.TenantStatus) ui.View {
+	if status == doorward.TenantClosing {
 		return c.To("/closing")
 	}
 	return c.Back()
@@ -121,24 +123,26 @@ type tenants struct {
 
 func (h *hosted) showTenants(ctx context.Context, c *ui.Call) (ui.View, error) {
 	memberships, err := h.app.Users.Memberships(ctx, c.Caller)
-	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.User.Email, c.Caller.User.TenantID, usable(memberships)}}, err
+	return ui.View{Page: "tenants", Returns: true, Body: tenants{c.Caller.Email, c.Caller.TenantID, usable(memberships)}}, err
 }
 
 func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) {
-	user := c.Caller.User
-	if c.Value("tenantId") != user.TenantID {
-		opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
-		if err != nil {
-			return ui.View{}, err
-		}
-		c.SetSession(opened.Token)
-		user = opened.User
+	if c.Value("tenantId") == c.Caller.TenantID {
+		return land(c, c.Caller.TenantStatus), nil
 	}
-	return land(c, user), nil
+	opened, err := h.app.Sessions.Switch(ctx, c.Caller, c.Value("tenantId"))
+	if err != nil {
+		return ui.View{}, err
+	}
+	c.Revoked(opened.Revocation)
+	c.SetSession(opened.Token)
+	return land(c, opened.User.TenantStatus), nil
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if err := h.app.Sessions.End(ctx, c.Caller, c.Sessions()); err != nil {
+	held, err := h.app.Sessions.End(ctx, c.Caller, c.Sessions())
+	c.Revoked(held)
+	if err != nil {
 		return ui.View{}, err
 	}
 	c.ClearSessions()

@@ -118,7 +118,9 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	if err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword")); err != nil {
+	held, err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword"))
+	c.Revoked(held)
+	if err != nil {
 		return ui.View{}, err
 	}
 	remember(c, email)

@@ -33,7 +33,7 @@ var (
 		ID: "usr_ann", Email: acme.Email, Role: doorward.RoleUser, Status: doorward.UserSuspended,
 		TenantID: "tnt_initech", TenantName: "Initech", TenantStatus: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0),
 	}
-	ann   = doorward.Caller{Session: doorward.Session{ID: "ses_1"}}.As(acme)
+	ann   = doorward.Caller{Principal: doorward.PrincipalOf(acme, doorward.Session{ID: "ses_1"})}
 	token = "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc"
 )
 

@@ -22,7 +22,7 @@ type reference struct {
 	Groups  []group
 	Objects []object
 	Roles   []doorward.Role // the highest first
-	Actions []doorward.Action
+	Actions []granted
 }
 
 type group struct {
@@ -52,6 +52,24 @@ type answer struct {
 	Body    []token
 }
 
+// granted is a permission, and which of the roles grant it.
+type granted struct {
+	Action doorward.Action
+	To     []bool
+}
+
+func grants(roles []doorward.Role) (all []granted) {
+	for _, action := range doorward.RoleOwner.Permissions() {
+		verb, _ := doorward.Lookup(action)
+		row := granted{Action: action}
+		for _, r := range roles {
+			row.To = append(row.To, slices.Contains(verb.Roles(), r))
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
 // member is one of a JSON object.
 type member struct {
 	Name, Type  string
@@ -79,9 +97,10 @@ type failure struct {
 var firstSteps = []string{"invite", "completeRegistration", "login", "session", "logout"}
 
 func newReference(s *spec, base string) *reference {
-	r := &reference{Server: s.server(), About: strings.Split(s.Info.Description, "\n\n"), Actions: doorward.RoleOwner.Permissions()}
+	r := &reference{Server: s.server(), About: strings.Split(s.Info.Description, "\n\n")}
 	r.Roles = slices.Clone(doorward.Roles)
 	slices.Reverse(r.Roles)
+	r.Actions = grants(r.Roles)
 	for _, tag := range s.Tags {
 		g := group{ID: "group-" + slug(tag.Name), Name: tag.Name, Description: tag.Description}
 		g.Endpoints = s.endpoints(tag.Name, base)
@@ -161,13 +180,12 @@ func who(action string) (string, doorward.Action) {
 	case "operator":
 		return "The operator, with an operator key", ""
 	}
+	verb, _ := doorward.Lookup(doorward.Action(action))
 	var roles []string
-	for _, r := range slices.Backward(doorward.Roles) {
-		if r.May(doorward.Action(action)) {
-			roles = append(roles, string(r))
-		}
+	for _, r := range verb.Roles() {
+		roles = append(roles, string(r))
 	}
-	return strings.Join(roles, ", "), doorward.Action(action)
+	return strings.Join(roles, ", "), verb.Action
 }
 
 func (s *spec) answer(op *operation) answer {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -199,6 +200,11 @@ type Frame struct {
 	Upload    bool   // the form was one with a file
 	Form      url.Values
 	Faults    map[string]string // by name of the field
+}
+
+// Can reports whether whoever sees the page may do the action in their tenant.
+func (f Frame) Can(action doorward.Action) bool {
+	return access.CanInTenant(&f.Caller.Principal, action).Allowed
 }
 
 // Onward is a link to a path here, without the path of the base URL, that keeps the

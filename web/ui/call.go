@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
@@ -65,6 +66,11 @@ func (c *Call) Preset(name, value string) {
 		c.form = url.Values{}
 	}
 	c.form.Set(name, value)
+}
+
+// Can reports whether the caller may do the action in its tenant.
+func (c *Call) Can(action doorward.Action) bool {
+	return access.CanInTenant(&c.Caller.Principal, action).Allowed
 }
 
 // Now is the instant that pages reckon from.

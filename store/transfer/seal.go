@@ -1,33 +1,33 @@
-package store
+package transfer
 
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// A backup ends with a seal: lines behind the last page, where SQLite doesn't look, that
-// have a checksum of all before. So one file is all there is to keep, and it can still be
-// opened with sqlite3. The application id in the head says that there is a seal, so that
-// a backup without its end isn't taken for one of a Doorward that made none.
+// A backup ends with a seal: lines behind the last page, where SQLite doesn't look, with a
+// checksum of all before them. So there is one file to keep, and sqlite3 can still open it.
+// The application id in the head says that there is a seal: a backup that lost its end isn't
+// taken for one of an old version, which made no seals.
 
 // ErrChecksum says that a backup isn't what was written. It is an ErrNoBackup, too.
 var ErrChecksum = fmt.Errorf("%w: the checksum", ErrNoBackup)
 
-// BackupInfo is what is known of a backup that was checked.
-type BackupInfo struct {
+// Info is what is known of a backup that was checked.
+type Info struct {
 	Sealed bool      // it has a checksum, which is right
-	Wrong  bool      // it has one that is wrong, or has lost it; with neither, an older Doorward made it
+	Wrong  bool      // it has one that is wrong, or has lost it; if neither, an old version made it
 	Taken  time.Time // zero unless sealed
 	Bytes  int64     // without the seal
 	SHA256 string    // of these bytes and the seal's first lines, hexadecimal; empty unless sealed
@@ -72,14 +72,14 @@ func parseSeal(text []byte) (s seal, ok bool) {
 // checksum covers what the head of the seal says as well.
 func (s seal) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, &reader{ctx, io.NewSectionReader(f, 0, s.bytes)}); err != nil {
+	if _, err := io.Copy(h, &ctxReader{ctx, io.NewSectionReader(f, 0, s.bytes)}); err != nil {
 		return "", err
 	}
 	_, _ = io.WriteString(h, s.head()) // never fails
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sealFile seals a finished copy that nobody has open but f.
+// sealFile seals a finished copy that is open as f only.
 func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -99,8 +99,8 @@ func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
 	return err
 }
 
-// unseal makes of a copy of a backup a database that is served from: a copy of that,
-// taken without us, must not look like a backup that has lost its end.
+// unseal turns a copy of a backup into a database to be served. A copy of that, made by
+// other programs, must not look like a backup that has lost its end.
 func unseal(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -147,7 +147,7 @@ func sealOf(f *os.File) (marked bool, s seal, ok bool, err error) {
 
 // checkSeal reads the whole file, in bounded memory. Errors: ErrChecksum, and those of
 // reading.
-func checkSeal(ctx context.Context, file, name string) (info BackupInfo, err error) {
+func checkSeal(ctx context.Context, file, name string) (info Info, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return info, err
@@ -164,12 +164,12 @@ func checkSeal(ctx context.Context, file, name string) (info BackupInfo, err err
 	case ok:
 		return s.check(ctx, f, name)
 	case marked:
-		return info, fmt.Errorf("%w at the end of %s isn't there: it was cut off, something was added, or a program has written to it", ErrChecksum, name)
+		return info, fmt.Errorf("%w at the end of %s is missing: it was cut off, something was added, or a program has written to it", ErrChecksum, name)
 	}
-	return BackupInfo{Bytes: size}, nil
+	return Info{Bytes: size}, nil
 }
 
-func (s seal) check(ctx context.Context, f *os.File, name string) (info BackupInfo, err error) {
+func (s seal) check(ctx context.Context, f *os.File, name string) (info Info, err error) {
 	sum, err := s.checksum(ctx, f)
 	if err != nil {
 		return info, err
@@ -177,38 +177,23 @@ func (s seal) check(ctx context.Context, f *os.File, name string) (info BackupIn
 	if sum != s.sum {
 		return info, fmt.Errorf("%w of %s is wrong: the file isn't what was written at %s", ErrChecksum, name, s.taken.Format(time.RFC3339))
 	}
-	return BackupInfo{Sealed: true, Taken: s.taken, Bytes: s.bytes, SHA256: s.sum}, nil
+	return Info{Sealed: true, Taken: s.taken, Bytes: s.bytes, SHA256: s.sum}, nil
 }
 
-// CheckSealed returns nil for every database that is no backup, and else what
-// CheckBackup does. It is for those that read a database from a file which may be one.
+// CheckSealed returns nil for a database that is no backup, and for a backup what Check
+// returns. It is for a database that is read from a file which may be either.
 func CheckSealed(ctx context.Context, file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // who opens it will say so
+		return nil // opening it will fail
 	}
 	if err != nil {
-		return fault(err)
+		return rows.Fault(err)
 	}
 	defer f.Close()
 	marked, _, ok, err := sealOf(f)
 	if err == nil && (marked || ok) {
-		_, err = CheckBackup(ctx, file, false)
+		_, err = Check(ctx, file, false)
 	}
 	return err
-}
-
-// OpenBackup opens a backup to be looked at, without a trace on the disk. Writing fails.
-// The schema may be older than this binary's.
-func OpenBackup(file string) (*DB, error) {
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	// Immutable: nothing is written beside the file, not even locks.
-	read, err := sql.Open("sqlite", sqliteDSN(path, "mode=ro&immutable=1"))
-	if err != nil {
-		return nil, err
-	}
-	return &DB{engine: engine{name: "sqlite", path: path}, read: read, write: read, clock: newClock(time.Now), wake: make(chan struct{}, 1), close: read.Close}, nil
 }

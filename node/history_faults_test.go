@@ -41,34 +41,34 @@ func startFleet(t *testing.T, program, dsn string, nodes int, flags ...string) *
 	return f
 }
 
-// fate is something that happens to one node for a time.
-type fate struct {
-	name    string
-	strike  func(f *fleet, node int)
-	heal    func(f *fleet, node int)
-	lasting time.Duration
+// plannedFault is something that happens to one node for a time.
+type plannedFault struct {
+	name     string
+	inject   func(f *fleet, node int)
+	undo     func(f *fleet, node int)
+	duration time.Duration
 }
 
-func cut(name string, how func(*faultproxy.Proxy), lasting time.Duration) fate {
-	return fate{
+func cut(name string, how func(*faultproxy.Proxy), duration time.Duration) plannedFault {
+	return plannedFault{
 		name,
 		func(f *fleet, n int) { how(f.proxies[n]) },
 		func(f *fleet, n int) { f.proxies[n].Heal() },
-		lasting,
+		duration,
 	}
 }
 
-func stopped(lasting time.Duration) fate {
-	return fate{
+func stopped(duration time.Duration) plannedFault {
+	return plannedFault{
 		"stopped",
 		func(f *fleet, n int) { f.nodes[n].pause() },
 		func(f *fleet, n int) { f.nodes[n].resume() },
-		lasting,
+		duration,
 	}
 }
 
-func killed(lasting time.Duration) fate {
-	return fate{
+func killed(duration time.Duration) plannedFault {
+	return plannedFault{
 		"killed",
 		func(f *fleet, n int) { f.nodes[n].kill() },
 		func(f *fleet, n int) {
@@ -76,27 +76,29 @@ func killed(lasting time.Duration) fate {
 				f.nodes[n].t.Error(err)
 			}
 		},
-		lasting,
+		duration,
 	}
 }
 
-func held(lasting time.Duration) fate { return cut("cut off: held", (*faultproxy.Proxy).Hold, lasting) }
-
-func dropped(lasting time.Duration) fate {
-	return cut("cut off: dropped", (*faultproxy.Proxy).Drop, lasting)
+func held(duration time.Duration) plannedFault {
+	return cut("cut off: held", (*faultproxy.Proxy).Hold, duration)
 }
 
-func broken(lasting time.Duration) fate {
-	return cut("cut off: reset", (*faultproxy.Proxy).Break, lasting)
+func dropped(duration time.Duration) plannedFault {
+	return cut("cut off: dropped", (*faultproxy.Proxy).Drop, duration)
 }
 
-func delayed(lasting time.Duration) fate {
-	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, lasting)
+func broken(duration time.Duration) plannedFault {
+	return cut("cut off: reset", (*faultproxy.Proxy).Break, duration)
 }
 
-// allFates: times shorter than the lease, somewhat longer, and so long that a node
+func delayed(duration time.Duration) plannedFault {
+	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, duration)
+}
+
+// allFaults: times shorter than the lease, somewhat longer, and so long that a node
 // is taken for dead (three leases).
-var allFates = []fate{
+var allFaults = []plannedFault{
 	stopped(400 * time.Millisecond), stopped(1300 * time.Millisecond), stopped(2 * time.Second), stopped(4500 * time.Millisecond),
 	killed(50 * time.Millisecond), killed(1500 * time.Millisecond), killed(4500 * time.Millisecond),
 	held(600 * time.Millisecond), held(2 * time.Second), held(4500 * time.Millisecond),
@@ -105,66 +107,66 @@ var allFates = []fate{
 	delayed(3 * time.Second), delayed(3 * time.Second), delayed(3 * time.Second),
 }
 
-// someFates has each kind once, and each of the three times.
-var someFates = []fate{
+// someFaults has each kind once, and each of the three times.
+var someFaults = []plannedFault{
 	stopped(4500 * time.Millisecond), killed(50 * time.Millisecond), held(2 * time.Second), dropped(4500 * time.Millisecond),
 	broken(600 * time.Millisecond), delayed(3 * time.Second), stopped(1300 * time.Millisecond),
 }
 
-// nemesis brings its fates over the nodes, in any order, to one node or to two
+// faultInjector brings faults over the nodes, in any order, to one node or to two
 // at the same time, and waits each time until all nodes are well again.
-type nemesis struct {
-	f         *fleet
-	l         *load
-	witness   *session // that nobody ends
-	recovered map[string]time.Duration
+type faultInjector struct {
+	f            *fleet
+	l            *load
+	probeSession *session // that nobody ends
+	recovered    map[string]time.Duration
 }
 
-func newNemesis(f *fleet, l *load) *nemesis {
+func newFaultInjector(f *fleet, l *load) *faultInjector {
 	l.t.Helper()
 	s := l.login(0, newPerson("owner@acme.example", "OWNER"))
 	if s == nil {
-		l.t.Fatal("the witness cannot sign in")
+		l.t.Fatal("the owner cannot sign in")
 	}
-	l.bury(s)
-	return &nemesis{f, l, s, map[string]time.Duration{}}
+	l.markEnded(s)
+	return &faultInjector{f, l, s, map[string]time.Duration{}}
 }
 
-// visit runs one round: each fate on a node of its own.
-func (n *nemesis) visit(ctx context.Context, fates ...fate) {
+// runRound runs one round: each fault on a node of its own.
+func (n *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
 	nodes := rand.Perm(len(n.f.nodes))
 	var round sync.WaitGroup
-	for i, fate := range fates {
-		round.Go(func() { n.strike(ctx, fate, nodes[i]) })
+	for i, one := range planned {
+		round.Go(func() { n.inject(ctx, one, nodes[i]) })
 	}
 	round.Wait()
 	wait(ctx, 500*time.Millisecond)
 }
 
-// strike is one fate of one node, from the fault until it answers again.
-func (n *nemesis) strike(ctx context.Context, fate fate, node int) {
+// inject brings one fault over one node and returns when it answers again.
+func (n *faultInjector) inject(ctx context.Context, planned plannedFault, node int) {
 	began := n.l.now()
-	fate.strike(n.f, node)
-	wait(ctx, fate.lasting)
-	fate.heal(n.f, node)
+	planned.inject(n.f, node)
+	wait(ctx, planned.duration)
+	planned.undo(n.f, node)
 	healed := n.l.now()
-	n.l.suffered(fault{span{began, healed}, node, fate.name})
-	took := n.awaitWell(node)
+	n.l.recordFault(fault{span{began, healed}, node, planned.name})
+	took := n.awaitRecovery(node)
 	n.l.mu.Lock()
-	n.recovered[fate.name] = max(n.recovered[fate.name], took.Round(time.Millisecond))
+	n.recovered[planned.name] = max(n.recovered[planned.name], took.Round(time.Millisecond))
 	n.l.mu.Unlock()
 }
 
 // patience is for a machine that has much else to do.
 const patience = 30 * time.Second
 
-// awaitWell returns how long it takes until the node accepts the witness, by
-// itself: nobody restarts or tells it anything.
-func (n *nemesis) awaitWell(node int) time.Duration {
+// awaitRecovery returns how long it takes until the node accepts the session that
+// nobody ends. Nothing is done to the node meanwhile.
+func (n *faultInjector) awaitRecovery(node int) time.Duration {
 	healed := n.l.now()
 	for n.l.now()-healed < patience {
 		// This endpoint asks the database, where a check may not have to.
-		if r := n.l.with(n.witness, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
+		if r := n.l.with(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
 			return n.l.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)
@@ -173,7 +175,7 @@ func (n *nemesis) awaitWell(node int) time.Duration {
 	return patience
 }
 
-func (l *load) suffered(f fault) {
+func (l *load) recordFault(f fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.history.faults = append(l.history.faults, f)

@@ -14,15 +14,15 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// The server is killed while strangers are refused and ask for resets, between the
+// The server is killed while anonymous clients are refused and ask for resets, between the
 // commit of what waits in the inbox and its record, too. Whatever it had answered is
 // recorded once, and each reset that was asked for is mailed once.
 
-func TestKilledWithAFullInboxOnSQLite(t *testing.T) { outliveInbox(t, "sqlite:doorward.db", 6) }
+func TestKilledWithAFullInboxOnSQLite(t *testing.T) { killWithFullInbox(t, "sqlite:doorward.db", 6) }
 
-func TestKilledWithAFullInboxOnPostgres(t *testing.T) { outliveInbox(t, pgtest.DSN(t), 4) }
+func TestKilledWithAFullInboxOnPostgres(t *testing.T) { killWithFullInbox(t, pgtest.DSN(t), 4) }
 
-func outliveInbox(t *testing.T, dsn string, rounds int) {
+func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 	if testing.Short() {
 		t.Skip("TestKilledOnSQLite kills the server, too")
 	}
@@ -30,22 +30,22 @@ func outliveInbox(t *testing.T, dsn string, rounds int) {
 	if !*full {
 		rounds = 2
 	}
-	s := &strangers{victim: settle(t, program, dsn)}
+	s := &anonymousClients{testServer: newTestServer(t, program, dsn)}
 	for range rounds {
 		s.start("--trusted-proxies", "127.0.0.0/8,::1/128")
-		s.load()
+		s.killUnderLoad()
 	}
 	s.start("--clock-offset", "3m") // so that each minute is over
-	s.until("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
+	s.waitUntil("the inbox is empty", func() bool { return s.count(`SELECT count(*) FROM inbox`) == 0 })
 	s.compare()
-	s.end()
-	s.whole()
+	s.shutDown()
+	s.checkConsistent()
 	t.Logf("of %d refusals %d were answered, of %d resets %d", s.refusals.sent.Load(), s.refusals.answered.Load(), s.resets.sent.Load(), s.resets.answered.Load())
 }
 
-// strangers each come from a network of their own, so that each leaves a row.
-type strangers struct {
-	*victim
+// anonymousClients each come from a network of their own, so that each leaves a row.
+type anonymousClients struct {
+	*testServer
 	networks         atomic.Int64
 	refusals, resets requests
 }
@@ -53,9 +53,9 @@ type strangers struct {
 // requests count some: what was sent may have been done, and what was answered was.
 type requests struct{ sent, answered atomic.Int64 }
 
-// load has four strangers at a time try passwords of the OWNER and of nobody, and ask
-// for resets, and kills the server in the midst of it.
-func (s *strangers) load() {
+// killUnderLoad has four clients at a time try passwords of the OWNER and of nobody,
+// and ask for resets, and kills the server in the midst of it.
+func (s *anonymousClients) killUnderLoad() {
 	var all sync.WaitGroup
 	var dead atomic.Bool
 	for range 4 {
@@ -79,7 +79,7 @@ func (s *strangers) load() {
 	all.Wait()
 }
 
-func (s *strangers) send(count *requests, want int, path string, body map[string]string) {
+func (s *anonymousClients) send(count *requests, want int, path string, body map[string]string) {
 	text, _ := json.Marshal(body) // texts alone
 	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/api/v2/auth/"+path, bytes.NewReader(text))
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *strangers) send(count *requests, want int, path string, body map[string
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255))
 	count.sent.Add(1)
-	res, err := impatient.Do(req)
+	res, err := shortTimeout.Do(req)
 	if err != nil {
 		return // killed
 	}
@@ -107,7 +107,7 @@ func (s *strangers) send(count *requests, want int, path string, body map[string
 }
 
 // compare compares what was sent with what is recorded, when nothing waits any more.
-func (s *strangers) compare() {
+func (s *anonymousClients) compare() {
 	s.Helper()
 	for action, r := range map[string]*requests{"session.refuse": &s.refusals, "password.forgot": &s.resets} {
 		told := s.count(`SELECT CAST(coalesce(sum(times), 0) AS BIGINT) FROM events WHERE action = '` + action + `'`)

@@ -1,0 +1,182 @@
+package access
+
+import (
+	"fmt"
+
+	"github.com/doorward/doorward"
+)
+
+// Reason is what a decision rests on.
+type Reason string
+
+// The reasons.
+const (
+	// ReasonRole: what the role grants, or doesn't.
+	ReasonRole Reason = "role"
+	// ReasonRank: the role that the object holds, or would be given, is too high.
+	ReasonRank Reason = "rank"
+	// ReasonForeign: the object is in another tenant.
+	ReasonForeign Reason = "foreign"
+	// ReasonTenant: the tenant's state, frozen or being closed, and nothing else.
+	ReasonTenant Reason = "tenant"
+	// ReasonMembership: there is none that is active.
+	ReasonMembership Reason = "membership"
+	// ReasonCredential: the caller has shown none.
+	ReasonCredential Reason = "credential"
+	// ReasonKind: the credential is of a kind that is no good there.
+	ReasonKind Reason = "kind"
+	// ReasonOperator: the action belongs to who runs the installation.
+	ReasonOperator Reason = "operator"
+	// ReasonProof: whoever calls Do has had a proof, such as a password.
+	ReasonProof Reason = "proof"
+	// ReasonUnknown: there is no such action.
+	ReasonUnknown Reason = "unknown"
+)
+
+// Decision is yes or no, and why. The zero Decision is no.
+type Decision struct {
+	Allowed bool
+	Reason  Reason
+
+	own doorward.Role // of the principal
+	// stands in the way: a permission, a role that is too high, a tenant's status.
+	stands string
+	given  bool // the role would be given, and isn't held
+}
+
+func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
+
+func no(r Reason) Decision { return Decision{Reason: r} }
+
+// Can says whether the principal may do the action to the object. It doesn't
+// allocate. Here alone that is decided, for gateways, guards, writes and pages.
+//
+// It judges the principal as handed in. Do asks again inside the transaction, with
+// the principal read anew; only that second decision lets something be written.
+func Can(p *doorward.Principal, act doorward.Action, on doorward.Object) Decision {
+	return can(p, act, &on)
+}
+
+// CanInTenant is Can for the principal's tenant as such: what an access check asks,
+// and a page that shows or hides a link.
+func CanInTenant(p *doorward.Principal, act doorward.Action) Decision { return can(p, act, &ownTenant) }
+
+// ownTenant stands for the principal's own tenant.
+var ownTenant doorward.Object
+
+func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
+	verb, ok := doorward.Lookup(act)
+	switch {
+	case !ok:
+		return Decision{Reason: ReasonUnknown, stands: string(act)}
+	case verb.By == doorward.ByProof:
+		return yes(ReasonProof)
+	case verb.By == doorward.ByRole && p.Kind == doorward.ByUser:
+		return canMember(p, verb, on)
+	case p.Kind == doorward.Operator || p.Kind == doorward.System:
+		return yes(ReasonOperator)
+	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
+		return no(ReasonOperator)
+	}
+	return no(ReasonCredential)
+}
+
+func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+	switch {
+	case on != &ownTenant && on.TenantID != p.TenantID:
+		return no(ReasonForeign)
+	case !p.Permissions.Allow(verb):
+		return Decision{Reason: ReasonRole, own: p.Role, stands: string(verb.Through)}
+	case on.Granted != "" && on.Granted.Outranks(p.Rank):
+		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Granted), given: true}
+	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
+		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Held)}
+	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
+		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
+	}
+	return yes(ReasonRole)
+}
+
+// CanEnter says whether the principal may use what is there for people of a tenant.
+// While the tenant is being closed that is only what is open then, too.
+func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
+	switch {
+	case p.Kind == doorward.Anonymous:
+		return no(ReasonCredential)
+	case p.Kind != doorward.ByUser:
+		return no(ReasonKind)
+	case p.TenantStatus == doorward.TenantClosing && !openWhileClosing:
+		return Decision{Reason: ReasonTenant, stands: string(p.TenantStatus)}
+	}
+	return yes(ReasonTenant)
+}
+
+// CanOperate says whether the principal may use what is there for the operator.
+func CanOperate(p *doorward.Principal) Decision {
+	switch p.Kind {
+	case doorward.Operator:
+		return yes(ReasonOperator)
+	case doorward.Anonymous:
+		return no(ReasonCredential)
+	}
+	return no(ReasonOperator)
+}
+
+// CanSignIn says whether a session may be opened, or go on, in the membership. In a
+// tenant that is being closed that is the OWNERs' alone, who may restore it.
+func CanSignIn(u doorward.User) Decision {
+	switch {
+	case u.Status != doorward.UserActive:
+		return no(ReasonMembership)
+	case u.TenantStatus == doorward.TenantActive,
+		u.TenantStatus == doorward.TenantClosing && u.Role == doorward.RoleOwner:
+		return yes(ReasonMembership)
+	}
+	return Decision{Reason: ReasonTenant, stands: string(u.TenantStatus)} // perhaps one of a newer version
+}
+
+// Err returns nil for yes, else what Refusal does.
+func (d Decision) Err() error {
+	if d.Allowed {
+		return nil
+	}
+	return d.Refusal()
+}
+
+// Refusal is what the caller is told of a no: not_found for an object of another
+// tenant, so that nothing shows that it exists.
+func (d Decision) Refusal() *doorward.Error {
+	switch d.Reason {
+	case ReasonRole:
+		return doorward.Fail(doorward.CodeForbidden, "The role %s does not grant %s.", d.own, d.stands)
+	case ReasonRank:
+		return d.tooHigh()
+	case ReasonForeign:
+		return doorward.Fail(doorward.CodeNotFound, "")
+	case ReasonTenant:
+		return d.notOpen()
+	case ReasonMembership:
+		return doorward.Fail(doorward.CodeMembershipSuspended, "")
+	case ReasonCredential:
+		return doorward.Fail(doorward.CodeUnauthenticated, "")
+	case ReasonKind:
+		return doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+	case ReasonOperator:
+		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
+	}
+	return &doorward.Error{Code: doorward.CodeInternal, Err: fmt.Errorf("access: no such action: %q", d.stands)}
+}
+
+func (d Decision) tooHigh() *doorward.Error {
+	if d.given {
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.stands)
+	}
+	return doorward.Fail(doorward.CodeForbidden, "Only an OWNER may change someone who is %s.", d.stands)
+}
+
+func (d Decision) notOpen() *doorward.Error {
+	if d.stands == string(doorward.TenantClosing) {
+		return doorward.Fail(doorward.CodeTenantClosing, "")
+	}
+	return doorward.Fail(doorward.CodeTenantFrozen, "")
+}

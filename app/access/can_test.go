@@ -1,0 +1,184 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+)
+
+// callers are of every kind.
+var callers = map[string]doorward.Principal{
+	"anonymous": {Kind: doorward.Anonymous}, "zero": {}, "unknown": {Kind: "robot"},
+	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
+}
+
+// An action that isn't on the list is a defect, whoever asks.
+func TestUnknownActions(t *testing.T) {
+	for name, by := range callers {
+		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
+			if err := Can(&by, act, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
+				t.Errorf("%q for %s: %v", act, name, err)
+			}
+		}
+	}
+}
+
+// A caller of no known kind, or in no tenant, may do nothing that needs a role
+// or an operator.
+func TestCallersOfNoKind(t *testing.T) {
+	nowhere := doorward.PrincipalOf(doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, doorward.Session{})
+	for _, verb := range doorward.Verbs() {
+		if verb.By == doorward.ByProof {
+			continue
+		}
+		for name, by := range map[string]doorward.Principal{"zero": callers["zero"], "unknown": callers["unknown"], "a role that is none": nowhere} {
+			if Can(&by, verb.Action, doorward.Object{}).Allowed {
+				t.Errorf("%s may %s", name, verb.Action)
+			}
+		}
+	}
+}
+
+// A higher role may all that a lower one may, to the same object.
+func TestHigherRolesMayMore(t *testing.T) {
+	for _, verb := range doorward.Verbs() {
+		for _, held := range append([]doorward.Role{""}, doorward.Roles...) {
+			for _, given := range append([]doorward.Role{""}, doorward.Roles...) {
+				on, could := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
+				for _, role := range doorward.Roles {
+					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
+					can := Can(&by, verb.Action, on).Allowed
+					if could && !can {
+						t.Errorf("%s may not %s to %v, and a lower role may", role, verb.Action, on)
+					}
+					could = can
+				}
+			}
+		}
+	}
+}
+
+// Nothing in the answer tells an object of another tenant from none, or what
+// it holds.
+func TestOtherTenantsAreNotThere(t *testing.T) {
+	for _, role := range doorward.Roles {
+		by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
+		for _, verb := range doorward.Verbs() {
+			if verb.By != doorward.ByRole {
+				continue
+			}
+			absent := Can(&by, verb.Action, doorward.Object{}).Err()
+			foreign := Can(&by, verb.Action, doorward.Object{TenantID: "tnt_y", Held: doorward.RoleOwner, Granted: doorward.RoleOwner}).Err()
+			if diff := cmp.Diff(absent, foreign); diff != "" || !doorward.HasCode(foreign, doorward.CodeNotFound) {
+				t.Errorf("%s, %s: %v, want not_found:\n%s", role, verb.Action, foreign, diff)
+			}
+		}
+	}
+}
+
+// member is one of the tenant tnt_x.
+func member(role doorward.Role, status doorward.UserStatus, tenant doorward.TenantStatus) doorward.Principal {
+	return doorward.PrincipalOf(doorward.User{ID: "usr_1", TenantID: "tnt_x", TenantStatus: tenant, Role: role, Status: status}, doorward.Session{ID: "ses_1"})
+}
+
+// Each no has the reason that it rests on, and the code that goes with it.
+func TestReasons(t *testing.T) {
+	own := doorward.Object{TenantID: "tnt_x"}
+	admin := member(doorward.RoleAdmin, doorward.UserActive, doorward.TenantActive)
+	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
+	suspended := member(doorward.RoleOwner, doorward.UserSuspended, doorward.TenantActive)
+	for _, c := range []struct {
+		name   string
+		d      Decision
+		reason Reason
+		code   doorward.Code
+	}{
+		{"role", Can(&admin, doorward.BillingRead, own), ReasonRole, doorward.CodeForbidden},
+		{"suspended", Can(&suspended, doorward.TenantRead, own), ReasonRole, doorward.CodeForbidden},
+		{"rank of what is given", Can(&admin, doorward.UserInvite, doorward.Object{TenantID: "tnt_x", Granted: doorward.RoleOwner}), ReasonRank, doorward.CodeForbidden},
+		{"rank of what is held", Can(&admin, doorward.UserRemove, doorward.Object{TenantID: "tnt_x", Held: doorward.RoleAdmin}), ReasonRank, doorward.CodeForbidden},
+		{"another tenant", Can(&admin, doorward.UserRead, doorward.Object{TenantID: "tnt_y"}), ReasonForeign, doorward.CodeNotFound},
+		{"a tenant that is closing", Can(&owner, doorward.UserInvite, own), ReasonTenant, doorward.CodeTenantClosing},
+		{"nobody", Can(&doorward.Principal{Kind: doorward.Anonymous}, doorward.TenantFreeze, own), ReasonCredential, doorward.CodeUnauthenticated},
+		{"no operator", Can(&owner, doorward.TenantFreeze, own), ReasonOperator, doorward.CodeForbidden},
+		{"an operator among people", CanEnter(&doorward.Principal{Kind: doorward.Operator}, false), ReasonKind, doorward.CodeForbidden},
+		{"closing, at the entrance", CanEnter(&owner, false), ReasonTenant, doorward.CodeTenantClosing},
+		{"a person for the operator", CanOperate(&admin), ReasonOperator, doorward.CodeForbidden},
+		{"frozen", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleOwner, TenantStatus: doorward.TenantFrozen}), ReasonTenant, doorward.CodeTenantFrozen},
+		{"closing, not for an ADMIN", CanSignIn(doorward.User{Status: doorward.UserActive, Role: doorward.RoleAdmin, TenantStatus: doorward.TenantClosing}), ReasonTenant, doorward.CodeTenantClosing},
+		{"a suspended membership", CanSignIn(doorward.User{Status: doorward.UserSuspended, TenantStatus: doorward.TenantActive}), ReasonMembership, doorward.CodeMembershipSuspended},
+		{"the zero decision", Decision{}, "", doorward.CodeInternal},
+	} {
+		if c.d.Allowed || c.d.Reason != c.reason || !doorward.HasCode(c.d.Err(), c.code) {
+			t.Errorf("%s: %+v, %v; want a no for %q with %s", c.name, c.d, c.d.Err(), c.reason, c.code)
+		}
+	}
+}
+
+// While a tenant is closing its OWNER can look at it, close it once more and restore
+// it, and do nothing else that needs a role.
+func TestClosingTenant(t *testing.T) {
+	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
+	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}
+	for _, verb := range doorward.Verbs() {
+		if got := Can(&owner, verb.Action, owner.Tenant()).Allowed; verb.By == doorward.ByRole && got != open[verb.Action] {
+			t.Errorf("%s in a closing tenant: %v", verb.Action, got)
+		}
+	}
+	if d := CanEnter(&owner, true); !d.Allowed {
+		t.Errorf("the OWNER cannot get at what is open while closing: %+v", d)
+	}
+}
+
+// Decisions are made for each request of the platform: they leave nothing behind.
+func TestCanAllocatesNothing(t *testing.T) {
+	user := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive)
+	allowed := 0
+	for _, act := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
+		n := testing.AllocsPerRun(100, func() {
+			if Can(&user, act, user.Tenant()).Allowed && CanInTenant(&user, act).Allowed {
+				allowed++
+			}
+		})
+		if n > 0 {
+			t.Errorf("%s: %v allocations", act, n)
+		}
+	}
+	if allowed == 0 {
+		t.Error("a USER may not send messages")
+	}
+}
+
+func TestCanInTenantIsCanForTheOwnTenant(t *testing.T) {
+	principals := []doorward.Principal{{}, {Kind: doorward.Operator}}
+	for _, role := range doorward.Roles {
+		for _, status := range []doorward.UserStatus{doorward.UserActive, doorward.UserSuspended} {
+			for _, tenant := range []doorward.TenantStatus{doorward.TenantActive, doorward.TenantClosing} {
+				principals = append(principals, member(role, status, tenant))
+			}
+		}
+	}
+	for _, p := range principals {
+		for _, v := range append(doorward.Verbs(), doorward.Verb{Action: "none"}) {
+			if got, want := CanInTenant(&p, v.Action), Can(&p, v.Action, p.Tenant()); got != want {
+				t.Errorf("%s %s in a tenant that is %q: %+v, want %+v", p.Role, v.Action, p.TenantStatus, got, want)
+			}
+		}
+	}
+}
+
+// BenchmarkCan is the decision of an access check.
+func BenchmarkCan(b *testing.B) {
+	b.ReportAllocs()
+	user, allowed := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive), 0
+	for b.Loop() {
+		if CanInTenant(&user, doorward.MessageSend).Allowed {
+			allowed++
+		}
+	}
+	if allowed == 0 {
+		b.Fatal("a USER may not send messages")
+	}
+}

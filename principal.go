@@ -1,0 +1,56 @@
+package doorward
+
+import "time"
+
+// PrincipalKind says what a caller has shown.
+type PrincipalKind string
+
+// The kinds of principals; also the actor types of audit events.
+const (
+	Anonymous PrincipalKind = "anonymous"
+	ByUser    PrincipalKind = "user"
+	Operator  PrincipalKind = "operator"
+	System    PrincipalKind = "system"
+)
+
+// Principal is who is calling, as memory knows it. It is loaded once for a
+// credential and carried unchanged to every decision; access.Can judges it. What
+// belongs to one request stands beside it, in Caller.
+//
+// The zero Principal may do nothing.
+type Principal struct {
+	Kind PrincipalKind
+	// ID is that of the user or the key; empty for an operator at the command line.
+	ID    string
+	Email string // of a user
+
+	TenantID     string // empty outside of tenants
+	TenantStatus TenantStatus
+
+	Role Role // by name
+	// Rank is the built-in role by which the principal is compared with others.
+	Rank Role
+	// Permissions are what it may do. Nil for none, as for a suspended member.
+	Permissions *Permissions
+
+	SessionID string    // empty without a session
+	AuthAt    time.Time // when the session's person last proved to be there
+}
+
+// PrincipalOf is a member of a tenant, or an account outside of tenants, with a
+// session; the zero Session for none.
+func PrincipalOf(u User, s Session) Principal {
+	p := Principal{
+		Kind: ByUser, ID: u.ID, Email: u.Email, TenantID: u.TenantID, TenantStatus: u.TenantStatus,
+		Role: u.Role, Rank: u.Role, SessionID: s.ID, AuthAt: s.CreatedAt,
+	}
+	if u.Status == UserActive {
+		p.Permissions = builtin.granted[u.Role]
+	}
+	return p
+}
+
+// Tenant is the principal's tenant as the object of an action.
+func (p *Principal) Tenant() Object {
+	return Object{Type: "tenant", ID: p.TenantID, TenantID: p.TenantID}
+}

@@ -1,0 +1,326 @@
+// Package cluster keeps apart the PostgreSQL servers that a DSN with several hosts
+// names. A primary that was replaced without noticing goes on saying that it takes
+// writes. With synchronous replication it commits nothing any more, but it can be
+// read, and what it says is the past. docs/lease.md has the argument; the rules are
+//
+//  1. Each promotion begins a timeline with a higher number (PostgreSQL's
+//     documentation, "Continuous Archiving and Point-in-Time Recovery", Timelines).
+//     Once a server of one is met, none of an older one is used.
+//  2. Nothing is read while the lease is over, and the lease is renewed by
+//     commits alone (store/lease): a server that commits has not been replaced.
+//  3. A server that was just promoted is used only when the leases of all nodes that
+//     may still read from the one before are over: by its own account, or by the time
+//     since this process met it.
+//  4. A process that can't commit probes all the servers and tries the one that
+//     answers first: connecting to a machine that vanished takes all the time there is.
+//  5. A commit is reported only if no newer server was met since it began: the old
+//     primary may be configured not to wait for a standby any more.
+//
+// It stands below store, which opens the pool that the rules guard.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The bounds of the lease. A revoking call may have to wait for a whole one, and
+// every request is answered within 3 s.
+const (
+	MinLease = time.Second
+	MaxLease = 2 * time.Second
+)
+
+// Servers are the servers of one DSN. Nil is one server, which needs no guard: all but
+// Guard and Connector may be called on it.
+type Servers struct {
+	all       []*pgx.ConnConfig
+	newest    atomic.Pointer[timeline]
+	preferred atomic.Pointer[pgx.ConnConfig] // that answered the last probe
+	probedAt  atomic.Pointer[time.Time]      // by a process without a lease
+	mayRead   atomic.Pointer[func() bool]    // nil in a process without a lease that runs
+	renewal   atomic.Pointer[chan struct{}]  // closed by the next renewal
+}
+
+// timeline is the history of a server since it was promoted, and the ones before
+// that it continues.
+type timeline struct {
+	number uint32
+	met    time.Time // by this process
+}
+
+// Of returns nil for a DSN with one server: which machine answers to its name is not
+// for this process to decide.
+func Of(cfg *pgxpool.Config) *Servers {
+	c := &Servers{}
+	c.newest.Store(&timeline{})
+	c.probedAt.Store(&time.Time{})
+	c.renewal.Store(new(make(chan struct{})))
+	for _, address := range addresses(cfg.ConnConfig) {
+		c.add(cfg.ConnConfig, address)
+	}
+	if len(c.all) < 2 {
+		return nil
+	}
+	return c
+}
+
+// add adds an address of a server: sslmode=prefer has two of each, with and without TLS.
+func (c *Servers) add(like *pgx.ConnConfig, address *pgconn.FallbackConfig) {
+	for _, s := range c.all {
+		if rank(address, s) == 0 {
+			s.Fallbacks = append(s.Fallbacks, address)
+			return
+		}
+	}
+	own := like.Copy()
+	setAddresses(own, []*pgconn.FallbackConfig{address})
+	c.all = append(c.all, own)
+}
+
+// addresses are those that a connection tries, one after the other.
+func addresses(cfg *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, cfg.Fallbacks...)
+}
+
+func setAddresses(cfg *pgx.ConnConfig, all []*pgconn.FallbackConfig) {
+	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, all[1:]
+}
+
+// Guard has the pool, and every connection opened with its settings, follow the rules.
+func (c *Servers) Guard(cfg *pgxpool.Config) {
+	for _, conn := range append(c.all, cfg.ConnConfig) {
+		takesWrites := conn.ValidateConnect
+		conn.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			if err := takesWrites(ctx, conn); err != nil {
+				return err
+			}
+			return c.checkTimeline(ctx, conn)
+		}
+	}
+	cfg.PrepareConn = c.prepare
+	cfg.BeforeConnect = c.preferredFirst
+}
+
+// preferredFirst has a connection try the server that answered a probe before the others.
+func (c *Servers) preferredFirst(_ context.Context, cfg *pgx.ConnConfig) error {
+	preferred := c.preferred.Load()
+	if preferred == nil {
+		return nil
+	}
+	all := addresses(cfg)
+	slices.SortStableFunc(all, func(a, b *pgconn.FallbackConfig) int {
+		return cmp.Compare(rank(a, preferred), rank(b, preferred))
+	})
+	setAddresses(cfg, all)
+	return nil
+}
+
+// rank is 0 for an address of the server, and 1 for others.
+func rank(address *pgconn.FallbackConfig, server *pgx.ConnConfig) int {
+	if address.Host == server.Host && address.Port == server.Port {
+		return 0
+	}
+	return 1
+}
+
+const timelineKey = "doorward_timeline" // in the data of a connection
+
+// checkTimeline decides by a new connection whether a server that takes writes may be
+// used: rules 1 and 3.
+func (c *Servers) checkTimeline(ctx context.Context, conn *pgconn.PgConn) error {
+	number, since, err := promotion(ctx, conn)
+	if err != nil {
+		return err
+	}
+	newest := c.raise(number)
+	if number < newest.number {
+		return fmt.Errorf("the primary was replaced: it is on timeline %d, another one on %d", number, newest.number)
+	}
+	if number > 1 && since < MaxLease && time.Since(newest.met) < MaxLease {
+		return fmt.Errorf("the primary was promoted within the last %v: leases on the one before may not be over", MaxLease)
+	}
+	conn.CustomData()[timelineKey] = number
+	return nil
+}
+
+// raise returns the newest timeline there is with the one of the number.
+func (c *Servers) raise(number uint32) *timeline {
+	for {
+		newest := c.newest.Load()
+		if number <= newest.number {
+			return newest
+		}
+		c.newest.CompareAndSwap(newest, &timeline{number, time.Now()})
+	}
+}
+
+// The timeline is the beginning of a WAL file's name: pg_control_checkpoint has the old
+// one until the first checkpoint after a promotion. A server that was restarted no
+// longer knows the last commit of the one before, but was promoted before it started.
+const promotionQuery = `SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+  extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))`
+
+// promotion is the number of a server's timeline, and how long ago the server
+// before it committed the last transaction that this one has from there. Each server
+// has a clock of its own: by as much as that of the new one is ahead, rule 3 waits less.
+func promotion(ctx context.Context, conn *pgconn.PgConn) (number uint32, since time.Duration, err error) {
+	results, err := conn.Exec(ctx, promotionQuery).ReadAll()
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the timeline: %w", err)
+	}
+	row := results[0].Rows[0]
+	n, numberErr := strconv.ParseUint(string(row[0]), 16, 32)
+	seconds, sinceErr := strconv.ParseFloat(string(row[1]), 64)
+	return uint32(n), time.Duration(seconds * float64(time.Second)), errors.Join(numberErr, sinceErr)
+}
+
+var errLeaseOver = errors.New("nothing could be committed for a lease: the primary may have been replaced, or its synchronous standby is gone")
+
+// Gate has the servers used for reading only while mayRead reports true; nil opens the
+// gate.
+func (c *Servers) Gate(mayRead func() bool) {
+	switch {
+	case c == nil:
+	case mayRead == nil:
+		c.mayRead.Store(nil)
+	default:
+		c.mayRead.Store(&mayRead)
+	}
+}
+
+// open reports whether the servers may be used in that context.
+func (c *Servers) open(ctx context.Context) bool {
+	mayRead := c.mayRead.Load()
+	return mayRead == nil || (*mayRead)() || IsRenewal(ctx)
+}
+
+// Renewed lets all go on that wait for the lease.
+func (c *Servers) Renewed() {
+	if c != nil {
+		close(*c.renewal.Swap(new(make(chan struct{}))))
+	}
+}
+
+// await waits up to MinLease for a lease that is late: a commit that takes a second on
+// a busy machine is no fault yet.
+func (c *Servers) await(ctx context.Context) error {
+	if c.open(ctx) {
+		return nil
+	}
+	timeout := time.NewTimer(MinLease)
+	defer timeout.Stop()
+	for renewal := *c.renewal.Load(); !c.open(ctx); renewal = *c.renewal.Load() {
+		select {
+		case <-renewal:
+		case <-timeout.C:
+			return errLeaseOver
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Connector waits for the lease before it takes a connection from the pool. With one in
+// hand it would keep it from the poll that renews the lease.
+func (c *Servers) Connector(pool driver.Connector) driver.Connector { return waitingConnector{pool, c} }
+
+type waitingConnector struct {
+	driver.Connector
+	servers *Servers
+}
+
+// Connect is for database/sql.
+func (w waitingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := w.servers.await(ctx); err != nil {
+		return nil, err
+	}
+	return w.Connector.Connect(ctx)
+}
+
+// prepare decides about a connection of the pool that is to be used: false has it
+// closed and another one taken. The lease comes first. The other way round a connection
+// to the old primary could pass, the node be paused, meet the new one and renew its
+// lease there, and then read the past.
+func (c *Servers) prepare(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	if !c.open(ctx) {
+		return true, errLeaseOver
+	}
+	return c.Current(conn.PgConn()), nil
+}
+
+// Current reports whether no server of a newer timeline was met since the connection
+// was opened.
+func (c *Servers) Current(conn *pgconn.PgConn) bool {
+	if c == nil {
+		return true
+	}
+	number, _ := conn.CustomData()[timelineKey].(uint32)
+	return number >= c.newest.Load().number
+}
+
+// probeTimeout bounds a probe of all servers.
+const probeTimeout = time.Second
+
+// Probe connects to every server once, so that the newest timeline is known.
+func (c *Servers) Probe(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, server := range c.all {
+		wg.Go(func() {
+			if conn, err := pgx.ConnectConfig(ctx, server); err == nil {
+				c.preferred.Store(server)
+				conn.Close(ctx) //nolint:errcheck // connecting was all
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// ProbeIfStale is Probe for a process without a lease, such as a command, and at most
+// once in MinLease.
+func (c *Servers) ProbeIfStale(ctx context.Context) {
+	if c == nil || c.mayRead.Load() != nil {
+		return
+	}
+	now, last := time.Now(), c.probedAt.Load()
+	if now.Sub(*last) >= MinLease && c.probedAt.CompareAndSwap(last, &now) {
+		c.Probe(ctx)
+	}
+}
+
+// Timeline is the number of the newest timeline that was met; 0 of one server.
+func (c *Servers) Timeline() uint32 {
+	if c == nil {
+		return 0
+	}
+	return c.newest.Load().number
+}
+
+type renewalKey struct{} // of a context
+
+// Renewal marks a context as that of what renews the lease, and so can't wait for it.
+func Renewal(ctx context.Context) context.Context {
+	return context.WithValue(ctx, renewalKey{}, true)
+}
+
+// IsRenewal reports whether the context is marked so.
+func IsRenewal(ctx context.Context) bool { return ctx.Value(renewalKey{}) != nil }

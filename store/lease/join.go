@@ -1,0 +1,151 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/cluster"
+	"github.com/doorward/doorward/store/internal/rows"
+)
+
+const (
+	sqlLockClock = `UPDATE shared_clock SET moved = moved WHERE id = 1 RETURNING moved`
+	sqlMoveClock = `UPDATE shared_clock SET moved = $1 WHERE id = 1`
+)
+
+// lockClock makes nodes register one after the other, and returns how far the
+// installation's clock is moved.
+func lockClock(ctx context.Context, tx *store.Tx) (time.Duration, error) {
+	moved, err := rows.One(ctx, tx.Conn, int64Column, sqlLockClock)
+	return time.Duration(moved) * time.Microsecond, err
+}
+
+func moveClock(ctx context.Context, tx *store.Tx, by time.Duration) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlMoveClock, by.Microseconds())
+	return err
+}
+
+// admission is how a node decides about its peers before it starts: each is alive once it
+// has counted a heartbeat or appeared since, and dead after three leases without.
+type admission struct {
+	l     *Lease
+	began time.Time
+	first []node // as they were found at first
+}
+
+const (
+	// joinInterval is how often a node that waits to start looks.
+	joinInterval = 50 * time.Millisecond
+	// joinTimeout bounds a try, as a poll is bounded.
+	joinTimeout = 2 * time.Second
+)
+
+// Join registers this process, before Run. Where a setting differs in which nodes have to
+// agree, or this machine's clock is moved otherwise than the installation's, it waits
+// until each other node has shown that it lives or has been silent for three leases, some
+// seconds. Errors: *DiffersError, unavailable.
+func (l *Lease) Join(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx = cluster.Renewal(ctx)
+	first, err := readNodes(ctx, l.db.Read())
+	if err != nil {
+		return err
+	}
+	a := &admission{l: l, began: time.Now(), first: first}
+	for {
+		err := a.try(ctx)
+		if !errors.Is(err, errUndecided) {
+			l.db.MeasureClock(ctx)
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fault(ctx.Err())
+		case <-time.After(joinInterval):
+		}
+	}
+}
+
+var errUndecided = errors.New("lease: not known yet whether other nodes live")
+
+func (a *admission) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	return a.l.enter(ctx, time.Now(), func(tx *store.Tx) error {
+		undecided, err := a.decide(ctx, tx)
+		if err == nil && undecided {
+			err = errUndecided
+		}
+		return err
+	})
+}
+
+// decide reports whether something depends on a node of which it isn't known whether it
+// lives. Else the dead are removed, and the first node to live moves the installation's
+// clock as its own is moved.
+func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, err error) {
+	moved, err := lockClock(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	nodes, err := readNodes(ctx, tx.Reader)
+	if err != nil {
+		return false, err
+	}
+	var refused []Difference
+	offset, differs := a.l.db.Clock().OffsetFrom(moved)
+	alone := true
+	for _, n := range nodes {
+		if n.id == a.l.id {
+			continue
+		}
+		strict := a.l.strictDifferences(n)
+		switch alive, known := a.alive(n); {
+		case known && !alive:
+			err = deleteDeadNode(ctx, tx, n)
+		case known:
+			refused, alone = append(refused, strict...), false
+		default:
+			undecided, alone = undecided || differs || len(strict) > 0, false
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case len(refused) > 0:
+		return false, &DiffersError{refused}
+	case !undecided && alone && differs:
+		err = moveClock(ctx, tx, offset)
+	}
+	return undecided, err
+}
+
+func (a *admission) alive(n node) (alive, known bool) {
+	if showsLife(a.first, n) {
+		return true, true
+	}
+	return false, time.Since(a.began) >= deadAfter*max(a.l.length, n.length())
+}
+
+// claimClock moves the installation's clock for a node that lost its row, is back, and
+// is alone.
+func (l *Lease) claimClock(ctx context.Context, tx *store.Tx) error {
+	moved, err := lockClock(ctx, tx)
+	if err != nil {
+		return err
+	}
+	offset, differs := l.db.Clock().OffsetFrom(moved)
+	if !differs {
+		return nil
+	}
+	nodes, err := readNodes(ctx, tx.Reader)
+	if err != nil || slices.ContainsFunc(nodes, func(n node) bool { return n.id != l.id }) {
+		return err
+	}
+	return moveClock(ctx, tx, offset)
+}

@@ -1,0 +1,677 @@
+package lease_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+// The leases of tests: shorter than what an installation may choose where one has to pass,
+// shorter still where only polls are waited for, and the longest where none may pass.
+const (
+	short   = 400 * time.Millisecond
+	shorter = 100 * time.Millisecond
+	longest = lease.MaxLease
+)
+
+// database is one that several processes open.
+type database struct {
+	testing.TB
+	dsn string
+	raw *sql.DB // for statements of the test's own
+}
+
+func newDatabase(t testing.TB, dsn string) database {
+	t.Helper()
+	storetest.Migrated(t, dsn, time.Now)
+	return database{t, dsn, storetest.Raw(t, dsn)}
+}
+
+// open opens the database as one more process does.
+func (d database) open() *store.DB {
+	d.Helper()
+	return storetest.Open(d, d.dsn, time.Now)
+}
+
+func (d database) exec(query string, args ...any) {
+	d.Helper()
+	storetest.Exec(d, d.raw, query, args...)
+}
+
+func (d database) countNodes() int {
+	d.Helper()
+	return storetest.Ask[int](d, d.raw, `SELECT count(*) FROM nodes`)
+}
+
+// onEngines runs a test on both databases.
+func onEngines(t *testing.T, test func(t *testing.T, d database)) {
+	for name, dsn := range storetest.Engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newDatabase(t, dsn(t)))
+		})
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// follower is a process that answers from memory, and the changes it has applied.
+type follower struct {
+	*lease.Lease
+	db   *store.DB
+	stop func()
+
+	mu      sync.Mutex
+	changes []string // subjects, in the order of their arrival
+	resets  int
+	before  func() error // called by each batch
+}
+
+// follow starts a follower and waits until its memory is good.
+func follow(t *testing.T, db *store.DB, length time.Duration) *follower {
+	t.Helper()
+	f := &follower{Lease: lease.New(db, length), db: db, before: func() error { return nil }}
+	f.Follow(f.apply, f.reset)
+	f.stop = run(t, f.Lease)
+	return f
+}
+
+// run runs the lease until stop is called, or the test is over.
+func run(t *testing.T, l *lease.Lease) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { l.Run(ctx); close(ended) }()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	storetest.Until(t, "the lease", l.Valid)
+	return stop
+}
+
+func (f *follower) apply(_ context.Context, changes []store.Change) error {
+	f.mu.Lock()
+	before := f.before
+	f.mu.Unlock()
+	if len(changes) == 0 {
+		return nil
+	}
+	err := before()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range changes {
+		f.changes = append(f.changes, subject(c))
+	}
+	return err
+}
+
+func (f *follower) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resets++
+}
+
+// beforeEach has every batch go through fn before it is applied.
+func (f *follower) beforeEach(fn func() error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before = fn
+}
+
+// block stops the follower at the next batch, until release is called.
+func (f *follower) block(t *testing.T) (reached <-chan struct{}, release func()) {
+	t.Helper()
+	at, gate := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(at) })
+	f.beforeEach(func() error { first(); <-gate; return nil })
+	release = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(release)
+	return at, release
+}
+
+func (f *follower) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.changes)
+}
+
+func (f *follower) count(subject string) (n int) {
+	for _, s := range f.all() {
+		if s == subject {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *follower) countResets() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resets
+}
+
+// subject is what commit called a change.
+func subject(c store.Change) string {
+	raw, _ := hex.DecodeString(c.Subject)
+	return string(raw)
+}
+
+// commit commits changes of sessions that don't exist.
+func commit(t testing.TB, db *store.DB, subjects ...string) []store.Change {
+	t.Helper()
+	changes, err := db.Write(context.Background(), announce(subjects...))
+	ok(t, err)
+	return changes
+}
+
+func announce(subjects ...string) func(*store.Tx) error {
+	return func(tx *store.Tx) error {
+		for _, s := range subjects {
+			tx.AskFlush([]byte(s))
+		}
+		return nil
+	}
+}
+
+// revocation turns changes into those that end something: a silent node doesn't leave
+// these open.
+func revocation(changes []store.Change) []store.Change {
+	for i := range changes {
+		changes[i].Kind = store.ChangeSession
+	}
+	return changes
+}
+
+// Rule 3 and its end: whatever keeps polls from succeeding, memory is good for
+// a lease at most, and good again without help.
+func TestLeaseEnds(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		d := newDatabase(t, storetest.Engines["sqlite"](t))
+		f := follow(t, d.open(), short)
+		tx, err := d.raw.Begin() // takes the only lock on writing
+		ok(t, err)
+		// Reading goes on; the heartbeat that is due within a lease fails.
+		expectEnd(t, f, time.Now().Add(2*short))
+		ok(t, tx.Rollback())
+		expectReturn(t, f, d.open())
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server := pgtest.Start(t)
+		f := follow(t, newDatabase(t, server.DSN(t)).open(), short)
+		server.Pause(t)
+		expectEnd(t, f, time.Now().Add(short))
+		expectSettledUnanswered(t, f)
+		server.Resume(t)
+		expectReturn(t, f, f.db)
+	})
+}
+
+// expectEnd wants the lease to be over from an instant on.
+func expectEnd(t *testing.T, f *follower, from time.Time) {
+	t.Helper()
+	for f.Valid() {
+		if now := time.Now(); now.After(from) && f.Valid() {
+			t.Fatalf("the lease is valid %v after it had to end", now.Sub(from))
+		}
+		<-time.After(time.Millisecond)
+	}
+	for checked := 0; time.Now().Before(from.Add(short)); checked++ {
+		if f.Valid() {
+			t.Fatalf("the lease is valid again after %d looks, while every poll fails", checked)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func expectReturn(t *testing.T, f *follower, db *store.DB) {
+	t.Helper()
+	storetest.Until(t, "the lease", f.Valid)
+	settled, err := f.Settle(t.Context(), commit(t, db, "later"))
+	if err != nil || settled.Nodes != 1 {
+		t.Errorf("after the fault: %+v, %v", settled, err)
+	}
+}
+
+// expectSettledUnanswered: what is committed holds everywhere when the longest lease has
+// passed, also when the database doesn't answer any more.
+func expectSettledUnanswered(t *testing.T, f *follower) {
+	t.Helper()
+	began := time.Now()
+	_, err := f.Settle(t.Context(), []store.Change{{Seq: 1, Kind: store.ChangeSession, Subject: "ab"}})
+	if took := time.Since(began); err != nil || took < lease.MaxLease || took > lease.MaxLease+time.Second {
+		t.Errorf("settled after %v with %v: want %v and no fault", took, err, lease.MaxLease)
+	}
+}
+
+// TestLateCommitOfAnEarlyNumber: one transaction draws its number and commits late,
+// another writes in between. A follower that polls all the time misses neither.
+func TestLateCommitOfAnEarlyNumber(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f, late := follow(t, d.open(), longest), d.open() // no heartbeat falls due: SQLite has one writer
+		began := f.countResets()
+		tx, err := d.raw.Begin()
+		ok(t, err)
+		defer tx.Rollback() //nolint:errcheck // after Commit it has nothing to do
+		var seq int64
+		ok(t, tx.QueryRow(`UPDATE change_position SET last = last + 1 WHERE id = 1 RETURNING last`).Scan(&seq))
+		_, err = tx.Exec(`INSERT INTO changes (seq, kind, subject, at) VALUES ($1, 'flush', $2, 1)`, seq, hex.EncodeToString([]byte("early")))
+		ok(t, err)
+
+		done := make(chan error)
+		go func() { _, err := late.Write(context.Background(), announce("late")); done <- err }()
+		drawn := time.Now()
+		storetest.Until(t, "a poll", func() bool { return f.Age() < time.Since(drawn) })
+		select {
+		case err := <-done:
+			t.Fatalf("the later number was committed before the earlier one (%v)", err)
+		default:
+		}
+		ok(t, tx.Commit())
+		ok(t, <-done)
+		storetest.Until(t, "both changes", func() bool { return len(f.all()) >= 2 })
+		if got := f.all(); !slices.Equal(got, []string{"early", "late"}) || f.countResets() != began {
+			t.Errorf("applied %q with %d resets: want early and late, in order, and no reset", got, f.countResets()-began)
+		}
+	})
+}
+
+// TestNoChangeIsMissed: many write at once, some of them are rolled back, and each change
+// comes to the follower once and in the order of its number.
+func TestNoChangeIsMissed(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		const writers, each = 8, 60
+		f, db := follow(t, d.open(), shorter), d.open()
+		began := f.countResets()
+		var mu sync.Mutex
+		var want []store.Change
+		var work sync.WaitGroup
+		for w := range writers {
+			work.Go(func() {
+				for i := range each {
+					subject := fmt.Sprintf("%d.%d", w, i)
+					changes, err := db.Write(context.Background(), func(tx *store.Tx) error {
+						_ = announce(subject+"a", subject+"b")(tx)
+						if i%5 == 4 {
+							return errors.New("rolled back")
+						}
+						return nil
+					})
+					if (err == nil) == (i%5 == 4) {
+						t.Errorf("write %s: %v", subject, err)
+					}
+					mu.Lock()
+					want = append(want, changes...)
+					mu.Unlock()
+				}
+			})
+		}
+		work.Wait()
+		storetest.Until(t, "all changes", func() bool { return len(f.all()) >= len(want) })
+		slices.SortFunc(want, func(a, b store.Change) int { return int(a.Seq - b.Seq) })
+		var names []string
+		for _, c := range want {
+			names = append(names, subject(c))
+		}
+		if !slices.Equal(f.all(), names) || f.countResets() != began {
+			t.Errorf("applied %d changes with %d resets: want the %d that were committed, in order", len(f.all()), f.countResets()-began, len(want))
+		}
+	})
+}
+
+// TestGaps: a follower that can't know what it has missed forgets everything, and applies
+// what comes then.
+func TestGaps(t *testing.T) {
+	restore := func(t *testing.T, d database) { // a backup, or a standby that lacked the end
+		d.exec(`UPDATE change_position SET last = 0 WHERE id = 1`)
+		d.exec(`DELETE FROM changes`)
+	}
+	cases := map[string]func(t *testing.T, d database, db *store.DB){
+		"changes deleted unread": func(t *testing.T, d database, db *store.DB) {
+			commit(t, db, "missed")
+			d.exec(`DELETE FROM changes`)
+			commit(t, db, "next")
+		},
+		"all changes deleted": func(t *testing.T, d database, db *store.DB) {
+			commit(t, db, "missed")
+			d.exec(`DELETE FROM changes`)
+		},
+		"a change deleted between two": func(t *testing.T, d database, db *store.DB) {
+			commit(t, db, "next")
+			seq := commit(t, db, "missed")[0].Seq
+			commit(t, db, "last")
+			d.exec(`DELETE FROM changes WHERE seq = $1`, seq)
+		},
+		"an older state": func(t *testing.T, d database, _ *store.DB) { restore(t, d) },
+		"an older state that has grown to the same number": func(t *testing.T, d database, db *store.DB) {
+			restore(t, d)
+			commit(t, db, "missed")
+			commit(t, db, "missed too")
+		},
+		"an older state that has grown beyond": func(t *testing.T, d database, db *store.DB) {
+			restore(t, d)
+			commit(t, db, "missed", "missed too", "missed as well")
+		},
+		"another state with the same number, and InvalidateAll": func(t *testing.T, d database, db *store.DB) {
+			d.exec(`DELETE FROM changes`)
+			_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(t.Context()) })
+			ok(t, err)
+		},
+	}
+	for what, cause := range cases {
+		t.Run(what, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, d database) {
+				f, db := follow(t, d.open(), shorter), d.open()
+				commit(t, db, "first")
+				storetest.Until(t, "the first change", func() bool { return f.count("first") > 0 })
+				began := f.countResets()
+				reached, release := f.block(t)
+				commit(t, db, "second")
+				<-reached // it has read the second one, and nothing after it
+				cause(t, d, db)
+				release()
+				storetest.Until(t, "a reset", func() bool { return f.countResets() > began })
+				f.beforeEach(func() error { return nil })
+				if settled, err := f.Settle(t.Context(), commit(t, db, "afterwards")); err != nil {
+					t.Errorf("%+v, %v", settled, err)
+				}
+				storetest.Until(t, "the change after the gap, from the log", func() bool { return f.count("afterwards") == 2 })
+			})
+		})
+	}
+}
+
+// TestDeadNodesAreRemoved: the row of a process that was killed costs each revocation a
+// lease, until it has been silent for three. A process that lives and was taken for dead
+// starts again with an empty memory.
+func TestDeadNodesAreRemoved(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f, db := follow(t, d.open(), short), d.open()
+		began := time.Now()
+		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_dead', $1, 0, 7)`, short.Microseconds())
+		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "while it counts")))
+		if err != nil || settled.Nodes != 1 || settled.Took < short {
+			t.Errorf("%+v, %v: want the one node that lives, after a lease", settled, err)
+		}
+		storetest.Until(t, "the removal", func() bool { return d.countNodes() == 1 })
+		if after := time.Since(began); after < 3*short {
+			t.Errorf("removed after %v, before three leases", after)
+		}
+		settled, err = f.Settle(t.Context(), revocation(commit(t, db, "afterwards")))
+		if err != nil || settled.Took >= short {
+			t.Errorf("%+v, %v: want no waiting for the node that was removed", settled, err)
+		}
+
+		resets := f.countResets()
+		d.exec(`DELETE FROM nodes`)
+		storetest.Until(t, "the row of the node that lives", func() bool { return d.countNodes() == 1 })
+		storetest.Until(t, "its memory to be emptied and good again", func() bool { return f.countResets() > resets && f.Valid() })
+	})
+}
+
+// TestLivingNodesAreNotRemoved by each other, nor by one that was cut off itself.
+func TestLivingNodesAreNotRemoved(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	d := newDatabase(t, server.DSN(t))
+	var all []*follower
+	for range 3 {
+		all = append(all, follow(t, d.open(), short))
+	}
+	server.Pause(t)
+	<-time.After(4 * short) // longer than it takes to be removed
+	server.Resume(t)
+	for _, f := range all {
+		storetest.Until(t, "the lease", f.Valid)
+	}
+	settled, err := all[0].Settle(t.Context(), commit(t, all[0].db, "a"))
+	if err != nil || settled.Nodes != 3 {
+		t.Errorf("%+v, %v: want all three", settled, err)
+	}
+	for i, f := range all {
+		if f.countResets() != 1 {
+			t.Errorf("node %d has started %d times: an outage of the database is no death of a node", i, f.countResets())
+		}
+	}
+}
+
+// TestSettleWaitsForSlowNodes as long as they take.
+func TestSettleWaitsForSlowNodes(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		const delay = 100 * time.Millisecond
+		f, other, db := follow(t, d.open(), longest), follow(t, d.open(), longest), d.open()
+		other.beforeEach(func() error { <-time.After(delay); return nil })
+		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "slow")))
+		if err != nil || settled.Nodes != 2 || settled.Took < delay || other.count("slow") == 0 {
+			t.Errorf("%+v, %v: want both nodes, after %v", settled, err, delay)
+		}
+		other.stop()
+		if other.Valid() {
+			t.Error("the memory of a node that has left is good")
+		}
+		settled, err = f.Settle(t.Context(), revocation(commit(t, db, "left")))
+		if err != nil || settled.Nodes != 1 || settled.Took >= longest {
+			t.Errorf("a node that has left: %+v, %v", settled, err)
+		}
+	})
+}
+
+// TestSettleWaitsForStoppedNodes for one lease, after which their memory isn't good any
+// more. A flush stays open then, and a request may be over before.
+func TestSettleWaitsForStoppedNodes(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
+		reached, release := other.block(t)
+		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "stopped")))
+		if good := other.Valid(); err != nil || settled.Nodes != 1 || settled.Took < short || good {
+			t.Errorf("%+v, %v; its memory is good: %v; want one node after %v", settled, err, good, short)
+		}
+		<-reached
+		_, err = f.Settle(t.Context(), commit(t, db, "flush"))
+		if !doorward.HasCode(err, doorward.CodeUnavailable) {
+			t.Errorf("a flush that a node has not acknowledged: %v, want unavailable", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), short/4)
+		defer cancel()
+		_, err = f.Settle(ctx, revocation(commit(t, db, "request over")))
+		if !doorward.HasCode(err, doorward.CodeUnavailable) {
+			t.Errorf("the request ended before a lease had passed: %v, want unavailable", err)
+		}
+		release()
+		storetest.Until(t, "its lease", other.Valid)
+		if settled, err = f.Settle(t.Context(), commit(t, db, "flush")); err != nil || settled.Nodes != 2 {
+			t.Errorf("it goes on: %+v, %v", settled, err)
+		}
+	})
+}
+
+// TestFailedApplyIsNotAcknowledged: a node that could not apply a change doesn't
+// acknowledge it, and applies it later.
+func TestFailedApplyIsNotAcknowledged(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
+		other.beforeEach(func() error { return errors.New("no") })
+		_, err := f.Settle(t.Context(), commit(t, db, "a"))
+		if !doorward.HasCode(err, doorward.CodeUnavailable) {
+			t.Errorf("the other node failed: %v, want unavailable", err)
+		}
+		storetest.Until(t, "the end of its lease", func() bool { return !other.Valid() })
+		other.beforeEach(func() error { return nil })
+		storetest.Until(t, "its lease", other.Valid)
+		if _, err := f.Settle(t.Context(), commit(t, db, "b")); err != nil {
+			t.Errorf("the other node works again: %v", err)
+		}
+	})
+}
+
+// TestSettleAll: a caller that finds something ended waits like the one that has ended it,
+// and not at all when everything is settled.
+func TestSettleAll(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
+		commit(t, db, "by a caller that got no answer")
+		settled, err := f.SettleAll(t.Context())
+		if err != nil || settled.Nodes != 2 || len(f.all()) != 1 || len(other.all()) != 1 {
+			t.Errorf("%+v, %v; applied %q and %q: want both nodes to have applied it", settled, err, f.all(), other.all())
+		}
+		reached, _ := other.block(t)
+		commit(t, db, "by a caller that is still waiting")
+		<-reached
+		settled, err = f.SettleAll(t.Context())
+		if err != nil || settled.Nodes != 1 || settled.Took < short {
+			t.Errorf("%+v, %v: want a lease for the one that is stopped", settled, err)
+		}
+		command, err := lease.New(d.open(), short).SettleAll(t.Context()) // it has no memory, and waits for the nodes
+		if err != nil || command.Took < short {
+			t.Errorf("%+v, %v: want a lease for the one that is stopped", command, err)
+		}
+	})
+}
+
+// TestTwoProcesses share a file, with a lease each, and nothing but the file: no
+// notifications, no common memory.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, storetest.Engines["sqlite"](t))
+	f := follow(t, d.open(), short)
+	other := exec.Command(os.Args[0], "-test.run=^TestFollowerProcess$", "-test.v")
+	other.Env = append(os.Environ(), "DOORWARD_FOLLOW="+d.dsn)
+	out, err := other.StdoutPipe()
+	ok(t, err)
+	ok(t, other.Start())
+	defer other.Wait() //nolint:errcheck // it is killed
+	defer other.Process.Kill()
+	var mu sync.Mutex
+	var printed []string
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			mu.Lock()
+			printed = append(printed, lines.Text())
+			mu.Unlock()
+		}
+	}()
+	has := func(line string) bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(printed, line) }
+	storetest.Until(t, "the other process", func() bool { return has("valid") })
+
+	for i := range 5 {
+		subject := fmt.Sprint("change ", i)
+		settled, err := f.Settle(t.Context(), commit(t, f.db, subject))
+		if err != nil || settled.Nodes != 2 {
+			t.Errorf("%+v, %v: want both processes", settled, err)
+		}
+		storetest.Until(t, "the line about it", func() bool { return has("applied " + subject) })
+	}
+	ok(t, other.Process.Kill())
+	settled, err := f.Settle(t.Context(), revocation(commit(t, f.db, "after its death")))
+	if err != nil || settled.Nodes != 1 || settled.Took < short {
+		t.Errorf("after its death: %+v, %v: want a lease", settled, err)
+	}
+	storetest.Until(t, "the removal", func() bool { return d.countNodes() == 1 })
+}
+
+// TestFollowerProcess is the other process.
+func TestFollowerProcess(t *testing.T) {
+	dsn := os.Getenv("DOORWARD_FOLLOW")
+	if dsn == "" {
+		t.Skip("run by TestTwoProcesses")
+	}
+	l := lease.New(storetest.Open(t, dsn, time.Now), short)
+	l.Follow(func(_ context.Context, changes []store.Change) error {
+		for _, c := range changes {
+			fmt.Println("applied " + strings.TrimSpace(subject(c)))
+		}
+		return nil
+	}, func() {})
+	go l.Run(t.Context())
+	storetest.Until(t, "the lease", l.Valid)
+	fmt.Println("valid")
+	<-time.After(time.Minute) // it is killed long before
+}
+
+// TestAlive: a node that runs shows heartbeats; one that was killed doesn't.
+func TestAlive(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		db := d.open()
+		alive := func() bool {
+			is, err := lease.Alive(t.Context(), db)
+			ok(t, err)
+			return is
+		}
+		if alive() {
+			t.Error("alive without any node")
+		}
+		stop := run(t, lease.New(db, lease.MinLease))
+		if !alive() {
+			t.Error("a node that runs is taken for dead")
+		}
+		stop()
+		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_killed', 1000000, 0, 5)`)
+		if alive() {
+			t.Error("a node that was killed is taken for alive")
+		}
+	})
+}
+
+// TestSweep deletes only changes that no node can be waiting for.
+func TestSweep(t *testing.T) {
+	for engine, dsn := range storetest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			now := time.Unix(1e9, 0)
+			at := dsn(t)
+			db := storetest.Migrated(t, at, func() time.Time { return now })
+			for range 3 {
+				commit(t, db, "a")
+				now = now.Add(time.Second)
+			}
+			now = time.Unix(1e9+1, 0).Add(lease.ChangesKept)
+			ok(t, lease.New(db, lease.MinLease).Sweep(t.Context()))
+			if got := storetest.Ask[string](t, storetest.Raw(t, at), `SELECT count(*) || ' from ' || min(seq) FROM changes`); got != "1 from 3" {
+				t.Errorf("left are %s: want 1 from 3", got)
+			}
+		})
+	}
+}
+
+// TestDifferences: what a node publishes is compared by name, and a name that only one of
+// two knows is no difference.
+func TestDifferences(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		db := d.open()
+		own := []lease.Setting{{Name: "hold", Value: "336h0m0s", Strict: true}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "new", Value: "1"}}
+		expect := func(want ...lease.Difference) {
+			t.Helper()
+			got, err := lease.Differences(t.Context(), db, own)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%+v, %v: want %+v", got, err, want)
+			}
+		}
+		expect()
+		other := lease.New(db, lease.MinLease)
+		other.Publish([]lease.Setting{{Name: "hold", Value: "0s"}, {Name: "url", Value: "https://x.example/?a=b"}, {Name: "old", Value: "1"}}, false)
+		ok(t, other.Join(t.Context()))
+		expect(lease.Difference{Setting: own[0], Theirs: "0s", Node: other.ID()})
+		other.Leave(t.Context())
+		expect()
+	})
+}

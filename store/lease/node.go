@@ -1,0 +1,146 @@
+package lease
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/rows"
+)
+
+// node is the row of a process that answers from memory.
+type node struct {
+	id        string
+	lease     int64 // microseconds
+	applied   int64
+	heartbeat int64 // a counter
+	settings  string
+}
+
+func nodeColumns(n *node) []any {
+	return []any{&n.id, &n.lease, &n.applied, &n.heartbeat, &n.settings}
+}
+
+func (n node) length() time.Duration { return time.Duration(n.lease) * time.Microsecond }
+
+const (
+	sqlNodes          = `SELECT id, lease, applied, beat, settings FROM nodes ORDER BY id`
+	sqlInsertNode     = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
+	sqlHeartbeat      = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
+	sqlAck            = `UPDATE nodes SET applied = $1 WHERE id = $2`
+	sqlDeleteNode     = `DELETE FROM nodes WHERE id = $1`
+	sqlDeleteDeadNode = `DELETE FROM nodes WHERE id = $1 AND beat = $2`
+)
+
+func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
+	return rows.List(ctx, r.Conn, nodeColumns, sqlNodes)
+}
+
+// insertNode begins to count heartbeats at a random number. From 0 the new row of a node
+// that was removed and is back could show the very count at which the old one stopped,
+// and other nodes would remove it at once.
+func insertNode(ctx context.Context, tx *store.Tx, n node) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings)
+	return err
+}
+
+func countHeartbeat(ctx context.Context, tx *store.Tx, id string) (exists bool, err error) {
+	n, err := rows.Exec(ctx, tx.Conn, sqlHeartbeat, id)
+	return n > 0, err
+}
+
+func ackChange(ctx context.Context, tx *store.Tx, id string, seq int64) (exists bool, err error) {
+	n, err := rows.Exec(ctx, tx.Conn, sqlAck, seq, id)
+	return n > 0, err
+}
+
+func deleteNode(ctx context.Context, tx *store.Tx, id string) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteNode, id)
+	return err
+}
+
+// deleteDeadNode removes a node that has not counted a heartbeat since n was read.
+func deleteDeadNode(ctx context.Context, tx *store.Tx, n node) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteDeadNode, n.id, n.heartbeat)
+	return err
+}
+
+// peer is when the heartbeat of another node was last seen to change.
+type peer struct {
+	heartbeat int64
+	at        time.Time
+}
+
+// removeDeadNodes removes the rows of nodes that were killed, so that revoking calls stop
+// waiting for them. Only heartbeats are compared, never clocks. After a pause in which
+// this node couldn't look, the time of all others starts again: it may be the database
+// that was away, for all of them.
+func (l *Lease) removeDeadNodes(ctx context.Context) error {
+	nodes, err := readNodes(ctx, l.db.Read())
+	if err != nil {
+		return err
+	}
+	now, seen := time.Now(), make(map[string]peer, len(nodes))
+	if now.Sub(l.peersSeenAt) > 2*l.length {
+		clear(l.peers)
+	}
+	l.peersSeenAt = now
+	l.compareSettings(nodes)
+	for _, n := range nodes {
+		p, known := l.peers[n.id]
+		if !known || p.heartbeat != n.heartbeat {
+			p = peer{n.heartbeat, now}
+		}
+		seen[n.id] = p
+		if n.id == l.id || now.Sub(p.at) < deadAfter*max(l.length, n.length()) {
+			continue
+		}
+		if _, err := l.db.Write(ctx, func(tx *store.Tx) error { return deleteDeadNode(ctx, tx, n) }); err != nil {
+			return err
+		}
+	}
+	l.notePeers(seen, now)
+	l.peers = seen
+	return nil
+}
+
+// aliveInterval is how often Alive looks.
+const aliveInterval = 50 * time.Millisecond
+
+// Alive reports whether a server runs on the database: whether any registered node shows
+// a heartbeat. Without rows it knows at once; that those which are registered were killed
+// it knows after three leases, some seconds. The error is unavailable.
+func Alive(ctx context.Context, db *store.DB) (bool, error) {
+	first, err := readNodes(ctx, db.Read())
+	if err != nil || len(first) == 0 {
+		return false, err
+	}
+	longest := time.Duration(0)
+	for _, n := range first {
+		longest = max(longest, n.length())
+	}
+	tick := time.NewTicker(aliveInterval)
+	defer tick.Stop()
+	for end := time.Now().Add(deadAfter * longest); time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return false, fault(ctx.Err())
+		case <-tick.C:
+		}
+		now, err := readNodes(ctx, db.Read())
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(now, func(n node) bool { return showsLife(first, n) }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// showsLife reports whether a node has counted a heartbeat since, or is new.
+func showsLife(before []node, now node) bool {
+	return !slices.ContainsFunc(before, func(n node) bool { return n.id == now.id && n.heartbeat == now.heartbeat })
+}

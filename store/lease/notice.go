@@ -1,0 +1,152 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+// Notice is an event in the life of a node, for the log: of its database, its lease, its
+// clock or another node.
+type Notice struct {
+	Kind    NoticeKind
+	Node    string        // id of the other node
+	Lasted  time.Duration // of the kinds that end something: how long it has lasted
+	Err     error         // the cause, where one is known
+	Drift   time.Duration // of the kinds about the clock: how far it is ahead of the database's
+	Setting Difference    // of the kinds about settings
+}
+
+// NoticeKind says what happened. It is the text of the line in the log.
+type NoticeKind string
+
+// The kinds of notices. A node that left has given its lease back; one that is gone was
+// killed or cut off, and its row was removed by another node.
+const (
+	DatabaseLost  NoticeKind = "database lost"
+	DatabaseBack  NoticeKind = "database back"
+	LeaseLost     NoticeKind = "lease lost"
+	LeaseRegained NoticeKind = "lease regained"
+	NodeJoined    NoticeKind = "node joined"
+	NodeLeft      NoticeKind = "node left"
+	NodeGone      NoticeKind = "node gone"
+
+	ClockOff   NoticeKind = "clock off"   // beyond store.ClockWarning
+	ClockWrong NoticeKind = "clock wrong" // beyond store.ClockTolerance, see store.Clock
+	ClockRight NoticeKind = "clock right" // after either
+
+	SettingDiffers NoticeKind = "setting differs"
+	SettingAgrees  NoticeKind = "setting agrees" // or the other node has gone
+)
+
+// OnNotice sets what is called with each notice, under the lock of a poll: it must not
+// wait. Call it before Run.
+func (l *Lease) OnNotice(report func(Notice)) { l.notices.report = report }
+
+// notices is the state that the next notice is compared with.
+type notices struct {
+	report   func(Notice)
+	failures int       // polls that failed, one after the other
+	failing  time.Time // since when
+	err      error     // of the last of them
+	valid    bool      // the lease, when it was last looked at
+	expired  time.Time // when it was found to be over
+	clock    NoticeKind
+	differ   []Difference
+}
+
+// lostAfter is how many polls fail before the database counts as lost. A single one may
+// have waited for another transaction's lock.
+const lostAfter = 2
+
+// notePoll notes how a poll that began at an instant went. When the node is ending, a
+// failure says nothing of the database.
+func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
+	n := &l.notices
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil:
+		if n.failures >= lostAfter {
+			n.report(Notice{Kind: DatabaseBack, Lasted: time.Since(n.failing)})
+		}
+		n.failures, n.err = 0, nil
+	default:
+		if n.failures == 0 {
+			n.failing = began
+		}
+		if n.failures, n.err = n.failures+1, err; n.failures == lostAfter {
+			n.report(Notice{Kind: DatabaseLost, Err: err})
+		}
+	}
+	l.noteLease()
+}
+
+// noteLease is called before a poll, too, which may renew a lease that was over.
+func (l *Lease) noteLease() {
+	n, valid := &l.notices, l.Valid()
+	switch {
+	case n.valid && !valid:
+		n.expired = time.Now()
+		n.report(Notice{Kind: LeaseLost, Err: n.err})
+	case !n.valid && valid && !n.expired.IsZero():
+		n.report(Notice{Kind: LeaseRegained, Lasted: time.Since(n.expired)})
+	}
+	n.valid = valid
+}
+
+// notePeers compares the other nodes with those seen before. A node that was silent for
+// longer than the time between two heartbeats has not left by itself.
+func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
+	if len(l.peers) == 0 {
+		return // the first look, or the first after a pause
+	}
+	for id := range seen {
+		if _, known := l.peers[id]; !known && id != l.id {
+			l.notices.report(Notice{Kind: NodeJoined, Node: id})
+		}
+	}
+	for id, before := range l.peers {
+		if _, known := seen[id]; known || id == l.id {
+			continue
+		}
+		kind, silent := NodeLeft, now.Sub(before.at)
+		if silent > l.length*5/2 {
+			kind = NodeGone
+		}
+		l.notices.report(Notice{Kind: kind, Node: id, Lasted: silent})
+	}
+}
+
+// noteClock takes a drift for over below half of what begins it, so that one at the limit
+// isn't reported with each poll.
+func (l *Lease) noteClock() {
+	n, drift, kind := &l.notices, l.db.Clock().Drift(), ClockRight
+	switch {
+	case l.db.Clock().Wrong():
+		kind = ClockWrong
+	case drift.Abs() > store.ClockWarning, n.clock != ClockRight && drift.Abs() > store.ClockWarning/2:
+		kind = ClockOff
+	}
+	if kind != n.clock {
+		n.clock = kind
+		n.report(Notice{Kind: kind, Drift: drift})
+	}
+}
+
+// noteSettings compares what differs with what differed before.
+func (l *Lease) noteSettings(differ []Difference) {
+	for _, d := range differ {
+		if !slices.Contains(l.notices.differ, d) {
+			l.notices.report(Notice{Kind: SettingDiffers, Node: d.Node, Setting: d})
+		}
+	}
+	for _, d := range l.notices.differ {
+		if !slices.Contains(differ, d) {
+			l.notices.report(Notice{Kind: SettingAgrees, Node: d.Node, Setting: d})
+		}
+	}
+	l.notices.differ = differ
+}

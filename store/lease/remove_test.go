@@ -1,0 +1,46 @@
+package lease
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+// ChangesKept is for tests of Sweep.
+const ChangesKept = changesKept
+
+// A node that was taken for dead and comes back has a new row, and another node that was
+// about to remove the old one must not remove that: revocations would stop waiting for a
+// node that answers from memory. Both rows are of their first lease here, in which no
+// heartbeat has been counted yet.
+func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
+	ctx := t.Context()
+	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	back, other := New(db, MinLease), New(db, MinLease)
+	for range 2 { // the second time as after a removal by a third node
+		if err := back.enter(ctx, time.Now(), func(*store.Tx) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		other.peersSeenAt = time.Now()
+		if err := other.removeDeadNodes(ctx); err != nil {
+			t.Fatal(err)
+		}
+		silent := other.peers[back.id]
+		silent.at = silent.at.Add(-2 * deadAfter * MinLease)
+		other.peers[back.id] = silent
+	}
+	nodes, err := readNodes(ctx, db.Read())
+	if err != nil || !slices.ContainsFunc(nodes, func(n node) bool { return n.id == back.id }) {
+		t.Errorf("the node that came back was removed for the silence of its old row (%v)", err)
+	}
+}

@@ -1,0 +1,105 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/store"
+)
+
+// Setting is one that has to be the same on all nodes of an installation.
+type Setting struct {
+	Name, Value string
+	// Strict: a node with another value would end what the others hold valid, or break
+	// what they have promised, so it doesn't start beside them.
+	Strict bool
+}
+
+// Difference is a setting that another living node has with another value.
+type Difference struct {
+	Setting Setting // as this node has it
+	Theirs  string
+	Node    string // id of one that has it so
+}
+
+// DiffersError is why a node doesn't start.
+type DiffersError struct{ Differences []Difference }
+
+// Error names every setting with both values.
+func (e *DiffersError) Error() string {
+	var all []string
+	for _, d := range e.Differences {
+		all = append(all, fmt.Sprintf("%s is %s here and %s on the running node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Publish sets the settings that other nodes compare with their own. With force the node
+// starts even where a strict one differs: such a setting is changed node by node. Call it
+// before Join.
+func (l *Lease) Publish(settings []Setting, force bool) { l.settings, l.force = settings, force }
+
+// Differences are the settings that living nodes had with another value when this one
+// last looked, which it does every lease.
+func (l *Lease) Differences() []Difference {
+	if d := l.differences.Load(); d != nil {
+		return *d
+	}
+	return nil
+}
+
+// Differences compares settings with those of the registered nodes, for a process that is
+// none of them. The row of a node that was killed stays for three leases. The error is
+// unavailable.
+func Differences(ctx context.Context, db *store.DB, own []Setting) (all []Difference, err error) {
+	nodes, err := readNodes(ctx, db.Read())
+	for _, n := range nodes {
+		all = append(all, n.differences(own)...)
+	}
+	return all, err
+}
+
+// encodeSettings is how settings are stored: a line each, "name=value". The value is all
+// that follows the first equals sign.
+func encodeSettings(settings []Setting) string {
+	var b strings.Builder
+	for _, s := range settings {
+		fmt.Fprintf(&b, "%s=%s\n", s.Name, strings.ReplaceAll(s.Value, "\n", " "))
+	}
+	return b.String()
+}
+
+// differences compares settings with what the node has published. A name that only one of
+// them knows is none: the other is of another version.
+func (n node) differences(own []Setting) (all []Difference) {
+	for line := range strings.Lines(n.settings) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		i := slices.IndexFunc(own, func(s Setting) bool { return s.Name == name })
+		if i >= 0 && own[i].Value != value {
+			all = append(all, Difference{own[i], value, n.id})
+		}
+	}
+	return all
+}
+
+// strictDifferences are those that keep this node from starting beside another.
+func (l *Lease) strictDifferences(n node) []Difference {
+	if l.force {
+		return nil
+	}
+	return slices.DeleteFunc(n.differences(l.settings), func(d Difference) bool { return !d.Setting.Strict })
+}
+
+// compareSettings notes the settings that other nodes have with another value.
+func (l *Lease) compareSettings(nodes []node) {
+	var all []Difference
+	for _, n := range nodes {
+		if n.id != l.id {
+			all = append(all, n.differences(l.settings)...)
+		}
+	}
+	l.noteSettings(all)
+	l.differences.Store(&all)
+}

@@ -1,0 +1,100 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+// Settled says how a revocation was made to hold on all nodes.
+type Settled struct {
+	Nodes int           // that have applied it, this one included
+	Took  time.Duration // since the commit
+}
+
+var errFlushUnanswered = errors.New("a node has not written down the uses of a session that it knows of")
+
+// Settle returns when no memory anywhere still holds what the changes, just committed,
+// have ended: applied here, and by every other node, or the longest lease has passed.
+// That is so even when the database doesn't answer any more.
+//
+// A flush (store.ChangeFlush) is settled by acks only: a node that is silent for its lease
+// leaves it open. Then, and when ctx ends first, the error is unavailable; the changes are
+// committed all the same.
+func (l *Lease) Settle(ctx context.Context, changes []store.Change) (Settled, error) {
+	began := time.Now()
+	if err := l.apply(ctx, changes); err != nil {
+		return Settled{}, err
+	}
+	settled, timedOut, err := l.wait(ctx, began, changes[len(changes)-1].Seq, l.id)
+	flush := slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeFlush })
+	if err == nil && timedOut && flush {
+		err = fault(errFlushUnanswered)
+	}
+	return settled, err
+}
+
+// SettleAll is Settle for everything that has been committed so far, by any node. It is
+// for a caller that finds something ended already, and says so: the one that ended it may
+// still be waiting, or may never have heard whether the commit succeeded. The error is
+// unavailable.
+func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
+	began := time.Now()
+	newest, err := newestChange(ctx, l.db.Read())
+	if err != nil {
+		return Settled{}, err
+	}
+	if applied, remaining := l.progress(ctx, newest, ""); remaining == 0 {
+		return Settled{applied, time.Since(began)}, nil
+	}
+	l.wakePoll()
+	settled, _, err := l.wait(ctx, began, newest, "")
+	return settled, err
+}
+
+// wait returns when every node has applied the change (the one with the id has), or when
+// the longest lease of those that haven't has passed since an instant after the commit:
+// timedOut says that it has.
+func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string) (s Settled, timedOut bool, err error) {
+	bounded, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
+	defer cancel()
+	_ = l.db.NotifyNodes(bounded) // polling finds it too
+	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
+		applied, longest := l.progress(bounded, seq, id)
+		took := time.Since(began)
+		if longest <= took {
+			return Settled{applied, took}, longest > 0, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Settled{applied, took}, true, fault(ctx.Err())
+		case <-time.After(min(pause, longest-took)):
+		}
+	}
+}
+
+// progress counts the nodes that have applied the change, the one with the id among them,
+// and returns the longest lease of those that haven't: MaxLease when the database doesn't
+// answer.
+func (l *Lease) progress(ctx context.Context, seq int64, id string) (applied int, longest time.Duration) {
+	if id != "" {
+		applied = 1
+	}
+	nodes, err := readNodes(ctx, l.db.Read())
+	if err != nil {
+		return applied, MaxLease
+	}
+	for _, n := range nodes {
+		switch {
+		case n.id == id:
+		case n.applied >= seq:
+			applied++
+		default:
+			longest = max(longest, n.length())
+		}
+	}
+	return applied, longest
+}

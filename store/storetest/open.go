@@ -1,0 +1,91 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of Raw
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/sqlitefile"
+)
+
+// Engines are the databases that tests run on, by the DSN of a new and empty one.
+var Engines = map[string]func(testing.TB) string{
+	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
+	"postgres": func(t testing.TB) string { return FastDeadlocks(pgtest.DSN(t)) },
+}
+
+// FastDeadlocks has PostgreSQL look for deadlocks after 20 ms, not a second: tests cause
+// some.
+func FastDeadlocks(dsn string) string { return dsn + "&deadlock_timeout=20ms" }
+
+// Open opens a database as it is, until the test is over.
+func Open(t testing.TB, dsn string, now doorward.Clock) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), dsn, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Migrated opens a database and brings its schema up to date.
+func Migrated(t testing.TB, dsn string, now doorward.Clock) *store.DB {
+	t.Helper()
+	db := Open(t, dsn, now)
+	noError(t, db.Migrate(t.Context()))
+	return db
+}
+
+// Raw opens one connection to a database for statements of the test's own. In SQLite a
+// transaction takes the lock on writing when it begins.
+func Raw(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	driver, name := "pgx", dsn
+	if path, isSQLite := strings.CutPrefix(dsn, "sqlite:"); isSQLite {
+		driver, name = "sqlite", sqlitefile.DSN(path, "_txlock=immediate&_pragma=busy_timeout(2000)")
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Ask returns the single value that a query answers with.
+func Ask[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
+	t.Helper()
+	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+// Exec runs a statement.
+func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// Until waits up to a minute for something that happens by itself.
+func Until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}

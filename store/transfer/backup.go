@@ -1,0 +1,278 @@
+// Package transfer moves a whole installation: it makes, checks and restores backups of
+// SQLite databases, and copies every row from one database into another. What such a
+// copy must not bring back to life (sessions, links) is ended by app/installation.
+//
+// A backup is one file. It is a database of SQLite with a seal behind its last page,
+// which has a checksum: see seal.go.
+package transfer
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/sqlitefile"
+)
+
+var (
+	// ErrOwnTools says that the database is one that its own programs copy:
+	// pg_dump, pg_basebackup and their like.
+	ErrOwnTools = errors.New("store: PostgreSQL is backed up and restored by its own programs")
+	// ErrInUse says that another process has the database open.
+	ErrInUse = errors.New("store: the database is in use")
+	// ErrItself says that a database would be copied onto itself.
+	ErrItself = errors.New("store: that is the database itself")
+	// ErrNoBackup says that a file is no sound backup of a Doorward database.
+	ErrNoBackup = errors.New("store: no sound backup")
+)
+
+// SQLitePath returns the path in a DSN of SQLite, or ErrOwnTools.
+func SQLitePath(dsn string) (string, error) {
+	path, isSQLite := strings.CutPrefix(dsn, "sqlite:")
+	if !isSQLite {
+		return "", ErrOwnTools
+	}
+	return filepath.Abs(path)
+}
+
+// Backup writes a copy of a SQLite database to a file, which it replaces atomically. The
+// copy is the database of one instant, complete in the one file, readable by its owner
+// alone, checked, and ends with a checksum; writers don't wait for it. Errors: ErrItself,
+// ErrNoBackup for a database that is damaged, and ErrOwnTools on other engines.
+func Backup(ctx context.Context, db *store.DB, to string) error {
+	if db.File() == "" {
+		return ErrOwnTools
+	}
+	if SameFile(db.File(), to) {
+		return ErrItself
+	}
+	part, err := copyBeside(ctx, db, to)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // after publish there is nothing to remove
+	defer part.Close()
+	if err := part.Sync(); err != nil { // VACUUM INTO doesn't
+		return err
+	}
+	return publish(part.Name(), to)
+}
+
+// BackupTo writes to w what Backup writes to a file. The first byte is written when the
+// copy is complete and checked; a transmission that is cut off is found by Check. The copy
+// is a file beside the database, of its size at most, which has no name any more when it is
+// sent: nothing of it is left, whatever ends the process. Errors: as of Backup, and those
+// of w.
+func BackupTo(ctx context.Context, db *store.DB, w io.Writer) error {
+	if db.File() == "" {
+		return ErrOwnTools
+	}
+	part, err := copyBeside(ctx, db, db.File())
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	if err := os.Remove(part.Name()); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, &ctxReader{ctx, part})
+	return err
+}
+
+// ctxReader fails when its context has ended.
+type ctxReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *ctxReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// copyBeside makes a checked copy in the folder of a file and opens it. The caller removes
+// or renames it.
+func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error) {
+	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // of mode 0600
+	if err != nil {
+		return nil, err
+	}
+	if err = vacuumInto(ctx, db.File(), part.Name()); err != nil {
+		err = fmt.Errorf("store: backup: %w", err)
+	} else if err = sealFile(ctx, part, db.Now()); err != nil {
+		err = fmt.Errorf("store: backup: %w", err)
+	} else if _, err = Check(ctx, part.Name(), false); err != nil {
+		err = fmt.Errorf("store: backup: the copy is not sound and was removed: %w", err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, part.Close(), os.Remove(part.Name()))
+	}
+	return part, nil
+}
+
+// SameFile reports whether two paths lead to one file.
+func SameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// vacuumInto copies by VACUUM INTO: one read transaction, so that it sees one instant and,
+// in WAL mode, keeps no writer waiting. SQLite's backup API would start again at each
+// commit of another process and never end on a busy server. Deleted rows aren't in the copy.
+func vacuumInto(ctx context.Context, path, to string) error {
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(2000)"))
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `VACUUM INTO $1`, to)
+	return errors.Join(err, db.Close())
+}
+
+// publish renames a finished file durably.
+func publish(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// Check returns nil when the file is a complete and consistent database of a Doorward that
+// this one understands, of an older schema too, and byte for byte what was written: that is
+// known of those with a checksum, which the backups of old versions don't have. With
+// damaged, one whose checksum is wrong passes when SQLite finds nothing wrong. Errors:
+// ErrNoBackup, also for one that was cut off, ErrChecksum, store.ErrSchema for one that is
+// too new, and those of reading.
+func Check(ctx context.Context, file string, damaged bool) (Info, error) {
+	return check(ctx, file, file, damaged)
+}
+
+// check names the file in errors by a name of its own.
+func check(ctx context.Context, file, name string, damaged bool) (info Info, err error) {
+	if err := checkLength(file, name); err != nil {
+		return info, err
+	}
+	info, err = checkSeal(ctx, file, name)
+	if err != nil && !(damaged && errors.Is(err, ErrChecksum)) {
+		return info, err
+	}
+	info.Wrong = err != nil
+	info.Schema, err = checkContent(ctx, file, name)
+	return info, err
+}
+
+// checkContent returns the schema of a database that is complete.
+func checkContent(ctx context.Context, file, name string) (schema int64, err error) {
+	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
+		return 0, fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
+	}
+	if err := checkPages(ctx, file); err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
+	}
+	db, err := store.OpenImmutable(file)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	if schema, err = db.Schema(ctx); schema == 0 {
+		return 0, fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, name)
+	}
+	return schema, err
+}
+
+// The head of a SQLite file (https://sqlite.org/fileformat2.html, section 1.3):
+// what it begins with, and where the numbers are, each of four bytes but for the page
+// size, of two.
+const (
+	headMagic    = "SQLite format 3\x00"
+	headLength   = 100
+	headPageSize = 16
+	headChanges  = 24
+	headPages    = 28
+	headValidFor = 92 // the number of changes at which headPages was written
+)
+
+// checkLength returns ErrNoBackup when the file ends earlier than its head says. SQLite
+// would find that too, but call it damage, where the cause is that a pipe broke.
+func checkLength(file, name string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, headLength)
+	n, err := io.ReadFull(f, head)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case n == 0:
+		return fmt.Errorf("%w: %s: it is empty", ErrNoBackup, name)
+	case !strings.HasPrefix(string(head), headMagic[:min(n, len(headMagic))]):
+		return nil // no database at all, as SQLite will say
+	case err != nil:
+		return fmt.Errorf("%w: %s: it was cut off after %d bytes", ErrNoBackup, name, n)
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if want := lengthIn(head); err == nil && size < want {
+		return fmt.Errorf("%w: %s: it was cut off: only %d of its %d bytes are there", ErrNoBackup, name, size, want)
+	}
+	return err
+}
+
+// lengthIn is the length that the head says the file has, or 0 when it doesn't say.
+func lengthIn(head []byte) int64 {
+	number := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
+	if number(headChanges) != number(headValidFor) {
+		return 0
+	}
+	pageSize := int64(binary.BigEndian.Uint16(head[headPageSize:]))
+	if pageSize == 1 { // 65536 doesn't fit into two bytes
+		pageSize = 65536
+	}
+	return pageSize * int64(number(headPages))
+}
+
+// checkPages returns nil when SQLite finds no fault in pages, indexes and references.
+func checkPages(ctx context.Context, file string) error {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "mode=ro&immutable=1"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var verdict string
+	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return errors.New(verdict)
+	}
+	dangling, err := db.QueryContext(ctx, `PRAGMA foreign_key_check`)
+	if err != nil {
+		return err
+	}
+	defer dangling.Close()
+	if dangling.Next() {
+		return errors.New("a row refers to one that is not there")
+	}
+	return dangling.Err()
+}

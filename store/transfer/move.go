@@ -1,0 +1,361 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/internal/rows"
+	"github.com/doorward/doorward/store/internal/sqlitefile"
+)
+
+// ErrNotEmpty says that a database has other rows than those that the migrations insert.
+var ErrNotEmpty = errors.New("store: the database is not empty")
+
+// Moved is a table that was copied and compared.
+type Moved struct {
+	Table  string
+	Rows   int64
+	Digest Digest
+}
+
+// Move copies every row of one database into another, which must be as the migrations
+// leave it, and compares number and content of what was written with what was read, all
+// in one transaction. The tables follow from the migrations; there is no list of them.
+// Both databases must have the schema of this binary. progress, which may be nil, is
+// called now and then.
+//
+// The source is read as of one instant; later writes to it are not copied, so no server
+// should run on it (see lease.Alive). Errors: ErrNotEmpty, store.ErrSchema, unavailable.
+func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
+	if err := errors.Join(from.OwnSchema(ctx), to.OwnSchema(ctx)); err != nil {
+		return nil, err
+	}
+	plan, err := planOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = func(string, int64) {}
+	}
+	err = to.Fill(ctx, func(dst *store.Tx) error {
+		return from.Snapshot(ctx, func(src store.Reader) error {
+			moved, err = plan.move(ctx, src.Conn, dst.Conn, progress)
+			return err
+		})
+	})
+	return moved, err
+}
+
+// Digest is a sum over rows that doesn't depend on their order, since two databases sort
+// text differently: the SHA-256 of each, added up modulo 2^256. It finds what was lost or
+// changed by accident, not a forgery.
+type Digest [4]uint64
+
+func (d *Digest) add(row []byte) {
+	sum := sha256.Sum256(row)
+	carry := uint64(0)
+	for i := range d {
+		d[i], carry = bits.Add64(d[i], binary.LittleEndian.Uint64(sum[8*i:]), carry)
+	}
+}
+
+// String is short, for people to compare.
+func (d Digest) String() string { return fmt.Sprintf("%016x", d[0]^d[1]^d[2]^d[3]) }
+
+// table is one as the migrations make it.
+type table struct {
+	name    string
+	columns []string
+	refers  []string // to other tables
+	count   int64    // of the rows that a migration has inserted
+	digest  Digest   // of them
+}
+
+// plan is the tables in an order in which no row refers to a later table.
+type plan []table
+
+// planOf migrates an empty database of its own and reads what tables it has then.
+func planOf(ctx context.Context) (plan, error) {
+	folder, err := os.MkdirTemp("", "doorward-plan-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "empty.db")
+	if err := migrateNew(ctx, path); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "mode=ro"))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	empty := rows.On(db)
+	names, err := texts(ctx, empty, `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND name <> 'goose_db_version'`)
+	if err != nil {
+		return nil, err
+	}
+	var all plan
+	for _, name := range names {
+		t, err := tableOf(ctx, empty, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all.sorted()
+}
+
+func migrateNew(ctx context.Context, path string) error {
+	db, err := store.Open(ctx, "sqlite:"+path, time.Now)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Migrate(ctx), db.Close())
+}
+
+func tableOf(ctx context.Context, c rows.Conn, name string) (t table, err error) {
+	t.name = name
+	if t.columns, err = texts(ctx, c, `SELECT name FROM pragma_table_info($1)`, name); err != nil {
+		return t, err
+	}
+	if t.refers, err = texts(ctx, c, `SELECT "table" FROM pragma_foreign_key_list($1)`, name); err != nil {
+		return t, err
+	}
+	t.count, t.digest, err = t.measure(ctx, c)
+	return t, err
+}
+
+func texts(ctx context.Context, c rows.Conn, query string, args ...any) ([]string, error) {
+	return rows.List(ctx, c, func(s *string) []any { return []any{s} }, query, args...)
+}
+
+func (p plan) sorted() (plan, error) {
+	var done plan
+	placed := func(name string) bool {
+		return slices.ContainsFunc(done, func(t table) bool { return t.name == name })
+	}
+	for len(done) < len(p) {
+		before := len(done)
+		for _, t := range p {
+			if !placed(t.name) && !slices.ContainsFunc(t.refers, func(to string) bool { return !placed(to) }) {
+				done = append(done, t)
+			}
+		}
+		if len(done) == before {
+			return nil, errors.New("store: tables refer to each other in a circle")
+		}
+	}
+	return done, nil
+}
+
+func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (moved []Moved, err error) {
+	if err := p.clear(ctx, dst); err != nil {
+		return nil, err
+	}
+	for _, t := range p {
+		m, err := t.move(ctx, src, dst, progress)
+		if err != nil {
+			return nil, fmt.Errorf("store: move: table %s: %w", t.name, err)
+		}
+		moved = append(moved, m)
+	}
+	return moved, nil
+}
+
+// clear deletes the rows that migrations have inserted, if there are no others.
+func (p plan) clear(ctx context.Context, dst rows.Conn) error {
+	for _, t := range slices.Backward(p) {
+		count, digest, err := t.measure(ctx, dst)
+		if err != nil {
+			return err
+		}
+		if count != t.count || digest != t.digest {
+			return fmt.Errorf("%w: it has %d rows in %s", ErrNotEmpty, count, t.name)
+		}
+		if _, err := rows.Exec(ctx, dst, `DELETE FROM `+quoted(t.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move copies one table and compares.
+func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (Moved, error) {
+	m := Moved{Table: t.name}
+	w := &inserter{to: dst, table: t}
+	err := t.read(ctx, src, func(row []any) error {
+		m.Rows++
+		m.Digest.add(encode(row))
+		if m.Rows%progressEvery == 0 {
+			progress(t.name, m.Rows)
+		}
+		return w.insert(ctx, row)
+	})
+	if err == nil {
+		err = w.flush(ctx)
+	}
+	if err != nil {
+		return m, err
+	}
+	progress(t.name, m.Rows)
+	return m, t.compare(ctx, dst, m)
+}
+
+const progressEvery = 10_000
+
+func (t table) compare(ctx context.Context, dst rows.Conn, m Moved) error {
+	count, digest, err := t.measure(ctx, dst)
+	if err == nil && (count != m.Rows || digest != m.Digest) {
+		err = fmt.Errorf("%d rows were read and %d have arrived, or with other content: nothing is moved", m.Rows, count)
+	}
+	return err
+}
+
+func (t table) measure(ctx context.Context, c rows.Conn) (count int64, d Digest, err error) {
+	err = t.read(ctx, c, func(row []any) error {
+		count++
+		d.add(encode(row))
+		return nil
+	})
+	return count, d, err
+}
+
+// read calls fn for each row, with the values in the order of the columns: nil, int64,
+// bool, string or []byte. The slice is reused.
+func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) error {
+	all, err := rows.Query(ctx, c, `SELECT `+t.list()+` FROM `+quoted(t.name))
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	row, to := make([]any, len(t.columns)), make([]any, len(t.columns))
+	for i := range row {
+		to[i] = &row[i]
+	}
+	for all.Next() {
+		if err := all.Scan(to...); err != nil {
+			return rows.Fault(err)
+		}
+		if err := plainValues(row); err != nil {
+			return err
+		}
+		if err := fn(row); err != nil {
+			return err
+		}
+	}
+	return rows.Fault(all.Err())
+}
+
+// plainValues refuses types that the two drivers might return differently. An empty value
+// of bytes comes as nil from SQLite, and would be stored as NULL.
+func plainValues(row []any) error {
+	for i, v := range row {
+		switch v := v.(type) {
+		case nil, int64, bool, string:
+		case []byte:
+			if v == nil {
+				row[i] = []byte{}
+			}
+		default:
+			return fmt.Errorf("a value is a %T, which databases write differently", v)
+		}
+	}
+	return nil
+}
+
+// encode is injective: kind, length, content for each value.
+func encode(row []any) []byte {
+	var b []byte
+	for _, v := range row {
+		switch v := v.(type) {
+		case nil:
+			b = append(b, 'n')
+		case int64:
+			b = binary.BigEndian.AppendUint64(append(b, 'i'), uint64(v))
+		case bool:
+			b = append(b, 'f')
+			if v {
+				b[len(b)-1] = 't'
+			}
+		case string:
+			b = append(binary.BigEndian.AppendUint64(append(b, 's'), uint64(len(v))), v...)
+		case []byte:
+			b = append(binary.BigEndian.AppendUint64(append(b, 'x'), uint64(len(v))), v...)
+		}
+	}
+	return b
+}
+
+func (t table) list() string {
+	var names []string
+	for _, c := range t.columns {
+		names = append(names, quoted(c))
+	}
+	return strings.Join(names, ", ")
+}
+
+// quoted is for names from our own migrations only.
+func quoted(name string) string { return `"` + name + `"` }
+
+// inserter writes many rows with one statement.
+type inserter struct {
+	to rows.Conn
+	table
+	values []any
+	bytes  int // of the binary values among them
+}
+
+const (
+	// maxValues is below what a statement may have: 32766 in SQLite, 65535 in PostgreSQL.
+	maxValues = 5_000
+	// maxBytes bounds the memory of a statement: some rows are images.
+	maxBytes = 4 << 20
+)
+
+func (w *inserter) insert(ctx context.Context, row []any) error {
+	w.values = append(w.values, row...)
+	for _, v := range row {
+		if b, ok := v.([]byte); ok {
+			w.bytes += len(b)
+		}
+	}
+	if len(w.values)+len(row) <= maxValues && w.bytes < maxBytes {
+		return nil
+	}
+	return w.flush(ctx)
+}
+
+func (w *inserter) flush(ctx context.Context) error {
+	if len(w.values) == 0 {
+		return nil
+	}
+	var query strings.Builder
+	fmt.Fprintf(&query, `INSERT INTO %s (%s) VALUES `, quoted(w.name), w.list())
+	for i := range w.values {
+		switch {
+		case i == 0:
+			query.WriteString("(")
+		case i%len(w.columns) == 0:
+			query.WriteString("), (")
+		default:
+			query.WriteString(", ")
+		}
+		fmt.Fprintf(&query, "$%d", i+1)
+	}
+	query.WriteString(")")
+	_, err := rows.Exec(ctx, w.to, query.String(), w.values...)
+	w.values, w.bytes = w.values[:0], 0
+	return err
+}

@@ -1,0 +1,147 @@
+package transfer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+
+	"modernc.org/sqlite"
+
+	"github.com/doorward/doorward/store/internal/sqlitefile"
+)
+
+// Copy copies a backup that was checked to a new file that its owner alone can read,
+// without its checksum: a database to be served.
+func Copy(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := copyNew(in, to); err != nil {
+		return err
+	}
+	return unseal(to)
+}
+
+func copyNew(in io.Reader, to string) error {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// Receive copies a backup out of a pipe to a new file that its owner alone can read,
+// checks it as Check does, and removes its checksum.
+func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info, error) {
+	if err := copyNew(&ctxReader{ctx, from}, to); err != nil {
+		return Info{}, err
+	}
+	info, err := check(ctx, to, from.Name(), damaged)
+	if err != nil {
+		return info, err
+	}
+	return info, unseal(to)
+}
+
+// Replace gives the SQLite database at path the content of another file, and keeps the old
+// content in the file aside, if there was any. It is atomic, also when the process is
+// killed. Errors: ErrInUse when any process has the database open.
+//
+// It writes into the file that is there, as a transaction. If another file were renamed to
+// its name instead, a process that opens it at that moment would go on with the old one.
+func Replace(ctx context.Context, path, with, aside string) error {
+	_, err := os.Stat(path)
+	old := err == nil
+	if path, err = sqlitefile.CreatePrivate(path); err != nil {
+		return err
+	}
+	return sqlitefile.Exclusive(ctx, path, func() error {
+		err := replaceAlone(ctx, path, with, aside, old)
+		if sqlitefile.IsDamaged(err) { // no process can be using it
+			if err = moveAside(path, aside); err == nil {
+				err = replaceAlone(ctx, path, with, aside, false)
+			}
+		}
+		return err
+	})
+}
+
+// replaceAlone works on one connection, and makes sure that no process has another.
+func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err error) {
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(500)&_pragma=synchronous(FULL)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	if err := checkAlone(ctx, db); err != nil {
+		return err
+	}
+	if keep {
+		if err := keepAside(ctx, path, aside); err != nil {
+			return err
+		}
+	}
+	if err := copyInto(ctx, db, with); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `PRAGMA journal_mode=WAL`)
+	return err
+}
+
+// checkAlone returns ErrInUse when another connection of any process has the database
+// open. Only without one does SQLite leave WAL mode: each connection holds a lock as long
+// as it lives, the idle ones of a server too.
+func checkAlone(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, `PRAGMA journal_mode=DELETE`)
+	if err != nil && sqlitefile.IsLocked(err) {
+		return ErrInUse
+	}
+	return err
+}
+
+// keepAside copies the old content, to be looked at or restored.
+func keepAside(ctx context.Context, path, aside string) error {
+	f, err := os.OpenFile(aside, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Close(), vacuumInto(ctx, path, aside)); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	return nil
+}
+
+// moveAside renames a database that can't be read, with its side files.
+func moveAside(path, aside string) error {
+	for _, side := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Rename(path+side, aside+side); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return publish(path, aside)
+}
+
+// copyInto copies all pages as one transaction.
+func copyInto(ctx context.Context, db *sql.DB, from string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Raw(func(driver any) error {
+		restore, err := driver.(interface {
+			NewRestore(string) (*sqlite.Backup, error)
+		}).NewRestore(from)
+		if err != nil {
+			return err
+		}
+		_, err = restore.Step(-1)
+		return errors.Join(err, restore.Finish())
+	})
+}

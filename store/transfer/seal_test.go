@@ -1,0 +1,112 @@
+package transfer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/store/storetest"
+	"github.com/doorward/doorward/store/transfer"
+)
+
+// TestChangedBackupIsFound: one flipped bit in the head, in the pages, in unused space and
+// anywhere in the seal; an end that is missing or longer.
+func TestChangedBackupIsFound(t *testing.T) {
+	db := newDatabase(t, storetest.Engines["sqlite"](t))
+	fill(t, db.DB)
+	var out bytes.Buffer
+	ok(t, transfer.BackupTo(t.Context(), db.DB, &out))
+	complete := out.Bytes()
+	at := bytes.LastIndex(complete, []byte("\nDoorward backup 1\n"))
+	if at < 0 || at%4096 != 0 || len(complete)-at != transfer.SealLength {
+		t.Fatalf("the seal is at %d of %d bytes", at, len(complete))
+	}
+	changed := map[string][]byte{
+		"without its seal":    complete[:at],
+		"without a page":      slices.Concat(complete[:at-4096], complete[at:]),
+		"with a page twice":   slices.Concat(complete[:at], complete[at-4096:]),
+		"with a byte more":    append(slices.Clone(complete), 0),
+		"with a line more":    append(slices.Clone(complete), "\n"...),
+		"with its seal twice": slices.Concat(complete, complete[at:]),
+		"two pages exchanged": slices.Concat(complete[:4096], complete[8192:12288], complete[4096:8192], complete[12288:]),
+	}
+	for i := at; i < len(complete); i++ {
+		changed[fmt.Sprintf("byte %d of the seal", i-at)] = flipped(complete, i)
+	}
+	for _, i := range []int{0, 17, 20, 25, 30, 41, 60, 68, 71, 75, 95, 99, 101, 4096 + 50, at / 2, at/2 + 1, at - 4095, at - 1} {
+		changed[fmt.Sprintf("byte %d", i)] = flipped(complete, i)
+	}
+	for what, content := range changed {
+		file := filepath.Join(t.TempDir(), "changed.db")
+		ok(t, os.WriteFile(file, content, 0o600))
+		if _, err := transfer.Check(t.Context(), file, false); !errors.Is(err, transfer.ErrNoBackup) {
+			t.Errorf("%s: %v", what, err)
+		}
+		ok(t, os.Remove(file))
+	}
+	ok(t, receive(t, complete))
+	if err := receive(t, flipped(complete, at/2)); !errors.Is(err, transfer.ErrChecksum) {
+		t.Errorf("from a pipe, changed in the middle: %v", err)
+	}
+}
+
+func flipped(complete []byte, i int) []byte {
+	other := slices.Clone(complete)
+	other[i] ^= 1
+	return other
+}
+
+// TestBackupWithoutASeal, of an old version, passes, and is known to have no checksum.
+func TestBackupWithoutASeal(t *testing.T) {
+	folder := t.TempDir()
+	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))
+	fill(t, db.DB)
+	older := filepath.Join(folder, "older.db")
+	storetest.Exec(t, db.raw, `VACUUM INTO '`+older+`'`)
+	info, err := transfer.Check(t.Context(), older, false)
+	ok(t, err)
+	schema, err := db.Schema(t.Context())
+	ok(t, err)
+	if info.Sealed || info.Schema != schema || info.Bytes == 0 {
+		t.Errorf("it is %+v", info)
+	}
+}
+
+// TestRestoredCopyHasNoSeal: it is a database like any other, and so is a copy of it. A
+// damaged backup can be copied, too, on request.
+func TestRestoredCopyHasNoSeal(t *testing.T) {
+	db := newDatabase(t, storetest.Engines["sqlite"](t))
+	fill(t, db.DB)
+	folder := t.TempDir()
+	backup, copied, bad := filepath.Join(folder, "backup.db"), filepath.Join(folder, "copied.db"), filepath.Join(folder, "bad.db")
+	ok(t, transfer.Backup(t.Context(), db.DB, backup))
+	ok(t, transfer.Copy(backup, copied))
+	info, err := transfer.Check(t.Context(), copied, false)
+	ok(t, err)
+	sealed, err := transfer.Check(t.Context(), backup, false)
+	ok(t, err)
+	if info.Sealed || !sealed.Sealed || info.Bytes != sealed.Bytes || time.Since(sealed.Taken).Abs() > time.Minute {
+		t.Errorf("the copy is %+v, the backup %+v", info, sealed)
+	}
+	content, err := os.ReadFile(backup)
+	ok(t, err)
+	name := bytes.Index(content, []byte("株式会社"))
+	ok(t, os.WriteFile(bad, flipped(content, name), 0o600))
+	if err := transfer.CheckSealed(t.Context(), bad); !errors.Is(err, transfer.ErrChecksum) || !strings.Contains(err.Error(), "bad.db") {
+		t.Errorf("to be moved: %v", err)
+	}
+	ok(t, transfer.CheckSealed(t.Context(), copied))
+	ok(t, os.Remove(copied))
+	info, err = transfer.Check(t.Context(), bad, true)
+	ok(t, err)
+	ok(t, transfer.Copy(bad, copied))
+	if _, err = transfer.Check(t.Context(), copied, false); err != nil || info.Sealed {
+		t.Errorf("of a damaged one there is %v, %+v", err, info)
+	}
+}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package node_test
 
 import (
@@ -13,7 +15,7 @@ func TestGCIsPacedUnderLoad(t *testing.T) {
 	}{{"", 200, 400}, {"150", 150, 150}} {
 		t.Setenv("GOGC", test.gogc)
 		dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-		p := serve(t, mustBuild(t), dsn)
+		p := serve(t, builtProgram(t), dsn)
 		collections := p.metric(t, "go_gc_duration_seconds_count")
 		p.until(t, "collections under load", func() bool {
 			for range 100 {

@@ -31,7 +31,7 @@ type Endpoint struct {
 	In     reflect.Type // the body taken, nil for none
 	Media  []string     // the types of a body that is taken as it is, in place of In
 	Out    reflect.Type // the body given, nil for none
-	Cookie string       // what a success does to the session cookie, for the reference; empty for nothing
+	Cookie string       // what a success makes of the session cookie, from the = on, for the reference; empty for nothing
 	CSV    bool         // the body is to be had as CSV, too
 	serve  func(ctx context.Context, c *Call) error
 	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
@@ -102,13 +102,13 @@ func oneOf(h http.Header, media []string) (string, error) {
 
 // OpensSession documents that a success sets a session cookie.
 func (e Endpoint) OpensSession() Endpoint {
-	e.Cookie = "`" + SessionCookie + "=<token>" + cookieAttributes + "; Secure`"
+	e.Cookie = "=<token>" + cookieAttributes + "; Secure"
 	return e
 }
 
 // EndsSession documents that a success clears the session cookie.
 func (e Endpoint) EndsSession() Endpoint {
-	e.Cookie = "`" + SessionCookie + "=" + cookieAttributes + "; Max-Age=0`"
+	e.Cookie = "=" + cookieAttributes + "; Max-Age=0"
 	return e
 }
 

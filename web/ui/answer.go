@@ -204,7 +204,7 @@ type Frame struct {
 
 // Can reports whether whoever sees the page may do the action in their tenant.
 func (f Frame) Can(action doorward.Action) bool {
-	return access.Can(&f.Caller.Principal, action, f.Caller.Tenant()).Allowed
+	return access.CanInTenant(&f.Caller.Principal, action).Allowed
 }
 
 // Onward is a link to a path here, without the path of the base URL, that keeps the

@@ -57,7 +57,8 @@ func run(only string, short bool) error {
 	if short {
 		b.slice, b.turns = 300*time.Millisecond, 2
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, "github.com/doorward/doorward/cmd/doorward")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, "./cmd/doorward")
+	build.Dir = ".." // the module of the server; "go -C bench run" is in its own
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}

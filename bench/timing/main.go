@@ -149,7 +149,9 @@ const unlimited = "1000000"
 
 func serve(dir, database string) (*server, error) {
 	binary := filepath.Join(dir, "doorward")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/doorward/doorward/cmd/doorward").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", binary, "./cmd/doorward")
+	build.Dir = ".." // the module of the server; "go -C bench run" is in its own
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	address, err := freeAddress()

@@ -226,7 +226,7 @@ func implied(r front.Route) []doorward.Code {
 	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
 	}
-	if r.Guard.ShutsWhileClosing() {
+	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)
 	}
 	if r.Doc.List {

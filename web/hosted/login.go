@@ -60,7 +60,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return signIn(c, by, outcome), nil
 }
 
-// signIn leads on to what a right proof has led to.
+// signIn redirects according to the outcome of a correct proof.
 func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 	switch o := outcome.(type) {
 	case login.SignedIn:

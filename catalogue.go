@@ -10,7 +10,7 @@ const maxPermissions = 9 * 64
 type Permissions [maxPermissions / 64]uint64
 
 // Allow reports whether the set has the permission that allows the action.
-func (p *Permissions) Allow(v Verb) bool {
+func (p *Permissions) Allow(v *Verb) bool {
 	return p != nil && v.By == ByRole && p[v.bit/64]&(1<<(v.bit%64)) != 0
 }
 
@@ -18,7 +18,7 @@ func (p *Permissions) Allow(v Verb) bool {
 // actions are appended to it, so that those before keep their bits.
 type catalogue struct {
 	verbs   []Verb
-	named   map[Action]Verb
+	named   map[Action]*Verb
 	granted map[Role]*Permissions // by role
 	listed  map[Role][]Action     // the same, by name and sorted
 }
@@ -27,7 +27,7 @@ type catalogue struct {
 var builtin = newCatalogue(verbs)
 
 func newCatalogue(rows []Verb) catalogue {
-	c := catalogue{named: make(map[Action]Verb, len(rows)), granted: map[Role]*Permissions{}, listed: map[Role][]Action{}}
+	c := catalogue{named: make(map[Action]*Verb, len(rows)), granted: map[Role]*Permissions{}, listed: map[Role][]Action{}}
 	for _, r := range Roles {
 		c.granted[r] = new(Permissions)
 	}
@@ -58,18 +58,24 @@ func (c *catalogue) add(v Verb) {
 		v.bit, v.roles = permission.bit, permission.roles
 	}
 	c.verbs = append(c.verbs, v)
-	c.named[v.Action] = v
+	c.named[v.Action] = &v
 }
 
 // Verbs returns the list of all actions, permissions first.
 func Verbs() []Verb { return slices.Clone(builtin.verbs) }
 
-// Lookup returns the row of a, and whether there is one.
-func Lookup(a Action) (Verb, bool) {
-	v, ok := builtin.named[a]
-	return v, ok
+// Lookup returns the row of a, which nobody may change, and whether there is one. An
+// unknown action has the zero row.
+func Lookup(a Action) (*Verb, bool) {
+	if v := builtin.named[a]; v != nil {
+		return v, true
+	}
+	return &Verb{}, false
 }
 
 // IsPermission reports whether a is one of the actions that roles grant by
 // that name, the only ones a check may ask for.
-func (a Action) IsPermission() bool { return builtin.named[a].isPermission() }
+func (a Action) IsPermission() bool {
+	v, known := Lookup(a)
+	return known && v.isPermission()
+}

@@ -16,7 +16,7 @@ func TestCatalogueGrows(t *testing.T) {
 	grown := newCatalogue(rows)
 	for _, v := range builtin.verbs {
 		for _, r := range Roles {
-			was, is := builtin.granted[r].Allow(v), grown.granted[r].Allow(grown.named[v.Action])
+			was, is := builtin.granted[r].Allow(&v), grown.granted[r].Allow(grown.named[v.Action])
 			if want := slices.Contains(v.Roles(), r); was != want || is != want || builtin.granted[r].Allow(grown.named[v.Action]) != want {
 				t.Errorf("%s, %s: %v before, %v after, want %v", r, v.Action, was, is, want)
 			}
@@ -35,7 +35,7 @@ func TestActsThroughPermissions(t *testing.T) {
 		switch permission := builtin.named[v.Through]; {
 		case v.By == ByRole && (v.bit != permission.bit || v.roles != permission.roles || v.roles == 0):
 			t.Errorf("%s: bit %d for %v, the permission %s has %d for %v", v.Action, v.bit, v.Roles(), v.Through, permission.bit, permission.Roles())
-		case v.By != ByRole && builtin.granted[RoleOwner].Allow(v):
+		case v.By != ByRole && builtin.granted[RoleOwner].Allow(&v):
 			t.Errorf("%s is in the set of a role", v.Action)
 		}
 	}

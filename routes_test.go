@@ -117,6 +117,7 @@ var refusals = map[string][]refusal{
 	},
 	"POST /api/v2/tenants":       {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/tenants":        {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
 	"PATCH /api/v2/tenants/{id}": {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
 	"GET /api/v2/audit-events": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},

@@ -42,13 +42,15 @@ func BenchmarkCheck(b *testing.B) {
 	door := doorwardtest.Start(b)
 	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
 	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
-	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, "") })
-	b.Run("on", func(b *testing.B) { check(b, door, ann, tracer, "") })
-	b.Run("unsampled", func(b *testing.B) { check(b, door, ann, tracer, parent+"00\r\n") })
-	b.Run("sampled", func(b *testing.B) { check(b, door, ann, tracer, parent+"01\r\n") })
+	cookie := "Cookie: JSESSIONID=" + ann.Token() + "\r\n"
+	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, cookie) })
+	b.Run("bearer", func(b *testing.B) { check(b, door, ann, nil, "Authorization: Bearer "+ann.Token()+"\r\n") })
+	b.Run("on", func(b *testing.B) { check(b, door, ann, tracer, cookie) })
+	b.Run("unsampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"00\r\n") })
+	b.Run("sampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"01\r\n") })
 }
 
-func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, line string) {
+func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, lines string) {
 	b.Helper()
 	base, err := url.Parse(door.URL)
 	if err != nil {
@@ -57,7 +59,7 @@ func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tr
 	site := front.New(door.Node.App, base, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	site.Tracer = tracer
 	handler := edge.Check(site, http.NotFoundHandler())
-	raw := "GET /api/v2/access/check?action=message.send HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\nCookie: JSESSIONID=" + ann.Token() + "\r\n" + line + "\r\n"
+	raw := "GET /api/v2/access/check?action=message.send HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\n" + lines + "\r\n"
 	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil {
 		b.Fatal(err)

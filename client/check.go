@@ -16,7 +16,7 @@ type Request struct {
 	Action string
 	// Method is that of the checked request. Empty counts as an unsafe method.
 	Method string
-	// Header is that of the checked request. Only Cookie (JSESSIONID of it),
+	// Header is that of the checked request. Only Cookie (the session's),
 	// Authorization (Bearer of it), Origin, Sec-Fetch-Site and X-Request-Id are
 	// read; it isn't changed.
 	Header http.Header
@@ -31,7 +31,7 @@ type Request struct {
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
 	a, err := c.ask(ctx, question{
-		method: http.MethodGet, path: checkPath(q.Action), header: q.header(),
+		method: http.MethodGet, path: checkPath(q.Action), header: q.header(c.cookie),
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden},
 	})
 	if err != nil {
@@ -56,14 +56,15 @@ func checkPath(action string) string {
 // limits, which would be a fault instead of a refusal.
 const longest = 512
 
-// header returns the headers that are sent to Doorward.
-func (q Request) header() http.Header {
+// header returns the headers that are sent to Doorward, whose session cookie has the
+// name.
+func (q Request) header(cookie string) http.Header {
 	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
 	if q.Method == "" {
 		h["X-Forwarded-Method"] = []string{http.MethodPost}
 	}
-	if s := sessions(q.Header); len(s) > 0 {
-		h["Cookie"] = []string{cookieName + "=" + strings.Join(s, "; "+cookieName+"=")}
+	if s := sessions(q.Header, cookie); len(s) > 0 {
+		h["Cookie"] = []string{cookie + "=" + strings.Join(s, "; "+cookie+"=")}
 	}
 	for _, v := range bearers(q.Header) {
 		h.Add("Authorization", v)
@@ -78,15 +79,13 @@ func (q Request) header() http.Header {
 
 func cut(v string) string { return v[:min(len(v), longest)] }
 
-const cookieName = "JSESSIONID"
-
 // sessions returns the different session identifiers of a request, two at most:
 // already two are refused. The rules are Doorward's, because a Tomcat beside it
 // uses the same name for other values; Doorward decides which is valid.
-func sessions(h http.Header) (found []string) {
+func sessions(h http.Header, name string) (found []string) {
 	for _, line := range h["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
-			token, ok := strings.CutPrefix(strings.Trim(pair, " \t"), cookieName+"=")
+			token, ok := strings.CutPrefix(strings.Trim(pair, " \t"), name+"=")
 			if ok && wellFormed(token) && !slices.Contains(found, token) && len(found) < 2 {
 				found = append(found, token)
 			}
@@ -105,13 +104,25 @@ func wellFormed(token string) bool {
 }
 
 // bearers returns the bearer credentials, two at most: already two are refused.
-// Other schemes are ignored.
+// Other schemes are not sent. But Doorward refuses one beside a bearer credential, so
+// an empty credential stands for it.
 func bearers(h http.Header) (found []string) {
-	for _, v := range h["Authorization"] {
-		scheme, _, _ := strings.Cut(v, " ")
-		if strings.EqualFold(scheme, "Bearer") && len(found) < 2 {
+	all := h["Authorization"]
+	for _, v := range all {
+		if isBearer(v) && len(found) < 2 {
 			found = append(found, cut(v))
 		}
 	}
+	if len(found) == 1 && len(all) > 1 {
+		found = append(found, "Bearer")
+	}
 	return found
+}
+
+func isBearer(authorization string) bool {
+	value := strings.Trim(authorization, " \t")
+	if end := strings.IndexAny(value, " \t"); end >= 0 {
+		value = value[:end]
+	}
+	return strings.EqualFold(value, "Bearer")
 }

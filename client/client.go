@@ -25,10 +25,10 @@
 //
 // # What is sent to Doorward
 //
-// The session cookie JSESSIONID and no other cookie; a bearer key; the method,
-// Origin and Sec-Fetch-Site, by which Doorward refuses what a browser sends from a
-// page of another origin (403 cross_origin); and X-Request-Id, so that the logs of
-// both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
+// The session cookie and no other; a bearer credential, such as the token of a session
+// whose holder is no browser; the method, Origin and Sec-Fetch-Site, by which Doorward
+// refuses a cookie that a browser sends from a page of another origin (403
+// cross_origin); and X-Request-Id, so that the logs of both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
 // removes them from the request: the handler learns the caller only from [From].
 //
 // Check the handshake of a WebSocket, which is a GET, with [Client.Check] and the
@@ -64,6 +64,7 @@ import (
 // may be called from several goroutines.
 type Client struct {
 	base    string // without a slash at the end
+	cookie  string // name of the session's
 	timeout time.Duration
 	http    *http.Client
 	log     *slog.Logger
@@ -91,6 +92,10 @@ func Timeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } 
 func HTTPClient(hc *http.Client) Option {
 	return func(c *Client) { c.http = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout} }
 }
+
+// CookieName is the name of the session cookie, as Doorward has it in --cookie-name.
+// The default is JSESSIONID.
+func CookieName(name string) Option { return func(c *Client) { c.cookie = name } }
 
 // Logger logs faults, one line for each request that could not be decided, and
 // never a credential. The default is slog.Default.
@@ -126,6 +131,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base:    strings.TrimSuffix(u.String(), "/"),
+		cookie:  "JSESSIONID",
 		timeout: 3 * time.Second,
 		http:    &http.Client{Transport: newTransport()},
 		log:     slog.Default(),

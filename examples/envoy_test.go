@@ -146,6 +146,9 @@ func TestEnvoyRoutes(t *testing.T) {
 		if r.at("typed_per_filter_config", extAuthz, "disabled").node != nil {
 			t.Errorf("%s asks nothing", action)
 		}
+		if !slices.Contains(r.at("response_headers_to_remove").texts(), "set-cookie") || !slices.Contains(r.at("request_headers_to_remove").texts(), "authorization") {
+			t.Errorf("%s passes the credential on, or the service's cookies", action)
+		}
 		asked++
 	}
 	if asked != 4 {

@@ -21,6 +21,7 @@ import (
 // an operator runs, on free ports of loopback.
 type site struct {
 	test    *testing.T // whose programs they are
+	example string     // the folder of the gateway
 	gateway string     // host:port
 	server  *doorwardtest.Server
 	service *program
@@ -56,7 +57,7 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{test: t, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
+	s := &site{test: t, example: example, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
 	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), listenOn("127.0.0.1:0"))
 	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
 	launch(t, configured(t, example, map[string]string{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ func testGateway(t *testing.T, s *site) {
 		{"other origins", testOrigins},
 		{"WebSockets", testWebSockets},
 		{"cookies", testCookies},
+		{"bearer sessions", testBearer},
+		{"cookies of the service", testServiceCookies},
 		{"attacks", testAttacks},
 		{"Doorward itself", testDoorward},
 		{"the service's own refusals", testOwnRefusals},
@@ -250,6 +253,72 @@ func testDoorward(t *testing.T, s *site) {
 	}
 	if got := s.ask(t, "", "GET /problems/forbidden", ""); got.status != http.StatusOK {
 		t.Errorf("the page behind a problem's type: %d", got.status)
+	}
+}
+
+// testBearer: a session's token in Authorization is asked about like a cookie, and the
+// service gets it no more than a cookie.
+func testBearer(t *testing.T, s *site) {
+	for _, role := range roles {
+		p := s.people[role]
+		for _, headers := range [][]string{nil, {"Origin", "https://other.example", "Sec-Fetch-Site", "cross-site"}} {
+			headers = append(headers, "Authorization", "Bearer "+p.Token())
+			got := s.ask(t, "", "POST /messages", "", headers...)
+			if role == "VIEWER" {
+				wantProblem(t, got, http.StatusForbidden, "forbidden")
+				continue
+			}
+			if got.status != http.StatusOK {
+				t.Errorf("%s with %q: %d %s", role, headers[:len(headers)-1], got.status, got.body)
+				continue
+			}
+			e := got.echo(t)
+			if e.Identity != p.identity {
+				t.Errorf("%s: the service got %+v", role, e.Identity)
+			}
+			for name, values := range e.Headers {
+				if name == "Cookie" || name == "Authorization" || strings.Contains(strings.Join(values, "\n"), p.Token()) {
+					t.Errorf("the credential at the service, in %s", name)
+				}
+			}
+		}
+	}
+	token := s.people["USER"].Token()
+	s.reached(t)
+	for _, refused := range [][]string{
+		{"Authorization", "Bearer " + strings.Repeat("A", 43)},
+		{"Authorization", "Bearer " + token, "Cookie", "JSESSIONID=" + token},
+		{"Authorization", "Basic " + token},
+	} {
+		wantProblem(t, s.ask(t, "", "GET /reports", "", refused...), http.StatusUnauthorized, "unauthenticated")
+	}
+	if lines := s.reached(t); len(lines) > 0 {
+		t.Errorf("these reached the service: %q", lines)
+	}
+}
+
+// testServiceCookies: whatever the service answers, it sets no session's cookie.
+func testServiceCookies(t *testing.T, s *site) {
+	own := []string{"theme=dark; Path=/", "XJSESSIONID=own", "a=JSESSIONID=own", "JSESSIONIDX=own"}
+	evil := []string{
+		"JSESSIONID=evil", "JSESSIONID=; Max-Age=0; Path=/", "JSESSIONID=evil; Domain=gateway.example; Secure", "JSESSIONID =evil",
+		"JSESSIONID\t=evil", "=JSESSIONID=evil", " = JSESSIONID=evil", "JSESSIONID=evil, theme=dark", "JSESSIONID=evil=evil",
+	}
+	want := own
+	if s.example != "caddy" && s.example != "haproxy" { // these drop all or none
+		want = nil
+	}
+	for _, status := range []string{"200", "401", "404", "500"} {
+		query := url.Values{"status": {status}, "set-cookie": slices.Concat(evil[:4], own, evil[4:])}
+		got := s.ask(t, s.people["USER"].Token(), "GET /reports?"+query.Encode(), "")
+		if got.echo(t); fmt.Sprint(got.status) != status {
+			t.Fatalf("the service answered %s, the client got %d", status, got.status)
+		}
+		// Browsers ignore an empty one.
+		set := slices.DeleteFunc(got.header.Values("Set-Cookie"), func(v string) bool { return v == "" })
+		if !slices.Equal(set, want) {
+			t.Errorf("%s: the client gets the cookies %q, want %q", status, set, want)
+		}
 	}
 }
 

@@ -113,6 +113,15 @@ func TestTraefikRoutes(t *testing.T) {
 	if asked != 6 {
 		t.Errorf("%d routes to the service, want the four of the table and the two that refuse the rest and the metrics", asked)
 	}
+	for name, node := range routers {
+		r := settings{node}
+		if last := r.at("middlewares").texts(); r.at("service").text() == "service" && last[0] != "none" && last[len(last)-1] != "stripped" {
+			t.Errorf("%s passes the credential on", name)
+		}
+	}
+	if dropped, _ := routes.at("middlewares", "stripped", "headers", "customResponseHeaders").node.(map[string]any); dropped["Set-Cookie"] != "" {
+		t.Errorf("the service may set the session's cookie: %v", dropped)
+	}
 	if s := readSettings(t, "traefik/traefik.yml").at("entryPoints", "platform", "http", "underscoreHeadersStrategy").text(); s != "reject" {
 		t.Errorf("underscores in headers: %q", s)
 	}

@@ -264,7 +264,7 @@ func TestSettingsDiffer(t *testing.T) {
 		acme := acmeOn(t, dsn)
 		first := launch(t, dsn)
 		token := first.login(acme.Owner.Email)
-		for flag, value := range map[string]string{"tenant-hold": "0s", "session-idle": "30m0s", "session-absolute": "2h0m0s"} {
+		for flag, value := range map[string]string{"tenant-hold": "0s", "session-idle": "30m0s", "session-absolute": "2h0m0s", "cookie-name": "other"} {
 			p := launch(t, dsn, "--"+flag, value)
 			if code := p.exit(); code != 3 {
 				t.Errorf("--%s %s beside a node without: exit code %d, want 3\n%s", flag, value, code, p.tail())

@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -43,6 +44,7 @@ type Config struct {
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
 	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty
+	CookieName           string         // of the session, as front.RefuseCookieName lets it pass; empty: JSESSIONID
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
@@ -125,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if n.cfg.Brand.Name != "" {
 		n.site.Brand = n.cfg.Brand
 	}
-	n.site.ReturnTo, n.site.Home = cfg.ReturnTo, cfg.Home
+	n.site.ReturnTo, n.site.Home, n.site.Cookie = cfg.ReturnTo, cfg.Home, cmp.Or(cfg.CookieName, front.SessionCookie)
 	n.measure()
 	return n, nil
 }

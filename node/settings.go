@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/commonpw"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/store/lease"
+	"github.com/doorward/doorward/web/front"
 )
 
 // Setting describes one setting. Its flag, its environment variable, its line in the
@@ -191,6 +192,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Value: at(&c.Sessions.PerUser, 10, limit), Help: "sessions per user; beyond it the oldest ends (0: no limit)",
 		},
 		{
+			Name: "cookie-name", Shared: true, Strict: true, Value: at(&c.CookieName, front.SessionCookie),
+			Help: "`name` of the session cookie; another one signs all browsers out; __Host-… and __Secure-… need https, __Host-… a --base-url without a path",
+		},
+		{
 			Name: "revocation-lease", Shared: true,
 			Value: at(&c.Lease, time.Second, within(lease.MinLease, lease.MaxLease, fmt.Sprintf("it is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", lease.MinLease, lease.MaxLease))),
 			Help:  "how long a node may answer from memory without hearing from the database, 1s to 2s",
@@ -219,7 +224,7 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 		},
 		{
 			Name: "change-shared", Value: at(&c.ChangeShared, false),
-			Help: "start beside nodes with other session limits or another tenant hold, to change them node by node",
+			Help: "start beside nodes with other session limits, another cookie name or tenant hold, to change them node by node",
 		},
 	}
 }

@@ -15,6 +15,10 @@ import (
 
 const versionedSQLite = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
 
+// readOptions keep the page cache of each of the eight readers at 512 KiB, in place of
+// 2 MB: what it doesn't hold is in the system's cache, one read away.
+const readOptions = "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)&_pragma=cache_size(-512)"
+
 // openSQLite opens a single writer, so that writers queue in the process
 // instead of failing on each other's locks, and readers that can't write.
 // WAL with synchronous=FULL: what was answered survives a power cut. The writer's
@@ -30,7 +34,7 @@ func openSQLite(path string) (*DB, error) {
 		return nil, fault(err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, "mode=ro&_pragma=busy_timeout(2000)&_pragma=query_only(1)"))
+	read, err := sqlitefile.OpenCaching(sqlitefile.DSN(path, readOptions))
 	if err != nil {
 		return nil, errors.Join(fault(err), write.Close())
 	}

@@ -158,7 +158,7 @@ var endpoints = map[string][]string{
 	"/api/v2/users/usr_absent":              {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/users/usr_absent/sessions":     {"DELETE"},
 	"/api/v2/tenants":                       {"GET", "HEAD", "POST"},
-	"/api/v2/tenants/tnt_absent":            {"PATCH"},
+	"/api/v2/tenants/tnt_absent":            {"GET", "HEAD", "PATCH"},
 }
 
 func TestMethods(t *testing.T) {

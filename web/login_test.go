@@ -194,7 +194,7 @@ func TestLoginWithOtherCredentials(t *testing.T) {
 	})
 }
 
-// The identifier works in the cookie alone, in no other place.
+// The identifier works in the cookie and as a bearer credential, in no other place.
 func TestTokenInOtherPlaces(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		token := d.Tenant("Acme").Owner.Token()
@@ -203,7 +203,7 @@ func TestTokenInOtherPlaces(t *testing.T) {
 				t.Errorf("%s: %d", path, a.status)
 			}
 		}
-		for _, header := range []opt{bearer(token), with("Authorization", token), with("X-Auth-Token", token), with("JSESSIONID", token), cookie("jsessionid=" + token), cookie("session=" + token), cookie("$JSESSIONID=" + token)} {
+		for _, header := range []opt{with("Authorization", token), with("Authorization", "Basic "+token), with("Proxy-Authorization", "Bearer "+token), with("X-Auth-Token", token), with("JSESSIONID", token), cookie("jsessionid=" + token), cookie("session=" + token), cookie("$JSESSIONID=" + token)} {
 			d.send(t, "GET /api/v2/auth/session", nil, header).fails(http.StatusUnauthorized, "unauthenticated")
 		}
 	})
@@ -418,7 +418,10 @@ func TestOneCredentialAtATime(t *testing.T) {
 			d.send(t, path, nil, bearer(key)).fails(http.StatusForbidden, "forbidden")
 			d.send(t, path, nil, bearer(key), cookie("JSESSIONID=nonsense")).fails(http.StatusForbidden, "forbidden")
 			d.send(t, path, nil, bearer(key), bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
-			for _, none := range []string{"nonsense", "dwo_nonsense", "dwo_" + forged, strings.TrimPrefix(key, "dwo_"), strings.ToUpper(key), key + "x", token} {
+			d.send(t, path, nil, bearer(token), bearer(token)).fails(http.StatusUnauthorized, "unauthenticated")
+			d.send(t, path, nil, bearer(token), with("Authorization", "Basic eDp4")).fails(http.StatusUnauthorized, "unauthenticated")
+			d.send(t, path, nil, as(token), with("Authorization", "Bearer\t"+token)).fails(http.StatusUnauthorized, "unauthenticated")
+			for _, none := range []string{"nonsense", "dwo_nonsense", "dwo_" + forged, strings.TrimPrefix(key, "dwo_"), strings.ToUpper(key), key + "x", forged, token + "=", token[:42], token + "A", token + ", Bearer " + token, "\"" + token + "\"", token[:42] + unusedBits(token)} {
 				d.send(t, path, nil, bearer(none)).fails(http.StatusUnauthorized, "unauthenticated")
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/doorward/doorward/web"
+	"github.com/doorward/doorward/web/front"
 )
 
 // spec is an OpenAPI document that answers are held against.
@@ -259,7 +260,7 @@ func whole() bool {
 }
 
 func missing() (code int) {
-	text, err := web.Document("http://localhost:8080", "test")
+	text, err := web.Document("http://localhost:8080", front.SessionCookie, "test")
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -286,7 +287,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	acme := d.Tenant("Acme")
-	right, err := web.Document(d.base, "test")
+	right, err := web.Document(d.base, front.SessionCookie, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -199,10 +200,15 @@ func TestUnknownParameters(t *testing.T) {
 			d.send(t, "GET "+path+"?limit=1&&", nil, who).ok(http.StatusOK)
 		}
 		one := "/api/v2/users/" + bob.ID
-		for _, query := range []string{"dryRun=true", "dryrun", "limit=1", "%zz"} {
+		for _, query := range []string{"dryrun=true", "DryRun", "limit=1", "%zz"} {
 			d.send(t, "PATCH "+one+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusBadRequest, "invalid_query")
 			d.send(t, "DELETE "+one+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
 			d.send(t, "DELETE "+one+"?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
+		}
+		for _, query := range []string{"dryRun", "dryRun=", "dryRun=True", "dryRun=true&dryRun=true"} {
+			d.send(t, "PATCH "+one+"?"+query, m{"status": "suspended"}, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "DELETE "+one+"?"+query, nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+			d.send(t, "DELETE "+one+"/sessions?"+query, nil, owner).fails(http.StatusBadRequest, "invalid_query")
 		}
 		d.send(t, "DELETE "+one+"?dryRun", nil, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
 		d.send(t, "GET "+one+"?x=1", nil, owner).ok(http.StatusOK).is("status", "active")
@@ -390,6 +396,48 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
 		d.enrol(t, acme, ann, "VIEWER") // and can be invited anew
+	})
+}
+
+// A dry run answers what would happen, and nothing does: no event, header or cookie shows it.
+func TestDryRun(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		d.invite(t, ann, "sent@x.example", "USER")
+		path := " /api/v2/users/" + ann.ID
+		before, member := d.trail(t, acme.Owner, ""), d.send(t, "GET"+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).body
+		try := func(method string, body any) answer {
+			t.Helper()
+			a := d.send(t, method+path+"?dryRun=true", body, as(acme.Owner.Token())).ok(http.StatusOK)
+			if len(a.cookies()) > 0 || a.header.Get("X-Revocation-Nodes") != "" {
+				t.Errorf("%s changes nothing and answers with the headers %v", a.route, a.header)
+			}
+			return a
+		}
+		ends := m{"sessions": 1.0, "apiKeys": 0.0, "invitations": 1.0}
+		for _, a := range []answer{try("DELETE", nil), try("PATCH", m{"status": "suspended", "role": "VIEWER", "name": "Gone"})} {
+			if diff := cmp.Diff(ends, a.at("ended")); diff != "" {
+				t.Errorf("%s would end:\n%s", a.route, diff)
+			}
+		}
+		if got := try("PATCH", m{"role": "VIEWER"}).text("user.role"); got != "VIEWER" {
+			t.Errorf("the role would be %q, want VIEWER", got)
+		}
+		if diff := cmp.Diff(before, d.trail(t, acme.Owner, "")); diff != "" {
+			t.Errorf("a dry run is in the trail:\n%s", diff)
+		}
+		if got := d.send(t, "GET"+path, nil, as(acme.Owner.Token())).ok(http.StatusOK).body; !bytes.Equal(got, member) {
+			t.Errorf("after it the member is %s, before it was %s", got, member)
+		}
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
+
+		alone := " /api/v2/users/" + acme.Owner.ID
+		d.send(t, "DELETE"+alone+"?dryRun=true", nil, as(acme.Owner.Token())).fails(http.StatusConflict, "last_owner")
+		d.send(t, "DELETE"+alone+"?dryRun=true", nil, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "DELETE"+path+"?dryRun=yes", nil, as(acme.Owner.Token())).fails(http.StatusUnprocessableEntity, "validation_failed")
+		d.send(t, "DELETE"+path+"?dryRun=false", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		d.send(t, "GET"+path, nil, as(acme.Owner.Token())).fails(http.StatusNotFound, "not_found")
 	})
 }
 

@@ -438,6 +438,7 @@ func TestOperatorsManageTenants(t *testing.T) {
 		}
 		d.send(t, sessionPath, nil, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.login(t, "ann@acme.example", password).fails(http.StatusForbidden, "tenant_frozen")
+		d.send(t, "GET /api/v2/tenants/"+id, nil, key).ok(http.StatusOK).is("id", id).is("name", "Acme").is("status", "frozen")
 		set("frozen").ok(http.StatusOK).is("ended.sessions", 0.0)
 		set("active").ok(http.StatusOK).is("status", "active").is("ended.sessions", 0.0)
 		d.send(t, sessionPath, nil, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")
@@ -447,11 +448,12 @@ func TestOperatorsManageTenants(t *testing.T) {
 		}
 		set("").invalid("/status", "required")
 		for _, absent := range []string{"tnt_aaaaaaaaaaaaaaaaaaaaaaaaaa", "usr_x", "x"} {
+			d.send(t, "GET /api/v2/tenants/"+absent, nil, key).fails(http.StatusNotFound, "not_found")
 			for _, status := range []string{"frozen", "none", ""} {
 				d.send(t, "PATCH /api/v2/tenants/"+absent, m{"status": status}, key).fails(http.StatusNotFound, "not_found")
 			}
 		}
-		for _, route := range []string{"POST /api/v2/tenants", "GET /api/v2/tenants", "PATCH /api/v2/tenants/" + id} {
+		for _, route := range []string{"POST /api/v2/tenants", "GET /api/v2/tenants", "GET /api/v2/tenants/" + id, "PATCH /api/v2/tenants/" + id} {
 			d.send(t, route, nil, as(owner)).fails(http.StatusForbidden, "forbidden")
 			d.send(t, route, nil).fails(http.StatusUnauthorized, "unauthenticated")
 			d.send(t, route, nil, key, as(owner)).fails(http.StatusUnauthorized, "unauthenticated")

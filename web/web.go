@@ -20,13 +20,14 @@ import (
 func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	s.ErrorPage = ui.ErrorPage
 	routes := append(api.Routes(s.App), edge.Routes(s.App)...)
-	document := func() ([]byte, error) { return api.Document(documented(s.App), s.BaseURL(), version) }
+	document := func() ([]byte, error) { return api.Document(documented(s.App), s.BaseURL(), s.Cookie, version) }
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
 
-// Document returns the OpenAPI description without a server.
-func Document(baseURL, version string) ([]byte, error) {
-	return api.Document(documented(nil), baseURL, version)
+// Document returns the OpenAPI description without a server. cookie is the name of the
+// session's.
+func Document(baseURL, cookie, version string) ([]byte, error) {
+	return api.Document(documented(nil), baseURL, cookie, version)
 }
 
 func documented(a *app.App) []front.Route { return append(api.Routes(a), edge.Documented(a)...) }

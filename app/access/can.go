@@ -54,29 +54,40 @@ func no(r Reason) Decision { return Decision{Reason: r} }
 // It judges the principal as handed in. Do asks again inside the transaction, with
 // the principal read anew; only that second decision lets something be written.
 func Can(p *doorward.Principal, act doorward.Action, on doorward.Object) Decision {
+	return can(p, act, &on)
+}
+
+// CanInTenant is Can for the principal's tenant as such: what an access check asks,
+// and a page that shows or hides a link.
+func CanInTenant(p *doorward.Principal, act doorward.Action) Decision { return can(p, act, &ownTenant) }
+
+// ownTenant stands for the principal's own tenant.
+var ownTenant doorward.Object
+
+func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
 	verb, ok := doorward.Lookup(act)
 	switch {
 	case !ok:
 		return Decision{Reason: ReasonUnknown, stands: string(act)}
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
+	case verb.By == doorward.ByRole && p.Kind == doorward.ByUser:
+		return canMember(p, verb, on)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
 		return yes(ReasonOperator)
 	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
 		return no(ReasonOperator)
-	case p.Kind != doorward.ByUser:
-		return no(ReasonCredential)
 	}
-	return canMember(p, verb, &on)
+	return no(ReasonCredential)
 }
 
-func canMember(p *doorward.Principal, verb doorward.Verb, on *doorward.Object) Decision {
+func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
 	switch {
-	case on.TenantID != p.TenantID:
+	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
 	case !p.Permissions.Allow(verb):
 		return Decision{Reason: ReasonRole, own: p.Role, stands: string(verb.Through)}
-	case on.Granted.Outranks(p.Rank):
+	case on.Granted != "" && on.Granted.Outranks(p.Rank):
 		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Granted), given: true}
 	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
 		return Decision{Reason: ReasonRank, own: p.Role, stands: string(on.Held)}

@@ -138,7 +138,7 @@ func TestCanAllocatesNothing(t *testing.T) {
 	allowed := 0
 	for _, act := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
 		n := testing.AllocsPerRun(100, func() {
-			if Can(&user, act, user.Tenant()).Allowed {
+			if Can(&user, act, user.Tenant()).Allowed && CanInTenant(&user, act).Allowed {
 				allowed++
 			}
 		})
@@ -151,12 +151,30 @@ func TestCanAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestCanInTenantIsCanForTheOwnTenant(t *testing.T) {
+	principals := []doorward.Principal{{}, {Kind: doorward.Operator}}
+	for _, role := range doorward.Roles {
+		for _, status := range []doorward.UserStatus{doorward.UserActive, doorward.UserSuspended} {
+			for _, tenant := range []doorward.TenantStatus{doorward.TenantActive, doorward.TenantClosing} {
+				principals = append(principals, member(role, status, tenant))
+			}
+		}
+	}
+	for _, p := range principals {
+		for _, v := range append(doorward.Verbs(), doorward.Verb{Action: "none"}) {
+			if got, want := CanInTenant(&p, v.Action), Can(&p, v.Action, p.Tenant()); got != want {
+				t.Errorf("%s %s in a tenant that is %q: %+v, want %+v", p.Role, v.Action, p.TenantStatus, got, want)
+			}
+		}
+	}
+}
+
 // BenchmarkCan is the decision of an access check.
 func BenchmarkCan(b *testing.B) {
 	b.ReportAllocs()
 	user, allowed := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive), 0
 	for b.Loop() {
-		if Can(&user, doorward.MessageSend, user.Tenant()).Allowed {
+		if CanInTenant(&user, doorward.MessageSend).Allowed {
 			allowed++
 		}
 	}

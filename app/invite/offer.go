@@ -76,7 +76,7 @@ func (o Offer) violations(s doorward.TenantSettings, email string) (faults []doo
 }
 
 func allowed(s doorward.TenantSettings, email string) bool {
-	_, domain, _ := strings.Cut(email, "@")
+	domain := mailaddr.Domain(email)
 	return len(s.AllowedDomains) == 0 || slices.Contains(s.AllowedDomains, domain)
 }
 

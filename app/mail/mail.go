@@ -25,7 +25,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/outbox"
 	"github.com/doorward/doorward/internal/lograte"
+	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -134,7 +134,7 @@ func (m *Mail) due(ctx context.Context, urgent bool, after outbox.Job, limit int
 
 // job: a mail goes to the mail server for the domain of its recipient.
 func job(row store.Mail) outbox.Job {
-	_, domain, _ := strings.Cut(row.Recipient, "@")
+	domain := mailaddr.Domain(row.Recipient)
 	return outbox.Job{ID: row.ID, Due: row.NextAt, Urgent: row.Kind.Urgent(), Share: row.Share, Host: domain}
 }
 

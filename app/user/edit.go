@@ -17,6 +17,8 @@ type Edit struct {
 	// Versions, when there are any, are those that the edit was made on; see
 	// doorward.User.Version.
 	Versions []string
+	// DryRun returns what the edit would do, and changes nothing.
+	DryRun bool
 }
 
 // Edit changes the member and returns it as it is then, with what that has ended: all
@@ -38,7 +40,11 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
-	held, err := u.change(ctx, by, target, r.steps()...)
+	change := u.change
+	if e.DryRun {
+		change = u.tryChange
+	}
+	held, err := change(ctx, by, target, r.steps()...)
 	if err != nil {
 		return target, doorward.Ended{}, err
 	}

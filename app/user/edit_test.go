@@ -3,6 +3,8 @@ package user_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/user"
@@ -89,6 +91,36 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 			if n := f.CountValid(&o); n > 0 {
 				f.Fatalf("%d sessions have come back to life", n)
 			}
+		}
+	})
+}
+
+// A dry run returns what would end, and leaves every row as it is.
+func TestDryRunWritesNothing(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		bob := f.Join(owner, doorward.RoleAdmin)
+		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)
+		f.Settle()
+		before := f.AllRows()
+
+		role, status := doorward.RoleViewer, doorward.UserSuspended
+		after, ended, err := f.Node(0).Users.Edit(f.Context(), owner.Caller, bob.User, user.Edit{Role: &role, Status: &status, DryRun: true})
+		f.NoError(err)
+		if after.Role != role || after.Status != status || ended.Sessions != 1 || ended.Invitations != 1 {
+			f.Errorf("the edit would leave %v, %v and end %+v", after.Role, after.Status, ended)
+		}
+		ended, err = f.Node(1).Users.TryRemove(f.Context(), owner.Caller, bob.User, nil)
+		f.NoError(err)
+		if ended.Sessions != 1 || ended.Invitations != 1 {
+			f.Errorf("the removal would end %+v", ended)
+		}
+		f.Settle()
+		if diff := cmp.Diff(before, f.AllRows()); diff != "" {
+			f.Errorf("a dry run has written:\n%s", diff)
+		}
+		if !f.IsValid(bob.Token) {
+			f.Error("a dry run has ended a session")
 		}
 	})
 }

@@ -58,7 +58,7 @@ func (u *Users) Import(ctx context.Context, by doorward.Caller, tenantID string,
 	return done, nil
 }
 
-// errDryRun rolls a successful import back.
+// errDryRun rolls back what was only tried.
 var errDryRun = errors.New("user: a dry run")
 
 // compare returns the faults of the list and the conflicts with the tenant as it is. It

@@ -3,6 +3,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -50,8 +51,17 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 // doorward.User.Version. Errors: not_found, last_owner, forbidden,
 // precondition_failed.
 func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
+	return u.removeBy(ctx, by, target, versions, u.change)
+}
+
+// TryRemove returns what Remove would, and changes nothing. Errors: as of Remove.
+func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
+	return u.removeBy(ctx, by, target, versions, u.tryChange)
+}
+
+func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, versions []string, change changeFunc) (doorward.Ended, error) {
 	var ended doorward.Ended
-	held, err := u.change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
+	held, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
 		if err := unchanged(now, versions); err != nil {
 			return err
 		}
@@ -206,6 +216,22 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 		operations = append(operations, access.Operation{Action: s.action, On: on, Look: look, Write: write})
 	}
 	return u.door.DoAll(ctx, by, operations...)
+}
+
+// changeFunc is change or tryChange.
+type changeFunc func(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error)
+
+// tryChange is change, rolled back after the last step: nothing is written, recorded
+// or mailed.
+func (u *Users) tryChange(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error) {
+	last := &steps[len(steps)-1]
+	write := last.write
+	last.write = func(tx *access.Tx, now doorward.User) error { return cmp.Or(write(tx, now), errDryRun) }
+	_, err := u.change(ctx, by, target, steps...)
+	if errors.Is(err, errDryRun) {
+		err = nil
+	}
+	return doorward.Revocation{}, err
 }
 
 // current returns the member as it is now. Errors: not_found.

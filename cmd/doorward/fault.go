@@ -96,7 +96,7 @@ func describeDiffering(e *lease.DiffersError) string {
 	for _, d := range e.Differences {
 		lines = append(lines, fmt.Sprintf("--%s is %s here and %s on the node %s", d.Setting.Name, d.Setting.Value, d.Theirs, d.Node))
 	}
-	lines = append(lines, "A node that differs in these would end sessions that others hold valid, or destroy",
+	lines = append(lines, "A node that differs in these would end or refuse sessions that others hold valid, or destroy",
 		"what they have promised to keep. Give all nodes the same values; to change them while",
 		"nodes run, start one node after the other with the new value and --change-shared.")
 	return strings.Join(lines, "\n  ")

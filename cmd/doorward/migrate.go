@@ -54,7 +54,7 @@ func openAPICommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc, err := web.Document(strings.TrimSuffix(cfg.PublicURL().String(), "/"), version())
+			doc, err := web.Document(strings.TrimSuffix(cfg.PublicURL().String(), "/"), cfg.CookieName, version())
 			if err != nil {
 				return err
 			}

@@ -81,5 +81,6 @@ func serve(ctx context.Context, cfg node.Config, ready func(*node.Node)) error {
 	}
 	cfg.Log.Info("serving", "address", n.Address(), "baseURL", n.URL(), "database", n.DB.Engine(), "version", cfg.Version, "node", n.App.Lease.ID())
 	ready(n)
+	go node.PaceGC()
 	return n.Run(ctx)
 }

@@ -139,7 +139,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	}
 	type checks = []func(*node.Config) error
 	return cfg, faults(&cfg, slices.Concat(
-		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkSessions},
+		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
 		s.bounds(),
 		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace},
 	)...)
@@ -328,6 +328,13 @@ func (s *settings) readHome(cfg *node.Config) (err error) {
 		return s.refuse("home", "%s.", err)
 	case err != nil:
 		return s.refuseValue("home", s.raw.Home, "%s.", err)
+	}
+	return nil
+}
+
+func (s *settings) checkCookie(cfg *node.Config) error {
+	if refusal := front.RefuseCookieName(cfg.CookieName, cfg.PublicURL()); refusal != "" {
+		return s.refuseValue("cookie-name", cfg.CookieName, "%s", refusal)
 	}
 	return nil
 }

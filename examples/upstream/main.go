@@ -20,6 +20,8 @@
 //
 // A WebSocket gets the same as one message, and is then closed.
 //
+// It sets the cookies of the query ("?set-cookie=a%3Db").
+//
 // It prints its address, and then a line for each request. The answer's status is
 // 200, or the one in the query ("?status=503").
 package main
@@ -86,6 +88,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Set-Cookie"] = r.URL.Query()["set-cookie"]
 	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil && status >= 200 && status < 600 {
 		w.WriteHeader(status)
 	}

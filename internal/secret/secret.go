@@ -1,6 +1,5 @@
-// Package secret has types for values that must not be disclosed by accident: the
-// 256-bit tokens behind sessions, invitations and keys ([Token]), and passwords or
-// URLs with a password in them ([Text]).
+// Package secret has a type for values that must not be disclosed by accident: the
+// 256-bit tokens behind sessions, invitations and keys ([Token]).
 //
 // Printing, logging or marshalling one gives "[redacted]". Only a method named
 // Reveal returns the secret, so that a search for that word lists every use.
@@ -16,7 +15,7 @@
 //
 // Package fmt calls no method on an unexported field, nor on a value with a wrong
 // verb (%p of a struct). Then it prints strings and arrays, and follows a pointer
-// to an array, but shows only the address of a pointer to a string or to a pointer.
+// to an array, but shows only the address of a pointer to a pointer.
 // Tests check this for every verb; no method could prevent it.
 //
 // # What this does not do
@@ -128,48 +127,6 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`)
 
 // MarshalText returns "[redacted]".
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// Text is a secret that people chose: a password, or a URL with one in it. It
-// redacts itself like [Token]. The zero Text is the empty string.
-//
-// It can be a field that JSON or YAML is decoded into.
-type Text struct {
-	_    [0]func() // makes == a compile error: it would compare addresses
-	text *string
-}
-
-// NewText covers s. The caller's own copy stays as readable as it was.
-func NewText(s string) Text { return Text{text: &s} }
-
-// Reveal returns the secret, "" for the zero Text.
-func (t Text) Reveal() string {
-	if t.text == nil {
-		return ""
-	}
-	return *t.text
-}
-
-// UnmarshalText takes any bytes as the secret and returns no error.
-func (t *Text) UnmarshalText(b []byte) error {
-	*t = NewText(string(b))
-	return nil
-}
-
-// String returns "[redacted]", for the empty Text too: whether there is a
-// password is nobody's business either.
-func (Text) String() string { return redacted }
-
-// Format writes "[redacted]" for every verb and flag.
-func (Text) Format(f fmt.State, _ rune) { writeRedacted(f) }
-
-// LogValue makes slog record "[redacted]".
-func (Text) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-// MarshalJSON returns the JSON string "[redacted]".
-func (Text) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
-
-// MarshalText returns "[redacted]".
-func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // writeRedacted has no error to return: fmt.Formatter has none, and a failing
 // writer is reported by the Fprintf around it.

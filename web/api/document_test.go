@@ -35,7 +35,7 @@ type document struct {
 
 func describe(t *testing.T) document {
 	t.Helper()
-	text, err := api.Document(api.Routes(nil), "https://door.example", "test")
+	text, err := api.Document(api.Routes(nil), "https://door.example", front.SessionCookie, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +47,12 @@ func describe(t *testing.T) document {
 }
 
 func TestDocumentIsTheSameEachTime(t *testing.T) {
-	first, err := api.Document(api.Routes(nil), "https://door.example", "test")
+	first, err := api.Document(api.Routes(nil), "https://door.example", front.SessionCookie, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		again, err := api.Document(api.Routes(nil), "https://door.example", "test")
+		again, err := api.Document(api.Routes(nil), "https://door.example", front.SessionCookie, "test")
 		if err != nil || !bytes.Equal(first, again) {
 			t.Fatalf("another document: %v\n%s", err, cmp.Diff(string(first), string(again)))
 		}
@@ -63,9 +63,9 @@ func TestDocumentIsTheSameEachTime(t *testing.T) {
 // so: no word on security would mean the same to a reader as an oversight.
 func TestDocumentSaysWhoMayCall(t *testing.T) {
 	d := describe(t)
-	session, none := map[string][]string{"session": {}}, map[string][]string{}
+	session, bearer, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
-		front.Public().Name(): {none}, front.Optional().Name(): {session, none}, front.SignedIn().Name(): {session},
+		front.Public().Name(): {none}, front.Optional().Name(): {session, bearer, none}, front.SignedIn().Name(): {session, bearer},
 		front.OperatorOnly().Name(): {{"operator": {}}},
 	}
 	ids := map[string]bool{}

@@ -72,12 +72,12 @@ func (a *api) open(c *front.Call, o session.Opened) signedIn {
 
 var docLogout = front.Doc{
 	ID: "logout", Tag: "Sessions", Summary: "Sign out",
-	Description: "Ends the session of the cookie and clears it. Without a session, or with an ended one, it is 204 too. Up to eight different session cookies are all ended together; with more, none is. A body is not read.",
+	Description: "Ends the session of the cookie or of the bearer token, and clears the cookie. Without a session, or with an ended one, it is 204 too. Up to eight different session tokens are all ended together; with more, none is. A body is not read.",
 	Errors:      []doorward.Code{doorward.CodeTooManyCookies},
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	held, err := a.app.Sessions.End(ctx, c.Caller, front.SessionTokens(c.R))
+	held, err := a.app.Sessions.End(ctx, c.Caller, c.AllSessions())
 	c.Revoked(held)
 	if err != nil {
 		return front.None{}, err

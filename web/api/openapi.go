@@ -17,14 +17,14 @@ import (
 
 const about = `Doorward's HTTP API: invitations, registration, login and sessions.
 
-Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the cookie ` + "`JSESSIONID`" + ` with every later request. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
+Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the session cookie with every later request, or from a program that is no browser as ` + "`Authorization: Bearer <token>`" + `; a request with both is 401. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
 
 401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
 
 // Document returns the OpenAPI 3.1 description of the routes, made from the table
-// of routes and the Go types of the handlers.
-func Document(routes []front.Route, baseURL, version string) ([]byte, error) {
-	d := newDocument(baseURL, version)
+// of routes and the Go types of the handlers. cookie is the name of the session's.
+func Document(routes []front.Route, baseURL, cookie, version string) ([]byte, error) {
+	d := newDocument(baseURL, cookie, version)
 	for _, r := range routes {
 		if r.Doc.ID != "" {
 			d.add(r)
@@ -34,6 +34,7 @@ func Document(routes []front.Route, baseURL, version string) ([]byte, error) {
 }
 
 type document struct {
+	cookie  string // the name of the session's
 	spec    *huma.OpenAPI
 	schemas huma.Registry
 }
@@ -42,9 +43,9 @@ type document struct {
 // once here because servers may start side by side.
 func init() { huma.DefaultArrayNullable = false }
 
-func newDocument(baseURL, version string) document {
+func newDocument(baseURL, cookie, version string) document {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	return document{schemas: schemas, spec: &huma.OpenAPI{
+	return document{cookie: cookie, schemas: schemas, spec: &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Doorward", Version: version, Description: about,
@@ -64,7 +65,8 @@ func newDocument(baseURL, version string) document {
 			Schemas: schemas,
 			Headers: headers,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"session":  {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The token of a login."},
+				"session":  {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
+				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
 			},
 		},
@@ -135,16 +137,16 @@ func (d document) add(r front.Route) {
 // security writes an empty requirement for public routes: an empty list would
 // be dropped on encoding.
 func security(g front.Guard) []map[string][]string {
-	session, none := map[string][]string{"session": {}}, map[string][]string{}
+	session, bearer, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{}
 	switch g.Name() {
 	case front.Public().Name():
 		return []map[string][]string{none}
 	case front.Optional().Name():
-		return []map[string][]string{session, none}
+		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
 		return []map[string][]string{{"operator": {}}}
 	}
-	return []map[string][]string{session}
+	return []map[string][]string{session, bearer}
 }
 
 func pathParameters(path string) []*huma.Param {
@@ -212,7 +214,7 @@ func (d document) success(r front.Route) *huma.Response {
 		res.Headers[h.Name] = &huma.Header{Description: h.Description, Required: true, Schema: &huma.Schema{Type: "string"}}
 	}
 	if r.Endpoint.Cookie != "" {
-		res.Headers["Set-Cookie"] = &huma.Header{Description: r.Endpoint.Cookie, Schema: &huma.Schema{Type: "string"}}
+		res.Headers["Set-Cookie"] = &huma.Header{Description: "`" + d.cookie + r.Endpoint.Cookie + "`", Schema: &huma.Schema{Type: "string"}}
 	}
 	return res
 }

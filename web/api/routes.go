@@ -61,6 +61,7 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusCreated, h.createTenant), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenants), docTenants),
+		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
 		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),

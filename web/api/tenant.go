@@ -199,6 +199,20 @@ func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantL
 	return out, err
 }
 
+var docTenantByID = front.Doc{
+	ID: "getTenantById", Tag: "Tenants", Summary: "Show a tenant of the installation",
+	Errors: []doorward.Code{doorward.CodeNotFound},
+}
+
+func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tenantView, error) {
+	id, err := c.ID("id", doorward.PrefixTenant)
+	if err != nil {
+		return tenantView{}, err
+	}
+	t, err := a.app.Tenants.Get(ctx, id)
+	return a.viewTenant(c, t), err
+}
+
 type tenantStatusInput struct {
 	Status string `json:"status" enum:"active,frozen"`
 }

@@ -97,6 +97,9 @@ func changedMember(c *front.Call) (doorward.User, error) {
 	return member(c)
 }
 
+// dryRun has an act answered as if it were done, without doing it.
+var dryRun = []front.Parameter{{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}}
+
 type editUserInput struct {
 	Role   *string `json:"role,omitempty" enum:"OWNER,ADMIN,USER,VIEWER"`
 	Status *string `json:"status,omitempty" enum:"active,suspended"`
@@ -112,6 +115,7 @@ var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
 	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
+	Query:       dryRun,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
 
@@ -120,11 +124,15 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
-	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
-		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Versions: c.Versions(),
-	})
+	dry, err := c.Flag("dryRun")
 	if err != nil {
 		return editedUser{}, err
+	}
+	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
+		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Versions: c.Versions(), DryRun: dry,
+	})
+	if err != nil || dry {
+		return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, err
 	}
 	if u.ID == c.Caller.ID && u.Status == doorward.UserSuspended {
 		c.ClearSession()
@@ -143,10 +151,23 @@ var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
 	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
-	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
+	Query:       dryRun,
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
 func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endOnly, error) {
+	target, err := changedMember(c)
+	if err != nil {
+		return endOnly{}, err
+	}
+	dry, err := c.Flag("dryRun")
+	if err != nil {
+		return endOnly{}, err
+	}
+	if dry {
+		counts, err := a.app.Users.TryRemove(ctx, c.Caller, target, c.Versions())
+		return endOnly{front.ViewEnded(counts)}, err
+	}
 	return a.endUser(ctx, c, func(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 		return a.app.Users.Remove(ctx, by, target, c.Versions())
 	})

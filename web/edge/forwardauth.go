@@ -47,7 +47,7 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), one from another origin is 403.",
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
 	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
 	Headers: []front.Parameter{
 		{Name: "X-Auth-User", Description: "Id of the user"},
@@ -131,7 +131,7 @@ func setIdentity(h http.Header, v *[6]string) {
 
 // identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
-	if token, ok := front.OneCredential(r); ok {
+	if token, ok := c.site.OneCredential(r); ok {
 		if p, ok := c.site.App.Sessions.Remembered(token); ok {
 			return p, nil
 		}
@@ -146,7 +146,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) error {
 	if d := access.CanEnter(p, false); !d.Allowed {
 		return d.Refusal()
 	}
-	if fromPage(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
+	if fromPage(r.Header) && !front.HasBearer(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) error {
 	if err != nil || !asked {
 		return err
 	}
-	return access.Can(p, action, p.Tenant()).Err()
+	return access.CanInTenant(p, action).Err()
 }
 
 // original separates the gateway's own parameters from the client's query, for gateways

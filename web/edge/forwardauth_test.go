@@ -182,6 +182,11 @@ func TestCheckTakesOneCredential(t *testing.T) {
 		"an empty one beside it":        {headers{"Cookie", "JSESSIONID=; JSESSIONID; " + mine}, ""},
 		"a scheme that is none of ours": {headers{"Cookie", mine, "Authorization", "Basic dXNlcjpwYXNz"}, ""},
 
+		"a bearer":                   {headers{"Authorization", "Bearer " + user.Token()}, ""},
+		"a bearer, another case":     {headers{"Authorization", "bEARER " + user.Token()}, ""},
+		"a bearer, two spaces":       {headers{"Authorization", "Bearer  " + user.Token()}, ""},
+		"a bearer beside a Tomcat's": {headers{"Cookie", "JSESSIONID=D0A1B2C3.node1; a=b", "Authorization", "Bearer " + user.Token()}, ""},
+
 		"none":                            {nil, "unauthenticated"},
 		"an empty header":                 {headers{"Cookie", ""}, "unauthenticated"},
 		"an empty value":                  {headers{"Cookie", "JSESSIONID="}, "unauthenticated"},
@@ -202,7 +207,22 @@ func TestCheckTakesOneCredential(t *testing.T) {
 		"a forged one beside it":          {headers{"Cookie", mine + "; " + forged}, "unauthenticated"},
 		"a forged one in front":           {headers{"Cookie", forged, "Cookie", mine}, "unauthenticated"},
 		"in another header":               {headers{"Cookie2", mine, "X-Cookie", mine, "Set-Cookie", mine}, "unauthenticated"},
-		"as a bearer":                     {headers{"Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"both ways":                       {headers{"Cookie", mine, "Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"both ways, two people":           {headers{"Cookie", other, "Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"both ways, with a tab":           {headers{"Cookie", mine, "Authorization", "Bearer\t" + user.Token()}, "unauthenticated"},
+		"bearer: two":                     {headers{"Authorization", "Bearer " + user.Token(), "Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"bearer: beside another scheme":   {headers{"Authorization", "Bearer " + user.Token(), "Authorization", "Basic dXNlcjpwYXNz"}, "unauthenticated"},
+		"bearer: behind another scheme":   {headers{"Authorization", "Basic dXNlcjpwYXNz", "Authorization", "Bearer " + user.Token()}, "unauthenticated"},
+		"bearer: two in one":              {headers{"Authorization", "Bearer " + user.Token() + ", Bearer " + user.Token()}, "unauthenticated"},
+		"bearer: forged":                  {headers{"Authorization", "Bearer " + strings.Repeat("A", 43)}, "unauthenticated"},
+		"bearer: padded":                  {headers{"Authorization", "Bearer " + user.Token() + "="}, "unauthenticated"},
+		"bearer: in quotes":               {headers{"Authorization", `Bearer "` + user.Token() + `"`}, "unauthenticated"},
+		"bearer: one character less":      {headers{"Authorization", "Bearer " + user.Token()[:42]}, "unauthenticated"},
+		"bearer: one character more":      {headers{"Authorization", "Bearer " + user.Token() + "A"}, "unauthenticated"},
+		"bearer: like an operator key":    {headers{"Authorization", "Bearer dwo_" + user.Token()}, "unauthenticated"},
+		"bearer: without a scheme":        {headers{"Authorization", user.Token()}, "unauthenticated"},
+		"bearer: another scheme":          {headers{"Authorization", "Token " + user.Token()}, "unauthenticated"},
+		"bearer: another header":          {headers{"Proxy-Authorization", "Bearer " + user.Token(), "X-Authorization", "Bearer " + user.Token()}, "unauthenticated"},
 		"with a key":                      {headers{"Cookie", mine, "Authorization", "Bearer " + key}, "unauthenticated"},
 		"with a key that is none":         {headers{"Cookie", mine, "Authorization", "Bearer x"}, "unauthenticated"},
 		"with an empty key":               {headers{"Cookie", mine, "Authorization", "bearer"}, "unauthenticated"},
@@ -300,6 +320,12 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 			})
 		}
 	}
+	// A bearer credential is no cookie: no page makes a browser add one unasked.
+	asBearer := headers{"Authorization", "Bearer " + user.Token()}
+	foreign := headers{"Origin", "https://other.example", "X-Forwarded-Method", "POST", "Upgrade", "websocket"}
+	d.check(t, "POST", "action=message.send", append(asBearer, foreign...)).passes(user)
+	d.check(t, "POST", "action=message.send", append(headers{"Authorization", "Basic eDp4"}, as(user, foreign...)...)).fails(http.StatusForbidden, "cross_origin")
+	d.check(t, "POST", "action=message.send", append(asBearer, as(user, foreign...)...)).fails(http.StatusUnauthorized, "unauthenticated")
 	// The credential comes first: who it is decides whether it may be told.
 	d.check(t, "GET", "", headers{"Origin", "null", "X-Forwarded-Method", "POST"}).fails(http.StatusUnauthorized, "unauthenticated")
 }

@@ -28,7 +28,7 @@ func FuzzCheck(f *testing.F) {
 	check, user := handler(f)
 	for _, headers := range []string{
 		"", "Cookie: JSESSIONID={live}", "Cookie: JSESSIONID={live}; JSESSIONID={live}", "Cookie: JSESSIONID={live}\nCookie: JSESSIONID=x",
-		"Cookie: JSESSIONID=" + strings.Repeat("A", 43) + "\nX-Auth-User: usr_x", "Authorization: Bearer dwo_x", "Authorization: Bearer {live}",
+		"Cookie: JSESSIONID=" + strings.Repeat("A", 43) + "\nX-Auth-User: usr_x", "Authorization: Bearer dwo_x", "Authorization: Bearer {live}", "Authorization: Bearer {live}\nCookie: JSESSIONID={live}", "Authorization: Bearer {live}\nAuthorization: Basic x",
 		"Cookie: JSESSIONID={live}\nX-Forwarded-Method: POST\nOrigin: https://platform.example", "Sec-Fetch-Site: cross-site\nX-Original-Method: PUT",
 		"X-Request-Id: a\nCookie: doorward_device={live}; JSESSIONID=\"{live}\"",
 	} {
@@ -43,15 +43,17 @@ func FuzzCheck(f *testing.F) {
 				header.Add(name, value)
 			}
 		}
-		carried := strings.Contains(strings.Join(header["Cookie"], "\n"), "JSESSIONID="+user.Token())
+		asCookie := strings.Contains(strings.Join(header["Cookie"], "\n"), "JSESSIONID="+user.Token())
+		asBearer := len(header["Authorization"]) == 1 && len(header["Authorization"][0]) > 7 &&
+			strings.EqualFold(header["Authorization"][0][:7], "bearer ") && strings.HasSuffix(strings.TrimSpace(header["Authorization"][0]), " "+user.Token())
 		w := httptest.NewRecorder()
 		check.ServeHTTP(w, (&http.Request{Method: method, URL: &url.URL{Path: edge.Path, RawQuery: query}, Header: header}).WithContext(t.Context()))
 		yes := w.Code == http.StatusOK
 		if !yes && w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden && w.Code != http.StatusBadRequest {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		if yes && !carried {
-			t.Errorf("allowed without the session: %q", header)
+		if yes && asCookie == asBearer {
+			t.Errorf("allowed without the session, or with it in both places: %q", header)
 		}
 		if who := w.Header()["X-Auth-User"]; yes && !slices.Equal(who, []string{user.ID}) || !yes && !slices.Equal(who, []string{""}) {
 			t.Errorf("%d for %q", w.Code, who)

@@ -66,12 +66,24 @@ func (c *Call) ID(name, prefix string) (string, error) {
 
 // SetSession sets the session cookie.
 func (c *Call) SetSession(token secret.Token) {
-	c.addCookie(SessionCookie+"="+token.Reveal(), "")
+	c.addCookie(c.site.Cookie+"="+token.Reveal(), "")
 }
 
+// AllSessions are the session tokens of the request, in cookies and bearer credentials:
+// one, where the route let a session in.
+func (c *Call) AllSessions() []secret.Token { return c.site.AllSessionTokens(c.R) }
+
 // ClearSession deletes the session cookie.
-func (c *Call) ClearSession() {
-	c.W.Header().Add("Set-Cookie", SessionCookie+"="+cookieAttributes+"; Max-Age=0")
+func (c *Call) ClearSession() { c.clear(cookieAttributes) }
+
+// clear deletes the session cookie with these attributes. Browsers ignore one whose
+// name begins with __Host- or __Secure- unless it says Secure, a deletion too.
+func (c *Call) clear(attributes string) {
+	cookie := c.site.Cookie + "=" + attributes + "; Max-Age=0"
+	if strings.HasPrefix(c.site.Cookie, "__") {
+		cookie += "; Secure"
+	}
+	c.W.Header().Add("Set-Cookie", cookie)
 }
 
 // ClearSessions deletes every session cookie that the browser may have sent here, on
@@ -81,11 +93,11 @@ func (c *Call) ClearSession() {
 func (c *Call) ClearSessions() {
 	c.ClearSession()
 	for _, at := range pathsAbove(path(c.R)) {
-		c.W.Header().Add("Set-Cookie", SessionCookie+"=; Path="+at+"; Max-Age=0")
+		c.clear("; Path=" + at)
 	}
 	host := c.site.base.Hostname()
 	for _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, "."); _, host, _ = strings.Cut(host, ".") {
-		c.W.Header().Add("Set-Cookie", SessionCookie+"=; Path=/; Domain="+host+"; Max-Age=0")
+		c.clear("; Path=/; Domain=" + host)
 	}
 }
 

@@ -3,12 +3,10 @@ package front
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
-	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
 
@@ -124,17 +122,17 @@ func (s *Site) anonymous(r *http.Request) doorward.Caller {
 // unauthenticated, unavailable.
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
 	by := s.anonymous(r)
-	sessions := SessionTokens(r)
-	bearer, hasBearer := bearerOf(r)
+	sessions := s.SessionTokens(r)
+	bearer, hasBearer := bearerOf(r.Header)
 	switch {
 	case len(sessions) == 1 && !hasBearer:
 		return s.withSession(ctx, by, sessions[0])
 	case len(sessions) == 0 && hasBearer:
-		return s.App.Keys.Check(ctx, by, bearer)
+		return s.withBearer(ctx, by, r, bearer)
 	case len(sessions) > 1:
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has several different session cookies. Send one.")
 	case hasBearer:
-		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has a session cookie and a bearer key. Send one of them.")
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The request has a session cookie and a bearer credential. Send one of them.")
 	}
 	return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 }
@@ -147,76 +145,13 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 	return by, err
 }
 
-// bearerOf returns the bearer credential (RFC 6750, section 2.1). Two of them count as
-// an invalid one.
-func bearerOf(r *http.Request) (string, bool) {
-	var bearer []string
-	for _, v := range r.Header.Values("Authorization") {
-		if scheme, key, _ := strings.Cut(v, " "); strings.EqualFold(scheme, "Bearer") {
-			bearer = append(bearer, strings.TrimSpace(key))
-		}
+// withBearer tells tokens of sessions from keys by their length, since a token may
+// begin like a key. Pages take the cookie only.
+func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string) (doorward.Caller, error) {
+	if token, err := secret.Parse(bearer); err == nil && !infoOf(r).page {
+		return s.withSession(ctx, by, token)
 	}
-	if len(bearer) == 1 {
-		return bearer[0], true
-	}
-	return "", len(bearer) > 0
-}
-
-// The names of the cookies.
-const (
-	SessionCookie = "JSESSIONID"
-	DeviceCookie  = "doorward_device"
-)
-
-// SessionTokens returns the different session tokens of a request, at most
-// session.MaxTokens + 1. It skips values of another form: a Tomcat on the same host
-// uses the same cookie name.
-func SessionTokens(r *http.Request) (all []secret.Token) {
-	var seen []string // a token has one spelling
-	for _, line := range r.Header["Cookie"] {
-		for value, token, rest, ok := nextSession(line); ok; value, token, rest, ok = nextSession(rest) {
-			if slices.Contains(seen, value) {
-				continue
-			}
-			if seen, all = append(seen, value), append(all, token); len(all) > session.MaxTokens {
-				return all
-			}
-		}
-	}
-	return all
-}
-
-// nextSession returns the first session token of a Cookie header (RFC 6265, section
-// 4.2.1), as text and parsed, and the rest of the header. It doesn't allocate. A quoted
-// value is no token.
-func nextSession(line string) (value string, token secret.Token, rest string, ok bool) {
-	for line != "" {
-		var pair string
-		pair, line, _ = strings.Cut(line, ";")
-		value, is := strings.CutPrefix(strings.Trim(pair, " \t"), SessionCookie+"=")
-		if !is {
-			continue
-		}
-		if token, err := secret.Parse(value); err == nil {
-			return value, token, line, true
-		}
-	}
-	return "", token, "", false
-}
-
-// OneCredential returns the session token if it is the request's only credential: the
-// common case, found without allocating.
-func OneCredential(r *http.Request) (secret.Token, bool) {
-	lines := r.Header["Cookie"]
-	if len(lines) != 1 || len(r.Header["Authorization"]) > 0 {
-		return secret.Token{}, false
-	}
-	_, token, rest, ok := nextSession(lines[0])
-	if !ok {
-		return secret.Token{}, false
-	}
-	_, _, _, more := nextSession(rest)
-	return token, !more
+	return s.App.Keys.Check(ctx, by, bearer)
 }
 
 // devices returns the hashes of the different device cookies of a request, in their

@@ -40,6 +40,8 @@ type Site struct {
 	// Home is where people land after signing in without a return address, as
 	// ui.ParseHome returns it; empty: their account.
 	Home string
+	// Cookie is the name of the session cookie.
+	Cookie string
 	// ErrorPage answers a browser with a page instead of a problem, and reports
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
@@ -59,7 +61,7 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
 	metrics := telemetry.New()
 	return &Site{
-		App: a, Metrics: metrics, Brand: Brand{Name: "Doorward"}, unknown: metrics.Route("other", "none"),
+		App: a, Metrics: metrics, Brand: Brand{Name: "Doorward"}, Cookie: SessionCookie, unknown: metrics.Route("other", "none"),
 		base: base, proxies: proxies, headers: headersOf(base), secure: !plain, log: log,
 	}
 }
@@ -194,7 +196,8 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check
-	about.looking = route.Endpoint.fail != nil && Safe(r.Method)
+	about.page = route.Endpoint.fail != nil
+	about.looking = about.page && Safe(r.Method)
 	if route.check {
 		r, about.span = s.Tracer.Check(r, route.Path, about.began)
 	} else {

@@ -173,11 +173,13 @@ func FuzzSessionTokens(f *testing.F) {
 	} {
 		f.Add(line, "JSESSIONID="+token)
 		f.Add(line, "")
+		f.Add(line, "bearer "+token)
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		r := &http.Request{Header: http.Header{"Cookie": {first, second}}}
+		site := site(t, io.Discard)
 		var found []string
-		for _, candidate := range front.SessionTokens(r) {
+		for _, candidate := range site.SessionTokens(r) {
 			text := candidate.Reveal()
 			if slices.Contains(found, text) || !strings.Contains(first+"\n"+second, "JSESSIONID="+text) {
 				t.Errorf("%q, %q: candidate %s a second time, or not there", first, second, text)
@@ -192,9 +194,16 @@ func FuzzSessionTokens(f *testing.F) {
 			}
 		}
 		one := &http.Request{Header: http.Header{"Cookie": {first}}}
-		if sole, ok := front.OneCredential(one); ok {
-			if all := front.SessionTokens(one); len(all) != 1 || all[0].Hash() != sole.Hash() {
+		if sole, ok := site.OneCredential(one); ok {
+			if all := site.SessionTokens(one); len(all) != 1 || all[0].Hash() != sole.Hash() {
 				t.Errorf("%q: the sole credential isn't that of %d", first, len(all))
+			}
+		}
+		mixed := &http.Request{Header: http.Header{"Cookie": {first}, "Authorization": {second}}}
+		if sole, ok := site.OneCredential(mixed); ok {
+			all := site.AllSessionTokens(mixed)
+			if len(all) != 1 || all[0].Hash() != sole.Hash() || len(site.SessionTokens(mixed)) != 0 || !front.HasBearer(mixed.Header) {
+				t.Errorf("%q, %q: the sole credential isn't that of %d", first, second, len(all))
 			}
 		}
 	})

@@ -31,7 +31,7 @@ type Endpoint struct {
 	In     reflect.Type // of the request body; nil: none
 	Media  []string     // media types of a raw request body, in place of In
 	Out    reflect.Type // of the answer's body; nil: none
-	Cookie string       // how a success changes the session cookie, for the reference; may be empty
+	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
 	CSV    bool         // the answer is also available as CSV
 	serve  func(ctx context.Context, c *Call) error
 	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
@@ -102,13 +102,13 @@ func oneOf(h http.Header, media []string) (string, error) {
 
 // OpensSession documents that a success sets a session cookie.
 func (e Endpoint) OpensSession() Endpoint {
-	e.Cookie = "`" + SessionCookie + "=<token>" + cookieAttributes + "; Secure`"
+	e.Cookie = "=<token>" + cookieAttributes + "; Secure"
 	return e
 }
 
 // EndsSession documents that a success clears the session cookie.
 func (e Endpoint) EndsSession() Endpoint {
-	e.Cookie = "`" + SessionCookie + "=" + cookieAttributes + "; Max-Age=0`"
+	e.Cookie = "=" + cookieAttributes + "; Max-Age=0"
 	return e
 }
 

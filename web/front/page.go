@@ -89,6 +89,25 @@ func (c *Call) Filter(name string) (string, error) {
 	return "", nil
 }
 
+// Flag returns a query parameter that is true or false; absent is false. Present and
+// empty is neither, so that "?dryRun" doesn't act. Errors: invalid_query,
+// validation_failed.
+func (c *Call) Flag(name string) (bool, error) {
+	parameters, err := c.parameters()
+	if err != nil || parameters[name] == nil {
+		return false, err
+	}
+	switch value, err := c.Filter(name); {
+	case err != nil:
+		return false, err
+	case value == "true":
+		return true, nil
+	case value == "false":
+		return false, nil
+	}
+	return false, badParameter(name, "invalid", "Send true or false.")
+}
+
 func badParameter(name, code, message string) error {
 	return doorward.InvalidFields(doorward.FieldError{Parameter: name, Code: code, Message: message})
 }

@@ -25,6 +25,8 @@ type info struct {
 	// counts is nil where requests are counted elsewhere.
 	counts *telemetry.Route
 	check  bool // see Route.Check
+	// page says that the route is for browsers: it takes the session's cookie only.
+	page bool
 	// looking says that a person looks at a page: see doorward.Caller.
 	looking bool
 	// thinned says that log lines about it are limited: see outage.

@@ -158,7 +158,7 @@ func (s *spec) curl(method, path string, o *operation) []token {
 	out = append(out, token{"", s.server() + path})
 	switch {
 	case o.takes("session"), o.endsSession():
-		out = append(out, token{"", " \\\n  -b "}, token{classString, `"JSESSIONID=$TOKEN"`})
+		out = append(out, token{"", " \\\n  -b "}, token{classString, `"` + s.cookie() + `=$TOKEN"`})
 	case o.takes("operator"):
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
 	}

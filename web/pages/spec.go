@@ -15,8 +15,14 @@ type spec struct {
 	Tags    []struct{ Name, Description string }
 	// Paths by path and lower-case method.
 	Paths      map[string]map[string]*operation
-	Components struct{ Schemas map[string]*schema }
+	Components struct {
+		Schemas         map[string]*schema
+		SecuritySchemes map[string]struct{ Name string }
+	}
 }
+
+// cookie is the name of the session's.
+func (s *spec) cookie() string { return s.Components.SecuritySchemes["session"].Name }
 
 type operation struct {
 	OperationID, Summary, Description string

@@ -70,7 +70,7 @@ func (c *Call) Preset(name, value string) {
 
 // Can reports whether the caller may do the action in its tenant.
 func (c *Call) Can(action doorward.Action) bool {
-	return access.Can(&c.Caller.Principal, action, c.Caller.Tenant()).Allowed
+	return access.CanInTenant(&c.Caller.Principal, action).Allowed
 }
 
 // Now returns the current time of the installation.
@@ -172,8 +172,8 @@ func returning(path, to string) string {
 	return path + mark + url.Values{returnParameter: {to}}.Encode()
 }
 
-// Sessions are the session tokens of the request: normally one.
-func (c *Call) Sessions() []secret.Token { return front.SessionTokens(c.R) }
+// Sessions are the session tokens in the request's cookies: normally one.
+func (c *Call) Sessions() []secret.Token { return c.Site().SessionTokens(c.R) }
 
 // Suggest is Preset unless something was sent under the name.
 func (c *Call) Suggest(name, value string) {

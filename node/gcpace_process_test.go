@@ -1,0 +1,29 @@
+//go:build linux
+
+package node_test
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestGCIsPacedUnderLoad also shows that an operator's GOGC is left alone.
+func TestGCIsPacedUnderLoad(t *testing.T) {
+	for _, test := range []struct {
+		gogc     string
+		min, max float64
+	}{{"", 200, 400}, {"150", 150, 150}} {
+		t.Setenv("GOGC", test.gogc)
+		dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+		p := serve(t, builtProgram(t), dsn)
+		collections := p.metric(t, "go_gc_duration_seconds_count")
+		p.until(t, "collections under load", func() bool {
+			for range 100 {
+				p.metric(t, "go_goroutines")
+			}
+			got := p.metric(t, "go_gc_gogc_percent")
+			return got >= test.min && got <= test.max && p.metric(t, "go_gc_duration_seconds_count") > collections+4
+		})
+		p.kill()
+	}
+}

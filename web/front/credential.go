@@ -1,0 +1,167 @@
+package front
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// The names of the cookies; that of the session's is the default of Site.Cookie.
+const (
+	SessionCookie = "JSESSIONID"
+	DeviceCookie  = "doorward_device"
+)
+
+// maxCookieName is the length of the session cookie's name, in characters.
+const maxCookieName = 64
+
+// RefuseCookieName says why the session cookie can't have the name with the base URL;
+// empty: it can. Browsers know prefixes that begin with two underscores, and may learn
+// more; the other cookies here begin with doorward_.
+func RefuseCookieName(name string, base *url.URL) (refusal string) {
+	isHost := strings.HasPrefix(name, "__Host-")
+	known := isHost || strings.HasPrefix(name, "__Secure-")
+	switch {
+	case name == "" || len(name) > maxCookieName || strings.ContainsFunc(name, func(r rune) bool { return !inToken(r) }):
+		return "write 1 to 64 letters, digits or any of !#$%&'*+-.^_`|~."
+	case strings.HasPrefix(name, "doorward_"):
+		return "names that begin with doorward_ are those of other cookies."
+	case strings.HasPrefix(name, "__") && !known:
+		return "of the names that begin with two underscores only __Host-… and __Secure-… have a meaning."
+	case name == "__Host-" || name == "__Secure-":
+		return "write a name behind the prefix."
+	case known && base.Scheme != "https":
+		return "browsers take a cookie of this name over https only, and --base-url is not https."
+	case isHost && strings.Trim(base.Path, "/") != "":
+		return "a __Host- cookie is for a whole host, and --base-url has a path."
+	}
+	return ""
+}
+
+// inToken reports whether the character may be in a cookie's name (RFC 6265, section
+// 4.1.1; RFC 9110, section 5.6.2).
+func inToken(r rune) bool {
+	return harmless(r) || strings.ContainsRune("!#$%&'*+^`|~", r)
+}
+
+// SessionTokens returns the different session identifiers in the cookies of a
+// request, and of too many to be ended at once the first session.MaxTokens + 1. Values
+// of another form are passed over: a neighbouring Tomcat uses the same name.
+func (s *Site) SessionTokens(r *http.Request) (all []secret.Token) {
+	var seen []string // a token has one spelling
+	for _, line := range r.Header["Cookie"] {
+		for value, token, rest, ok := nextSession(line, s.Cookie); ok; value, token, rest, ok = nextSession(rest, s.Cookie) {
+			if slices.Contains(seen, value) {
+				continue
+			}
+			if seen, all = append(seen, value), append(all, token); len(all) > session.MaxTokens {
+				return all
+			}
+		}
+	}
+	return all
+}
+
+// AllSessionTokens returns the session identifiers of a request wherever they may be:
+// those of SessionTokens, and what bearer credentials add, likewise limited.
+func (s *Site) AllSessionTokens(r *http.Request) []secret.Token {
+	all := s.SessionTokens(r)
+	for _, value := range r.Header["Authorization"] {
+		text, _ := bearerIn(value)
+		token, err := secret.Parse(text)
+		known := slices.ContainsFunc(all, func(t secret.Token) bool { return t.Reveal() == text })
+		if err == nil && !known && len(all) <= session.MaxTokens {
+			all = append(all, token)
+		}
+	}
+	return all
+}
+
+// nextSession returns the first session identifier of a Cookie header (RFC
+// 6265, section 4.2.1), as text and read, and what stands behind it. It doesn't
+// allocate. A value in quotes isn't of the form.
+func nextSession(line, name string) (value string, token secret.Token, rest string, ok bool) {
+	for line != "" {
+		var pair string
+		pair, line, _ = strings.Cut(line, ";")
+		value, isNamed := strings.CutPrefix(strings.Trim(pair, " \t"), name)
+		value, isPair := strings.CutPrefix(value, "=")
+		if !isNamed || !isPair {
+			continue
+		}
+		if token, err := secret.Parse(value); err == nil {
+			return value, token, line, true
+		}
+	}
+	return "", token, "", false
+}
+
+// OneCredential reports whether the request has exactly one credential and
+// that is the session returned: the common case, told without allocating.
+func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
+	lines, authorization := r.Header["Cookie"], r.Header["Authorization"]
+	switch {
+	case len(authorization) == 1:
+		return s.bearerAlone(lines, authorization[0])
+	case len(authorization) > 1 || len(lines) != 1:
+		return secret.Token{}, false
+	}
+	_, token, rest, ok := nextSession(lines[0], s.Cookie)
+	if !ok {
+		return secret.Token{}, false
+	}
+	_, _, _, more := nextSession(rest, s.Cookie)
+	return token, !more
+}
+
+func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token, bool) {
+	for _, line := range cookies {
+		if _, _, _, ok := nextSession(line, s.Cookie); ok {
+			return secret.Token{}, false
+		}
+	}
+	text, _ := bearerIn(authorization)
+	token, err := secret.Parse(text)
+	return token, err == nil
+}
+
+// HasBearer reports whether the request has a bearer credential, valid or not. A page
+// of another origin can't make a browser send one, unless the service it is for allows
+// that by CORS.
+func HasBearer(h http.Header) bool {
+	_, has := bearerOf(h)
+	return has
+}
+
+// bearerOf returns the bearer credential. Beside another Authorization header it is
+// one that is invalid: servers differ in which of several counts.
+func bearerOf(h http.Header) (text string, has bool) {
+	all := h["Authorization"]
+	for _, value := range all {
+		if found, is := bearerIn(value); is {
+			text, has = found, true
+		}
+	}
+	if len(all) > 1 {
+		text = ""
+	}
+	return text, has
+}
+
+// bearerIn returns what follows the scheme Bearer (RFC 6750, section 2.1), in any
+// letter case. A tab behind the scheme is an invalid credential, and not none.
+func bearerIn(authorization string) (text string, is bool) {
+	value := strings.Trim(authorization, " \t")
+	end := strings.IndexAny(value, " \t")
+	if end < 0 {
+		end = len(value)
+	}
+	if !strings.EqualFold(value[:end], "Bearer") {
+		return "", false
+	}
+	return strings.TrimLeft(value[end:], " "), true
+}

@@ -160,8 +160,8 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 	})
 }
 
-// measureAgreement has a series for each setting from the start, so that alerts can
-// compare values.
+// measureAgreement registers a series for each setting from the start, so that alerts
+// can compare values.
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })

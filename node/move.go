@@ -11,14 +11,13 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// ErrAlive says that a server runs on the database.
+// ErrAlive is returned when a server runs on the database.
 var ErrAlive = errors.New("node: a server runs on the database")
 
-// Move copies the installation in the database from into that of cfg, whose
-// schema it makes first, compares all rows, and counts the faults in the audit
-// trail that has arrived. While a server runs on from it is ErrAlive, unless
-// forced. A backup can be moved, too, if its checksum is right. Errors: also those of
-// transfer.Move.
+// Move copies the installation in the database from into that of cfg, whose schema it
+// creates first, compares all rows, and counts the faults in the copied audit trail.
+// from may be a backup whose checksum is right. Errors: ErrAlive while a server runs on
+// from, unless forced, and those of transfer.Move.
 func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, err error) {
 	if path, err := transfer.SQLitePath(from); err == nil {
 		if err := transfer.CheckSealed(ctx, path); err != nil {
@@ -52,7 +51,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool, progress fun
 	return moved, tampered, err
 }
 
-// checkNoServer returns ErrAlive while a server could write what would be lost.
+// checkNoServer returns ErrAlive while a server runs, whose writes would be lost.
 func checkNoServer(ctx context.Context, db *store.DB, force bool) error {
 	if force {
 		return nil

@@ -1,6 +1,5 @@
-// Package node is one running Doorward: the database, the features over it,
-// the addresses it listens on, and the upkeep. The command and the test kit
-// both start it from here.
+// Package node runs one Doorward server: the database, the features, the addresses it
+// listens on, and background work. The command and the test kit start it from here.
 package node
 
 import (
@@ -37,14 +36,14 @@ type Config struct {
 	Migrate  bool   // bring the schema up to date, or refuse another one
 
 	Listen      string   // host:port; port 0 takes a free one
-	AdminListen string   // likewise; empty: health is on the main address
+	AdminListen string   // host:port; empty: health is on the main address
 	BaseURL     *url.URL // as seen from outside; nil: see PublicURL
 	Proxies     []netip.Prefix
 	// ConnectionsPerClient is how many an IPv4 address, or a /64 of IPv6, may
 	// have open on either address; 0: any number. Proxies have no limit.
 	ConnectionsPerClient int
 	Brand                front.Brand    // of the pages; without a name, Doorward's
-	ReturnTo             returnto.List  // other sites that people may be led to after signing in; may be empty
+	ReturnTo             returnto.List  // other sites that people may be sent to after signing in; may be empty
 	CookieName           string         // of the session, as front.RefuseCookieName lets it pass; empty: JSESSIONID
 	Home                 string         // where people land after signing in, as ui.ParseHome returns it; empty: on their account
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
@@ -53,13 +52,13 @@ type Config struct {
 	// Node, Log and Believed are filled in.
 	Trace trace.Options
 
-	// Announce is how long a draining node goes on taking connections, each
-	// answer asking the client to reconnect, and /readyz saying no.
+	// Announce is how long a draining node still accepts connections. During it each
+	// answer closes its connection, and /readyz fails.
 	Announce time.Duration
 
-	// Clock is for tests that move it: everything that expires goes by it. nil: the
-	// database's. ClockOffset then moves this machine's clock, and with it the
-	// installation's where no other node runs.
+	// Clock is for tests: everything that expires uses it. nil: the database's.
+	// ClockOffset then moves this machine's clock, and with it the installation's if no
+	// other node runs.
 	Clock       doorward.Clock
 	ClockOffset time.Duration
 
@@ -162,8 +161,7 @@ func (n *Node) settings() app.Settings {
 // flushTimeout bounds the wait for the collector at the end.
 const flushTimeout = 2 * time.Second
 
-// Close sends the last spans, gives up the lease and closes the database. Run does it
-// itself.
+// Close releases the lease, sends the last spans and closes the database. Run calls it.
 func (n *Node) Close() error {
 	n.App.Lease.Leave(context.Background())
 	n.tracer.Close(flushTimeout)

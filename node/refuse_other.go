@@ -6,4 +6,4 @@ import "errors"
 
 // refuseNew isn't possible here: connections that Accept has not returned when the
 // listener closes are lost.
-func (l *listener) shut() error { return errors.New("node: not on this system") }
+func (l *listener) refuseNew() error { return errors.New("node: not supported on this system") }

@@ -16,10 +16,10 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// ErrOverwrites says that a database exists already.
+// ErrOverwrites is returned when the database already exists.
 var ErrOverwrites = errors.New("node: there is a database already")
 
-// ErrTampered says that the audit trail in a backup isn't what was written.
+// ErrTampered is returned when the audit trail in a backup was changed.
 var ErrTampered = errors.New("node: the audit trail in the backup was tampered with")
 
 // RestoreOptions say what of a backup becomes valid again, and which faults are accepted.
@@ -47,12 +47,11 @@ type Restored struct {
 	Tampered int
 }
 
-// Restore makes the SQLite database of cfg what a backup holds, its schema
-// brought up to date, and ends what must not live again (see
-// installation.Restored). All is prepared beside the database and then swapped in
-// atomically. The old database is kept in a file beside it; without force that is
-// ErrOverwrites. Errors: transfer.ErrOwnTools, ErrItself, ErrInUse,
-// ErrNoBackup, ErrChecksum, ErrSchema, ErrTampered.
+// Restore replaces the SQLite database of cfg with a backup, brings its schema up to
+// date, and ends what must not become valid again (see installation.Restored). It
+// prepares the new database beside the old one and swaps it in atomically; the old one
+// is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered,
+// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrNoBackup, ErrChecksum, ErrSchema.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
 	switch {
@@ -68,8 +67,8 @@ func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (
 	return replace(ctx, cfg, path, exists, o, func(to string) (transfer.Info, error) { return info, transfer.Copy(backup, to) })
 }
 
-// RestoreFrom is Restore with a backup out of a pipe, which is read to its end
-// before anything happens.
+// RestoreFrom is Restore with a backup from a pipe, which is read to its end before
+// anything is changed.
 func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
 	switch {
@@ -84,8 +83,8 @@ func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOpti
 }
 
 // FinishRestore ends what must not become valid again in a database that other programs
-// have set back, and returns its valid operator keys. It is ErrAlive while a server runs
-// on it, which would answer from outdated memory.
+// have restored, and returns its valid operator keys. Errors: ErrAlive while a server
+// runs on it, which would answer from outdated memory.
 func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (ended installation.Ended, keys []store.OperatorKey, err error) {
 	n, err := Open(ctx, cfg)
 	if err != nil {
@@ -113,7 +112,7 @@ func isOpen(f *os.File, path string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// replace puts what fetch writes to a new file in the place of the database.
+// replace has fetch write a new database, prepares it, and replaces the old one with it.
 func replace(ctx context.Context, cfg Config, path string, exists bool, o RestoreOptions, fetch func(to string) (transfer.Info, error)) (r Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err

@@ -58,8 +58,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// address is the one asked for, with the port that was taken, and with the unspecified
-// address where no host was given.
+// address returns the requested address with the actual port, and the unspecified
+// address if no host was given.
 func (l *listener) address(asked string) string {
 	host, _, err := net.SplitHostPort(asked)
 	if err != nil || host == "" {

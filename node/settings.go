@@ -22,7 +22,7 @@ type Setting struct {
 	Group Group
 	Help  string // names the value in `…`
 	Value Value  // a Field
-	// Secret: the value may hold a password, so it may also be in a file of its own.
+	// Secret: the value may hold a password, so it may also be in a separate file.
 	Secret bool
 	Hidden bool // from help and documentation
 	// Shared: all nodes have to have the same value; a difference is reported. Strict:
@@ -46,7 +46,7 @@ const (
 )
 
 // RawConfig holds the settings that have to be parsed or opened, or that depend on
-// others, before they mean something to a node.
+// others, before a node can use them.
 type RawConfig struct {
 	File                        string // the YAML file
 	LogFormat, LogLevel         string

@@ -28,12 +28,12 @@ func auditVerifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Check that no event was edited, deleted or moved",
 		Long: `Verify walks the chain of every tenant and of the installation and compares every
-hash. It prints a line for each sound chain: whose it is, the number of its last
-event and its hash. What is wrong goes to stderr, and the exit code is 1.
+hash. It prints a line for each intact chain: its tenant, the number of its last
+event and its hash. Faults go to stderr, and the exit code is 1.
 
-Somebody who can write to the database can recompute a whole chain, or cut off its
-end. Keep what verify prints where they can't write, and pass it with --since: it
-must still be true.`,
+Somebody who can write to the database can recompute an entire chain, or cut off its
+end. Keep what verify prints where they can't write, and pass it with --since:
+verify then checks that it still holds.`,
 		Example: "  doorward audit verify\n  doorward audit verify --since yesterday.txt > today.txt", Args: noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
 		v := verification{ctx: cmd.Context(), trail: n.App.Audit, out: cmd.OutOrStdout(), faults: cmd.ErrOrStderr()}
@@ -45,7 +45,7 @@ must still be true.`,
 	return cmd
 }
 
-// installation is the name of the chain that belongs to no tenant.
+// installation is the name of the installation's own chain.
 const installation = "installation"
 
 func chainName(tenantID string) string {
@@ -118,13 +118,13 @@ func (v *verification) mark(m audit.Mark) error {
 	return err
 }
 
-// meanings say in plain words what was found.
+// meanings describe each kind of fault to the operator.
 var meanings = map[audit.FaultKind]string{
 	audit.Edited:    "is not what was written, or was never written by Doorward",
 	audit.Reordered: "is genuine, but was moved here from another place",
 	audit.Deleted:   "is missing, and perhaps more after it",
 	audit.Inserted:  "was added to the database by somebody else",
-	audit.CutOff:    "is where the trail ends, and not where it ended: the last events are missing, or its end was edited",
+	audit.CutOff:    "is the last event, but was not the last one written: later events are missing, or the recorded end was edited",
 	audit.Rewritten: "is not what it was when the line in the file was printed: the chain was recomputed, cut off or removed",
 }
 
@@ -137,7 +137,7 @@ func (v *verification) report(id string, f audit.Fault) {
 	fmt.Fprintf(v.faults, "%s: %s: %s %s.\n", chainName(id), f.Kind, event, meanings[f.Kind])
 }
 
-// readMarks reads what verify has printed; without a file there are none.
+// readMarks reads an earlier output of verify; without a file it returns none.
 func readMarks(file string) (marks []audit.Mark, err error) {
 	if file == "" {
 		return nil, nil

@@ -27,17 +27,17 @@ func backupCommand() *cobra.Command {
 	var force, record bool
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Copy a SQLite database while the server runs",
-		Long: `Backup writes the database of one instant to FILE: complete, looked through for
-damage, and readable by its owner alone. Writers aren't held up. FILE gets its
-name when all of it is on the disk, so a file of that name is a whole backup.
+		Long: `Backup writes a consistent snapshot of the database to FILE, checks it for damage
+and makes it readable by its owner only. Writers aren't blocked. FILE gets its name
+only when all of it is on the disk, so a file of that name is a complete backup.
 
-With - it goes to standard output, to be encrypted and sent elsewhere. It leaves
-when it is complete, and until then takes as much disk beside the database as the
-database has. What is cut off on its way, "doorward restore" refuses.
+With - it goes to standard output, to be encrypted and sent elsewhere. It is sent
+once it is complete, and until then takes as much disk beside the database as the
+database has. "doorward restore" refuses a backup that was cut off.
 
 It holds what the database holds: addresses, names, the audit trail and hashes of
-passwords, but nothing that lets anybody in. When it was taken is recorded in the
-database, for the metric and alert of the last backup's age.
+passwords, but no credential that works by itself. The time of the backup is recorded
+in the database, for the metric and alert of the last backup's age.
 
 PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 "doorward backup --record" when they have succeeded, to record that.`,
@@ -60,7 +60,7 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 	s.base(cmd.Flags())
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE")
-	cmd.Flags().BoolVar(&record, "record", false, "take none, only record that other programs have taken one now")
+	cmd.Flags().BoolVar(&record, "record", false, "only record that another program has just taken a backup")
 	cmd.AddCommand(backupVerifyCommand())
 	return cmd
 }
@@ -68,10 +68,9 @@ PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 func backupVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify FILE", Short: "Check that a backup is what was written",
-		Long: `Verify reads a whole backup, or standard input with -, and changes nothing. It
-compares the checksum at its end, has SQLite look through pages, indexes and
-references, and walks the chains of the audit trail. What is wrong goes to stderr,
-and the exit code is 1.
+		Long: `Verify reads a backup, or standard input with -, and changes nothing. It compares
+the checksum at its end, has SQLite check pages, indexes and references, and walks
+the chains of the audit trail. Faults go to stderr, and the exit code is 1.
 
 The checksum finds what a disk or a transfer did to the file. It doesn't show who
 wrote it: somebody who can write to a backup can recompute it.`,
@@ -99,15 +98,15 @@ func verifyBackup(ctx context.Context, file string) (node.VerifiedBackup, error)
 
 func printVerified(out, warn io.Writer, file string, v node.VerifiedBackup) error {
 	if v.Tampered > 0 {
-		return notDone("%s: the audit trail in it was tampered with, in %d places or more. Restored with --accept-damage, \"doorward audit verify\" shows where.", file, v.Tampered)
+		return notDone("%s: its audit trail was tampered with, in %d places or more. To see where, restore it with --accept-damage and run \"doorward audit verify\".", file, v.Tampered)
 	}
 	warnUnsealed(warn, file, v.Info)
-	trail := "The audit trail in it is sound."
+	trail := "Its audit trail is intact."
 	if !v.Trail {
 		trail = "Its schema is older than the audit trail's chains."
 	}
 	if !v.Sealed {
-		fmt.Fprintf(out, "%s is a whole database. %s\n", file, trail)
+		fmt.Fprintf(out, "%s is a complete database. %s\n", file, trail)
 		return nil
 	}
 	fmt.Fprintf(out, "%s is what was written at %s, %d bytes, SHA-256 %s. %s\n", file, v.Taken.Format(time.RFC3339), v.Bytes, v.SHA256, trail)
@@ -123,9 +122,9 @@ func errTyped(command string) error {
 func warnUnsealed(warn io.Writer, file string, info transfer.Info) {
 	switch {
 	case info.Wrong:
-		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or lost, so what is in it isn't what was written. SQLite can read it; that is all that is known.\n", file)
+		fmt.Fprintf(warn, "doorward: the checksum of %s is wrong or missing, so it was changed after it was written. SQLite can read it; nothing more is known.\n", file)
 	case !info.Sealed:
-		fmt.Fprintf(warn, "doorward: %s has no checksum, as an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
+		fmt.Fprintf(warn, "doorward: %s has no checksum, because an older Doorward or another program made it: changed bytes that SQLite doesn't notice can't be found.\n", file)
 	}
 }
 
@@ -166,8 +165,8 @@ func takeBackup(cmd *cobra.Command, cfg node.Config, file string) error {
 		destination, _ = filepath.Abs(file) // for people to read
 	}
 	err = recordBackup(cmd.Context(), cfg, destination)
-	if err != nil && !errors.Is(err, store.ErrSchema) { // an older one has no place for it
-		fmt.Fprintf(cmd.ErrOrStderr(), "doorward: the backup is complete, but when it was taken could not be recorded: %s\n", cause(err))
+	if err != nil && !errors.Is(err, store.ErrSchema) { // an older schema has no column for it
+		fmt.Fprintf(cmd.ErrOrStderr(), "doorward: the backup is complete, but its time could not be recorded: %s\n", cause(err))
 	}
 	return nil
 }
@@ -195,7 +194,7 @@ func checkBackupTarget(file string, force bool) error {
 		return nil
 	}
 	if _, err := os.Stat(file); err == nil && !force {
-		return notDone("%s is there already.\n  Name another file, or replace it with --force.", file)
+		return notDone("%s already exists.\n  Name another file, or replace it with --force.", file)
 	}
 	return nil
 }
@@ -207,7 +206,7 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 	if err := transfer.Backup(cmd.Context(), db, file); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and looked through.\n", file)
+	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and checked.\n", file)
 	return nil
 }
 
@@ -226,7 +225,7 @@ func backupToPipe(cmd *cobra.Command, db *store.DB) error {
 	return err
 }
 
-// counter counts what goes through it.
+// counter counts the bytes written through it.
 type counter struct {
 	to      io.Writer
 	written int64
@@ -252,24 +251,23 @@ func restoreCommand() *cobra.Command {
 	finish := false
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Set a SQLite database back to a backup",
-		Long: `Restore makes the database what FILE holds, brings its schema up to date, and keeps
-what was there before in a file beside it. No server may run on it. Whatever is
-done happens at once at the end, or not at all. With - the backup comes from
-standard input. A backup whose checksum is wrong, or whose audit trail was
-tampered with, is refused.
+		Long: `Restore replaces the database with FILE, brings its schema up to date, and keeps the
+previous database in a file beside it. Stop all servers on it first. The replacement
+is atomic. With - the backup comes from standard input. A backup whose checksum is
+wrong, or whose audit trail was tampered with, is refused.
 
-Sessions that were ended since the backup would live again, and links in mails
-that were used or revoked since would open something. So all sessions and links
-end: people must sign in again, and invitations are sent again from the list of them. No
-browser counts as known any more, since some may have been given up since.
-What else was done since the backup is undone and has to be done again; restore
-lists it, suspensions and new passwords first of all. Operator keys that were
-revoked since stay revoked, and are named.
+Sessions that were ended since the backup would become valid again, and so would
+links in mails that were used or revoked since. So all sessions and links end: people
+must sign in again, and invitations have to be sent again from their list. All
+known browsers are forgotten, since some may have been removed since.
+Other changes since the backup are lost and have to be repeated; restore lists
+them, suspensions and new passwords first. Operator keys that were revoked since
+stay revoked, and are listed.
 
-With --finish there is no FILE, and the database stays as it is but for the ending
-of sessions, links and known browsers: for one that other programs have set back, such as
-pg_restore or a snapshot. No server may run on it. Which keys were revoked since
-can't be known then, so all that are good are listed.`,
+With --finish there is no FILE: it only ends sessions, links and known browsers, in a
+database that another program has restored, such as pg_restore or a snapshot. Stop
+all servers on it first. It can't know which operator keys were revoked since, so it
+lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
   doorward restore --force - < /var/backups/doorward.db
@@ -294,10 +292,10 @@ can't be known then, so all that are good are listed.`,
 	s.base(cmd.Flags())
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
-	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore what is there of a backup whose checksum is wrong or whose audit trail was tampered with")
-	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that other programs have set back")
-	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "let the sessions in the backup live, those ended since included")
-	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "let the links in mails work, those used or revoked since included")
+	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore a backup although its checksum is wrong or its audit trail was tampered with")
+	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that another program has restored")
+	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "keep the sessions in the backup valid, also those that were ended since")
+	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "keep the links in mails valid, also those that were used or revoked since")
 	return cmd
 }
 
@@ -320,7 +318,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 		return notRestored(err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
-	printKeys(cmd.OutOrStdout(), "Operator keys that are good, those revoked since among them:", keys)
+	printKeys(cmd.OutOrStdout(), "Valid operator keys, including any that were revoked since the backup:", keys)
 	return nil
 }
 
@@ -343,7 +341,7 @@ func notRestored(err error) error {
 	case errors.Is(err, node.ErrAlive):
 		return notDone("a server runs on the database. Stop every server that uses it, then try again. Nothing has changed.")
 	case errors.Is(err, transfer.ErrChecksum), errors.Is(err, node.ErrTampered):
-		return notDone("%s.\n  Take another backup. If there is none, --accept-damage restores what is there. Nothing has changed.", plain(err))
+		return notDone("%s.\n  Use another backup. If there is none, restore this one with --accept-damage. Nothing has changed.", plain(err))
 	case errors.Is(err, node.ErrOverwrites):
 		return notDone("%s.\n  With --force it is replaced, and kept in a file beside it.", plain(err))
 	}
@@ -355,23 +353,23 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	warnUnsealed(warn, file, r.Backup)
 	fmt.Fprintf(out, "Restored from %s. Sessions ended: %d. Links ended: %d.\n", file, r.Ended.Sessions, r.Ended.Links)
 	if r.Aside != "" {
-		fmt.Fprintf(out, "What was there before is in %s.\n", r.Aside)
+		fmt.Fprintf(out, "The previous database is in %s.\n", r.Aside)
 	}
 	if len(r.Undone) > 0 {
-		fmt.Fprintf(out, "Done since the backup, and now undone:\n")
+		fmt.Fprintf(out, "Changes since the backup, now lost:\n")
 	}
 	for _, action := range lockoutsFirst(r.Undone) {
 		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
 	}
 	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
-	printKeys(out, "Operator keys that are good again; whether they were revoked since is not known. End those that were with \"doorward key revoke-operator\":", r.KeysUnknown)
+	printKeys(out, "Operator keys that are valid and may have been revoked since the backup. Revoke those again with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
 		fmt.Fprintf(warn, "doorward: the audit trail in the backup was tampered with; \"doorward audit verify\" shows where.\n")
 	}
 }
 
-// lockouts are the actions that kept somebody out. Undone, they let them in again, so
-// they are listed first.
+// lockouts are the actions that took access away. Losing them gives it back, so they
+// are listed first.
 var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
 	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,

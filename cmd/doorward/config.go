@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// secrets may also stand in files of their own: the variable with _FILE, or the
-// name with -file in the YAML file, names one.
+// secrets are the settings whose value may be in a separate file. The variable with
+// _FILE, or the name with -file in the YAML file, names that file.
 var secrets = namesOf(func(d node.Setting) bool { return d.Secret })
 
 // fileNames are the names that the YAML file may use.
@@ -33,8 +33,8 @@ func fileNames() []string {
 // that an error about it names the place to correct.
 type origins map[string]string
 
-// name is what the person at the terminal calls the setting: the flag, the variable, or
-// the line of the file.
+// name returns where the setting was set: the flag, the variable, or the line of the
+// file.
 func (o origins) name(name string) string {
 	if from, ok := o[name]; ok {
 		return from
@@ -148,7 +148,7 @@ func describeUnreadable(path string, err error) string {
 	return fmt.Sprintf("the file %s can't be read: %v.", path, err)
 }
 
-// checkEnvironment refuses variables beginning with DOORWARD_ that are no settings.
+// checkEnvironment refuses variables beginning with DOORWARD_ that are not settings.
 func checkEnvironment(environ []string) error {
 	var known []string
 	for _, name := range settingNames() {
@@ -174,7 +174,7 @@ func suggestSetting(name string, known []string) string {
 }
 
 // readFile reads the YAML file of --config: one level of names, each a flag
-// without its dashes in front, or that of a secret with -file behind it.
+// without the leading dashes, or a secret's with -file appended.
 func readFile(path string) (map[string]entry, error) {
 	if path == "" {
 		return nil, nil
@@ -191,14 +191,14 @@ func readFile(path string) (map[string]entry, error) {
 		return nil, nil
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, badConfig("%s: write a setting a line, as in \"listen: localhost:8080\".", path)
+		return nil, badConfig("%s: write one setting per line, as in \"listen: localhost:8080\".", path)
 	}
 	return readSettings(path, doc.Content[0].Content)
 }
 
-// exposedSecret warns of a YAML file that holds a password and can be read by others;
-// empty: there is none. It is a warning, where a file of nothing but a secret is
-// refused, because the file holds other settings too.
+// exposedSecret returns a warning if the YAML file holds a password and others can read
+// it, else "". A file that holds only a secret is refused instead; this one holds other
+// settings too.
 func exposedSecret(path string) string {
 	settings, err := readFile(path)
 	if err != nil {
@@ -210,14 +210,13 @@ func exposedSecret(path string) string {
 			continue
 		}
 		if err := secretfile.Check(path); err != nil {
-			return fmt.Sprintf("%s: %s, or put the secret into a file of its own and name that in %s-file", e.from, describeUnreadable(path, err), name)
+			return fmt.Sprintf("%s: %s, or put the secret into a separate file and name that in %s-file", e.from, describeUnreadable(path, err), name)
 		}
 	}
 	return ""
 }
 
-// holdsPassword reports whether there is something to hide in a value that can be
-// understood.
+// holdsPassword reports whether a value that can be parsed contains a password.
 func holdsPassword(name, value string) bool {
 	shown := mask(name, value)
 	return shown != value && shown != masked
@@ -233,7 +232,7 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 		}
 		name, isPath := strings.CutSuffix(written, "-file")
 		if earlier, twice := settings[name]; twice {
-			return nil, badConfig("%s: %s is set already, in %s. Keep one of them.", place, name, earlier.from)
+			return nil, badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.from)
 		}
 		value, ok := scalar(pair[1])
 		if !ok {

@@ -89,8 +89,8 @@ func welcome(out io.Writer, n *node.Node) {
 	fmt.Fprintf(out, "\n  Begin at  %[1]s\n  Mail      %[1]s/dev/mail\n  Docs      %[1]s/docs\n\n", n.URL())
 }
 
-// startPage is the page at /. Everybody who reaches it can be anybody, so devConfig
-// has refused to listen on anything but loopback.
+// startPage is the page at /. It lets anybody sign in as anybody, so devConfig accepts
+// only loopback addresses.
 func startPage(mailbox *dev.Mailbox) *dev.Start {
 	page := &dev.Start{Mailbox: mailbox, Tenant: "Acme", Password: devPassword}
 	for _, role := range slices.Backward(doorward.Roles) {
@@ -103,8 +103,8 @@ func demoAddress(role doorward.Role) string {
 	return strings.ToLower(string(role)) + "@acme.example"
 }
 
-// seed makes the demo database in a temporary folder and moves it into place when it
-// is complete, so that an interrupted first start leaves nothing half made.
+// seed creates the demo database in a temporary folder and moves it into place when it
+// is complete, so that an interrupted first start leaves no partial database.
 func seed(ctx context.Context, cfg node.Config, mailbox *dev.Mailbox) error {
 	final := filepath.Join(devFolder, "doorward.db")
 	if _, err := os.Stat(final); !errors.Is(err, fs.ErrNotExist) {

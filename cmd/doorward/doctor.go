@@ -21,11 +21,11 @@ func doctorCommand() *cobra.Command {
 	s := newSettings()
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database, schema, mail and clock",
-		Long: `Doctor checks everything a server needs and says what to do about what is wrong. It
-tries a write and takes it back, looks through the pages of SQLite and at the end of
-each audit trail for some seconds, and names the sender to the mail server without
-sending. Nothing of it stays but a record in PostgreSQL's log, where commits wait for a
-standby. Exit code 0 says that all is well.`,
+		Long: `Doctor checks everything a server needs and says how to fix what is wrong. It tries
+a write and rolls it back, checks the pages of SQLite and the end of each audit trail
+for some seconds, and gives the sender's address to the mail server without sending.
+It leaves nothing behind, except a record in PostgreSQL's log where commits wait for
+a standby. Exit code 0 means that everything is in order.`,
 		Example: "  doorward doctor --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.readToServe(cmd)
@@ -39,10 +39,10 @@ standby. Exit code 0 says that all is well.`,
 	return cmd
 }
 
-// finding is the outcome of one check: fine, or what is wrong and what to do.
+// finding is the outcome of one check.
 type finding struct {
 	what, fine string
-	wrong      string // empty when all is well
+	wrong      string // empty: nothing is wrong
 	remedy     string
 	code       int // to exit with when something is wrong
 }
@@ -60,7 +60,7 @@ func examine(ctx context.Context, out io.Writer, s *settings, cfg node.Config) e
 		code = max(code, f.code)
 	}
 	if code != 0 {
-		return &failure{code, errors.New("not all is well")}
+		return &failure{code, errors.New("some checks failed")}
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func checkBaseURL(cfg node.Config) finding {
 	return f
 }
 
-// checkProxies reports one fault, and nothing when all is well.
+// checkProxies returns a finding only if something is wrong.
 func checkProxies(s *settings, cfg node.Config) []finding {
 	anybody, ok := trustsEverybody(cfg.Proxies)
 	if !ok {
@@ -93,12 +93,12 @@ func checkProxies(s *settings, cfg node.Config) []finding {
 	}
 	return []finding{{
 		what: "proxies", code: exitFailed,
-		wrong:  fmt.Sprintf("%s is everybody: any client can claim any address, which evades the limits and falsifies the audit trail", anybody),
-		remedy: "Name in " + s.from.name("trusted-proxies") + " the addresses of the proxies alone.",
+		wrong:  fmt.Sprintf("%s matches every address: any client can claim any address, which evades the limits and falsifies the audit trail", anybody),
+		remedy: "Set " + s.from.name("trusted-proxies") + " to the addresses of the proxies only.",
 	}}
 }
 
-// checkDatabase looks without touching: no file is made, nothing migrated.
+// checkDatabase only reads: it creates no file and migrates nothing.
 func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding {
 	f := finding{what: "database", code: exitUnavailable}
 	db, err := store.OpenExisting(ctx, cfg.Database, cfg.Clock)
@@ -121,7 +121,7 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 		f.wrong = cause(err)
 		f.remedy = "Check " + s.from.name("database") + ", that its server runs, and that it lets this machine in."
 		if strings.HasPrefix(cfg.Database, "sqlite:") {
-			f.remedy = "Check " + s.from.name("database") + ", that this user may read and write the file and its folder, and that there is room. If it is damaged, restore the last backup: docs/operations.md."
+			f.remedy = "Check " + s.from.name("database") + ", that this user may read and write the file and its folder, and that the disk isn't full. If it is damaged, restore the last backup: docs/operations.md."
 		}
 		return append([]finding{f}, findLowSpace(ctx, db)...)
 	}
@@ -139,7 +139,7 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 // checkReplication reports the state without judging it: only the operator knows whether
 // there should be a second server. SQLite has no replication.
 func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
-	f = finding{what: "replication", fine: "synchronous: no failover undoes what was answered"}
+	f = finding{what: "replication", fine: "synchronous: a failover loses no confirmed write"}
 	yes, err := db.Synchronous(ctx)
 	switch {
 	case errors.Is(err, store.ErrNone):
@@ -147,7 +147,7 @@ func checkReplication(ctx context.Context, db *store.DB) (f finding, ok bool) {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
 	case !yes:
-		f.fine = "none that commits wait for: a failover may undo what was answered"
+		f.fine = "not synchronous: a failover may lose confirmed writes"
 	default:
 		checkStandby(ctx, db, &f)
 	}
@@ -178,13 +178,13 @@ func checkSchema(ctx context.Context, db *store.DB) finding {
 	if err := db.CheckSchema(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitUnavailable
 	} else if db.OwnSchema(ctx) != nil {
-		f.fine = "newer than this binary, which can go on with it"
+		f.fine = "newer than this binary, and compatible with it"
 	}
 	return f
 }
 
-// checkClock compares the clocks: expiry goes by the database's, and a node whose own is
-// far from it refuses to judge.
+// checkClock compares the clocks. Expiry uses the database's, and a node whose clock is
+// too far from it answers 503.
 func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	f := finding{what: "clock", fine: fmt.Sprintf("within %v of the database's", store.ClockWarning)}
 	if db.CheckSchema(ctx) != nil {
@@ -209,7 +209,7 @@ func checkClock(ctx context.Context, db *store.DB, cfg node.Config) finding {
 	return f
 }
 
-// mailTimeout bounds the whole conversation with the mail server.
+// mailTimeout bounds the entire exchange with the mail server.
 const mailTimeout = 15 * time.Second
 
 func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
@@ -222,15 +222,15 @@ func checkMail(ctx context.Context, s *settings, cfg node.Config) finding {
 	if err := cfg.Transport.Check(ctx); err != nil {
 		f.wrong, f.code = cause(err), exitFailed
 		if smtp.SenderRefused(err) {
-			f.remedy = "Set " + s.from.name("mail-from") + " to an address that the server sends for, or allow it there. Mails wait in the queue until they can leave."
+			f.remedy = "Set " + s.from.name("mail-from") + " to an address that the server sends for, or allow it there. Mails stay queued until they can be sent."
 			return f
 		}
-		f.remedy = "Check " + s.from.name("smtp") + ". Mails wait in the queue until they can leave."
+		f.remedy = "Check " + s.from.name("smtp") + ". Mails stay queued until they can be sent."
 	}
 	return f
 }
 
-// cause is the error without advice, on one line.
+// cause returns the underlying error on one line, without advice.
 func cause(err error) string {
 	var e *doorward.Error
 	if errors.As(err, &e) && e.Err != nil {

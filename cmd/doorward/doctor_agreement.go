@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// checkAgreement reports nothing where no server runs and no tenant is closed, or while
-// the schema is not up to date.
+// checkAgreement returns findings only if servers run or tenants are closed, and the
+// schema is up to date.
 func checkAgreement(ctx context.Context, db *store.DB, s *settings, cfg node.Config) []finding {
 	if db.CheckSchema(ctx) != nil {
 		return nil

@@ -27,7 +27,7 @@ func checkContent(ctx context.Context, db *store.DB) (all []finding) {
 const checkTimeout = 10 * time.Second
 
 func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
-	f := finding{what: "writing", fine: "a write was tried and taken back"}
+	f := finding{what: "writing", fine: "a write was tried and rolled back"}
 	err := db.TryWrite(ctx)
 	if err == nil {
 		return f, true
@@ -35,7 +35,7 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	f.wrong, f.code = cause(err), exitFailed
 	switch {
 	case db.Full(err):
-		f.remedy = "The disk of the database is full. Make room; until then nobody signs in, and nothing needs a restart afterwards."
+		f.remedy = "The disk of the database is full. Free some space: until then nobody can sign in. No restart is needed afterwards."
 	case db.Locked(err):
 		f.remedy = "Another program holds the lock for writing. \"fuser -v\" on the file and its -wal shows which; end it."
 	default:
@@ -60,10 +60,10 @@ func checkSpace(_ context.Context, db *store.DB) (finding, bool) {
 		f.wrong = cause(err)
 	case s.Free < minFreeBytes:
 		f.wrong = fmt.Sprintf("only %d MiB are free in %s", s.Free>>20, s.Folder)
-		f.remedy = "Make room: without it writes are 503, and a backup beside the database takes as much as that."
+		f.remedy = "Free some space: without it writes are answered with 503, and a backup beside the database needs as much as the database."
 	case s.FilesKnown && s.Files < minFreeFiles:
 		f.wrong = fmt.Sprintf("only %d more files can be made in %s", s.Files, s.Folder)
-		f.remedy = "Delete files there that nobody needs: \"df -i\" shows how many inodes are used."
+		f.remedy = "Delete files there that are not needed: \"df -i\" shows how many inodes are used."
 	default:
 		f.code = 0
 	}
@@ -92,7 +92,7 @@ func checkPages(ctx context.Context, db *store.DB) (finding, bool) {
 	case l.Damage != "":
 		f.wrong = "the database is damaged: " + strings.Join(strings.Fields(l.Damage), " ")
 	case l.Tables < l.Total:
-		f.fine = fmt.Sprintf("no damage found in %d of %d tables, for which there was time; \"doorward backup\" looks through all", l.Tables, l.Total)
+		f.fine = fmt.Sprintf("no damage found in the %d of %d tables checked in the time allowed; \"doorward backup\" checks all", l.Tables, l.Total)
 	}
 	if f.wrong != "" {
 		f.code = exitFailed
@@ -116,7 +116,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 		sound, err := trail.RecentSound(ctx, id, recentEvents)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			f.code, f.fine = 0, fmt.Sprintf("the ends of %d of %d are sound, for which there was time; \"doorward audit verify\" walks all", i, len(chains))
+			f.code, f.fine = 0, fmt.Sprintf("the ends of the %d of %d checked in the time allowed are intact; \"doorward audit verify\" checks all", i, len(chains))
 			return f, true
 		case err != nil:
 			f.wrong = cause(err)
@@ -127,7 +127,7 @@ func checkTrails(ctx context.Context, db *store.DB) (finding, bool) {
 			return f, true
 		}
 	}
-	f.code, f.fine = 0, fmt.Sprintf("the last %d events of each are sound; \"doorward audit verify\" walks all", recentEvents)
+	f.code, f.fine = 0, fmt.Sprintf("the last %d events of each are intact; \"doorward audit verify\" checks all", recentEvents)
 	return f, true
 }
 
@@ -143,7 +143,7 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 		f.wrong, f.code = cause(err), exitUnavailable
 	case v.MailsQueued > 0 && age > maxMailAge:
 		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
-		f.remedy = "Is a server running? Its log says why a mail could not leave: look for \"mail not sent yet\"."
+		f.remedy = "Is a server running? Its log says why a mail could not be sent: look for \"mail not sent yet\"."
 	}
 	return f, true
 }

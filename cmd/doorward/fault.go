@@ -27,7 +27,7 @@ const (
 	exitUnavailable = 4
 )
 
-// failure is an error with an exit code of its own.
+// failure is an error with an exit code.
 type failure struct {
 	code int
 	err  error
@@ -67,7 +67,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// describe is the error as the person at the terminal is to read it.
+// describe returns the error as a message for operators.
 func describe(err error) string {
 	var ours *doorward.Error
 	var differs *lease.DiffersError
@@ -75,7 +75,7 @@ func describe(err error) string {
 	case errors.As(err, &differs):
 		return describeDiffering(differs)
 	case errors.Is(err, context.Canceled):
-		return "stopped before it was done."
+		return "stopped before it was finished."
 	case errors.Is(err, syscall.EADDRINUSE):
 		return describeTaken(err)
 	case !errors.As(err, &ours):
@@ -90,7 +90,7 @@ func describe(err error) string {
 	return ours.Code.Problem().Help
 }
 
-// describeDiffering has a line for each setting, and what to do.
+// describeDiffering returns a line for each setting, and what to do.
 func describeDiffering(e *lease.DiffersError) string {
 	lines := []string{"other nodes on this database have different settings:"}
 	for _, d := range e.Differences {

@@ -19,10 +19,10 @@ const healthTimeout = 4 * time.Second
 func healthcheckCommand() *cobra.Command {
 	s, ready := newSettings(), false
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask the server on this machine whether it is well",
+		Use: "healthcheck", Short: "Check the health of the server on this machine",
 		Long: `Healthcheck asks /healthz of the server that runs with the same settings, and
 exits with 0 when it answers: for containers that have no other program inside.
-With --ready it asks /readyz, which also wants the database, its schema and the
+With --ready it asks /readyz, which also needs the database, its schema and the
 node's lease.`,
 		Example: "  doorward healthcheck --listen localhost:8080\n  doorward healthcheck --ready --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +34,7 @@ node's lease.`,
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether it can serve, not only whether it lives")
+	cmd.Flags().BoolVar(&ready, "ready", false, "check readiness, not only liveness")
 	return cmd
 }
 

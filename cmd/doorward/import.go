@@ -20,16 +20,16 @@ func userImportCommand() *cobra.Command {
 	var tenant, format string
 	var dryRun bool
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
-		Use: "import FILE --tenant TENANT-ID", Short: "Bring the people of another system in, with their passwords",
-		Long: `Import makes everybody in FILE a member of a tenant: all of them or, when
-anything is wrong with one row, nobody. Every fault is reported with its line.
+		Use: "import FILE --tenant TENANT-ID", Short: "Import people from another system, with their passwords",
+		Long: `Import makes everybody in FILE a member of a tenant, or nobody if any row has a
+fault. Every fault is reported with its line.
 
-FILE is CSV, whose first line names its columns, or JSON lines with an object a
+FILE is CSV, whose first line names its columns, or JSON lines with one object per
 line; "-" is standard input. It has email, role (OWNER, ADMIN, USER, VIEWER) and
-if you like name, status (active, suspended) and passwordHash: bcrypt, scrypt,
-PBKDF2 or Argon2id. People sign in with the password they have; who has no hash
-asks for a new password with "forgot password". Who has an account here already
-keeps its password. No mail is sent.
+optionally name, status (active, suspended) and passwordHash: bcrypt, scrypt,
+PBKDF2 or Argon2id. People sign in with their existing password; those without a
+hash set one with "forgot password". People who already have an account here keep
+its password. No mail is sent.
 
 Limits: 100,000 people, 64 MiB, 16 KiB a row. On SQLite nobody can sign in while
 an import writes, about a second for each 10,000 people: take a quiet hour, or
@@ -50,15 +50,15 @@ several files.`,
 		printImported(cmd.OutOrStdout(), args[0], done, dryRun)
 		return nil
 	})
-	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant that they come to")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant to import into")
 	cmd.Flags().StringVar(&format, "format", "", "csv or jsonl (default by the end of the file's name)")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "do all of it and take it back")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "try the import and roll it back")
 	completeWith(cmd, "format", "csv", "jsonl")
 	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"csv", "jsonl", "ndjson"}, cobra.ShellCompDirectiveFilterFileExt)
 	return requireFlags(cmd, "tenant")
 }
 
-// readList reads the file before anything is asked of the database.
+// readList reads and checks the file; it needs no database.
 func readList(stdin io.Reader, name, format string) (roster.List, error) {
 	f, err := formatOf(name, format)
 	if err != nil {
@@ -126,7 +126,7 @@ func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 	}
 	verb := "Imported"
 	if dryRun {
-		verb = "A dry run, nothing is changed. It would have imported"
+		verb = "Dry run, nothing was changed. Would have imported"
 	}
 	fmt.Fprintf(w, "%s: %d. New accounts: %d, without a password: %d. Invitations revoked: %d.\n",
 		verb, done.Members, done.Accounts, done.Unset, done.Invitations)
@@ -136,21 +136,20 @@ func tenantExportCommand() *cobra.Command {
 	var output string
 	var people, hashes bool
 	cmd := onDatabase(withoutMigration(), &cobra.Command{
-		Use: "export TENANT-ID", Short: "Write all that is known of a tenant as JSON",
+		Use: "export TENANT-ID", Short: "Write all data of a tenant as JSON",
 		Long: `Export writes a tenant as one JSON document: its settings, people, invitations and
-audit trail, all of one instant. It holds no tokens and no sessions; see
-docs/import.md for its form. The server keeps running.
+audit trail, as one consistent snapshot. It holds no tokens and no sessions; see
+docs/import.md for its format. The server keeps running.
 
-With --people-only it writes the people alone, as JSON lines that "doorward user
-import" takes. With --with-password-hashes the hashes of passwords are in it, so
-that people can sign in elsewhere as they did here: keep that file as you keep
-the database. That an export was made, and whether with hashes, is in the audit
-trail.`,
+With --people-only it writes only the people, as JSON lines that "doorward user
+import" accepts. With --with-password-hashes it includes the password hashes, so
+that people can sign in elsewhere with the same password: protect that file like
+the database. The audit trail records each export, and whether it had hashes.`,
 		Example: `  doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --output acme.json
   doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people-only --with-password-hashes --output acme.jsonl`,
 		Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		n.App.Inbox.Settle(cmd.Context()) // what was refused is in the trail
+		n.App.Inbox.Settle(cmd.Context()) // so that recent refusals are in the trail
 		write := n.App.Tenants.Export
 		if people {
 			write = n.App.Tenants.ExportPeople
@@ -159,8 +158,8 @@ trail.`,
 			return write(cmd.Context(), doorward.OperatorAtTerminal(), args[0], hashes, w)
 		})
 	})
-	cmd.Flags().StringVar(&output, "output", "", "`FILE` to write, for its owner to read alone (default standard output)")
-	cmd.Flags().BoolVar(&people, "people-only", false, "write the people alone, as JSON lines for \"doorward user import\"")
+	cmd.Flags().StringVar(&output, "output", "", "`FILE` to write, readable by its owner only (default standard output)")
+	cmd.Flags().BoolVar(&people, "people-only", false, "write only the people, as JSON lines for \"doorward user import\"")
 	cmd.Flags().BoolVar(&hashes, "with-password-hashes", false, "write the password hashes too")
 	return cmd
 }

@@ -14,14 +14,14 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Make, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand())
+	return group("key", "Create, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {
 	var name string
 	cmd := onDatabase(newSettings(), &cobra.Command{
-		Use: "create-operator", Short: "Make an operator key and print it, once",
-		Long: `Create-operator makes a key that acts as the operator of the installation, sent
+		Use: "create-operator", Short: "Create an operator key and print it, once",
+		Long: `Create-operator creates a key that acts as the operator of the installation, sent
 as "Authorization: Bearer dwo_…". The key is the last line of the output and is
 shown only now; the database keeps a hash.`,
 		Example: "  doorward key create-operator --name billing-sync", Args: noArgs,
@@ -30,7 +30,7 @@ shown only now; the database keeps a hash.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Keep it now, it is not shown again:\n%s\n", name, made)
+		fmt.Fprintf(cmd.OutOrStdout(), "Operator key %q. Save it now, it is not shown again:\n%s\n", name, made)
 		return nil
 	})
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
@@ -66,10 +66,10 @@ func keyListOperatorsCommand() *cobra.Command {
 
 func keyRevokeOperatorCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
-		Use: "revoke-operator NAME", Short: "Take an operator key back, on every node",
-		Long: `Revoke-operator ends the key of that name or id. The next request with it is
-answered 401, on every node. It can't be undone; the trail of the installation
-keeps that the key was made and revoked.`,
+		Use: "revoke-operator NAME", Short: "Revoke an operator key, on every node",
+		Long: `Revoke-operator revokes the key of that name or id. The next request with it is
+answered with 401, on every node. It can't be undone; the installation's audit trail
+records that the key was created and revoked.`,
 		Example: "  doorward key revoke-operator signup-2026", Args: oneArg("NAME or key id"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		found, err := n.App.Keys.FindOperators(cmd.Context(), args[0])

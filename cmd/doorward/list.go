@@ -21,7 +21,7 @@ type listing[T any] struct {
 }
 
 func (l *listing[T]) flag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print an object of JSON a line, with the names of the API")
+	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
 }
 
 func (l *listing[T]) print(out io.Writer, all []T) error {
@@ -47,5 +47,5 @@ func (l *listing[T]) printJSON(out io.Writer, all []T) error {
 	return nil
 }
 
-// day is an instant in a table.
+// day formats a date for a table.
 func day(t time.Time) string { return t.Format(time.DateOnly) }

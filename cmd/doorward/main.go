@@ -2,9 +2,9 @@
 // platforms. Run "doorward dev" to try it, "doorward --help" for the rest.
 //
 // This folder is the command line: a file for each command or group of
-// commands, config.go for where settings come from, settings.go for what is made of
-// them (node.Settings describes them), fault.go for how failures are reported. The
-// commands are thin: each makes a node.Config and calls one feature of app.
+// commands, config.go for the sources of settings, settings.go for parsing them
+// (node.Settings describes them), fault.go for reporting failures. The commands are
+// thin: each builds a node.Config and calls one feature of app.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	// Authorities to trust where the machine names none, as in a container with
-	// nothing else in it; a machine's own always win.
+	// Root certificates for machines that have none, such as minimal containers; the
+	// machine's own take precedence.
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
@@ -34,7 +34,7 @@ func run() int {
 
 // untilSignal returns a context that ends with the first signal to stop. A second
 // signal ends the process at once. SIGHUP counts, unless the process was started to
-// outlive its terminal, as with nohup.
+// keep running without its terminal, as with nohup.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	received := make(chan os.Signal, 1)
@@ -63,8 +63,8 @@ files: DOORWARD_DATABASE_FILE, or database-file: in the YAML file, names the fil
 that holds the database's URL, DOORWARD_SMTP_FILE or smtp-file: the one with the
 mail server's.
 
-Exit codes: 0 ok, 1 failed, 2 wrong use, 3 configuration invalid, 4 database
-unreachable or its schema not as needed.`,
+Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 invalid configuration, 4 database
+unreachable or its schema incompatible.`,
 		Example: `  doorward dev
   doorward serve --base-url https://auth.example.com --smtp smtp://mail.example.com
   doorward tenant create --name Acme --owner-email owner@acme.example`,
@@ -114,7 +114,7 @@ func checkHelpTopic(help *cobra.Command, args []string) error {
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// group is a command that only has commands below it; theirs are its examples.
+// group makes a command that only has subcommands, and shows their examples.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: showHelp}
 	cmd.AddCommand(below...)

@@ -14,8 +14,8 @@ import (
 func migrateCommand() *cobra.Command {
 	return onDatabase(newSettings(), &cobra.Command{
 		Use: "migrate", Short: "Bring the database's schema up to date",
-		Long: `Migrate applies what the schema lacks, under a lock: beside another node that
-does the same it waits. It only goes forward.`,
+		Long: `Migrate applies the migrations that are missing. It takes a lock, and waits while
+another node migrates. There are no downgrades.`,
 		Example: "  doorward migrate --database postgres://doorward@db/doorward", Args: noArgs,
 	}, func(cmd *cobra.Command, _ *node.Node, _ []string) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "The schema is up to date.")
@@ -76,7 +76,7 @@ func versionCommand() *cobra.Command {
 // release is set by the linker for releases.
 var release string
 
-// version is the release, else what the Go tool recorded of the source.
+// version returns the release, or else the version that the Go tool recorded.
 func version() string {
 	if release != "" {
 		return release

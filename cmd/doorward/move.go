@@ -20,11 +20,11 @@ func moveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "move --from DATABASE --to DATABASE", Short: "Copy an installation into another database",
 		Long: `Move copies everything from one database into another, empty one, from SQLite to
-PostgreSQL or back, and compares each table in number and content, and the chains
-of the audit trail. All of it is there afterwards, or nothing. Sessions stay good.
+PostgreSQL or back. It compares the rows and content of each table, and the chains of
+the audit trail. It copies everything or nothing. Sessions stay valid.
 
 Stop the servers first: what they write during the copy would be lost. Then start them
-with the new --database. The old one stays as it is; don't serve from it again.
+with the new --database. The old one stays unchanged; don't serve from it again.
 
 Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 		Example: "  doorward move --from sqlite:doorward.db --to postgres://doorward@db/doorward", Args: noArgs,
@@ -83,8 +83,8 @@ func printMoved(out io.Writer, moved []transfer.Moved, tampered int) error {
 		return err
 	}
 	if tampered > 0 {
-		return notDone("everything is moved as it was, but the audit trail was tampered with. \"doorward audit verify\" shows where.")
+		return notDone("everything was copied unchanged, but the audit trail was tampered with. \"doorward audit verify\" shows where.")
 	}
-	fmt.Fprintln(out, "Moved. Every table has arrived as it was, and the audit trail is sound.")
+	fmt.Fprintln(out, "Moved. Every table was copied unchanged, and the audit trail is intact.")
 	return nil
 }

@@ -21,10 +21,10 @@ func configPrintCommand() *cobra.Command {
 	s, effective := newSettings(), false
 	cmd := &cobra.Command{
 		Use: "print", Short: "Print the settings and where each comes from",
-		Long: `Print shows the settings that were made, as YAML for --config, and behind each where
-it comes from; with --effective also the defaults, so that it is everything that a
-server would use. Passwords are masked. It checks nothing: see
-"doorward config check".`,
+		Long: `Print shows the settings that were given, as YAML for --config, each with its source
+in a comment. With --effective it adds the defaults, so that it shows everything that
+a server would use. Passwords are masked. It doesn't check the values:
+"doorward config check" does.`,
 		Example: "  doorward config print --effective --config /etc/doorward/doorward.yaml", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if s.from, err = resolve(cmd); err != nil {
@@ -34,7 +34,7 @@ server would use. Passwords are masked. It checks nothing: see
 		},
 	}
 	s.register(cmd.Flags())
-	cmd.Flags().BoolVar(&effective, "effective", false, "the defaults, too")
+	cmd.Flags().BoolVar(&effective, "effective", false, "include the defaults")
 	return cmd
 }
 
@@ -109,7 +109,7 @@ var (
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|%)[^=&]*)=[^&]*`)
 )
 
-// mask hides the passwords in a setting, and the whole value of a secret one that can't
+// mask hides the passwords in a setting, and the entire value of a secret one that can't
 // be parsed. Other settings aren't meant for passwords, but a URL may hold one anyway.
 func mask(name, value string) string {
 	switch name {
@@ -128,7 +128,7 @@ func mask(name, value string) string {
 	return inQuery.ReplaceAllString(value, "$1="+masked)
 }
 
-// maskHeader leaves the name.
+// maskHeader masks the value and keeps the name.
 func maskHeader(value string) string {
 	h, ok := parseHeader(value)
 	switch {

@@ -15,9 +15,9 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve in production",
-		Long: `Serve brings the database's schema up to date and answers until it is told to
-stop (SIGTERM or Ctrl-C; SIGHUP, too, unless nohup has it ignored); then it
-answers what is under way and ends.`,
+		Long: `Serve brings the database's schema up to date and serves until it receives SIGTERM
+or SIGINT (Ctrl-C), or SIGHUP unless nohup has it ignored. Then it finishes the
+requests in progress and exits.`,
 		Example: `  doorward serve --base-url https://auth.example.com --smtp smtps://mail.example.com
   doorward serve --database postgres://doorward@db1,db2/doorward --config /etc/doorward/doorward.yaml
   DOORWARD_DATABASE_FILE=/run/secrets/database doorward serve`,
@@ -59,7 +59,7 @@ func warnings(s *settings, cfg node.Config) (all []warning) {
 		all = append(all, warning{text: "links in mails point to " + cfg.PublicURL().String() + "; set --base-url to the address that people open"})
 	}
 	if anybody, ok := trustsEverybody(cfg.Proxies); ok {
-		all = append(all, warning{"trusted-proxies are everybody, so any client can claim any address, which limits and the audit trail go by; name only the proxies", "trustedProxies", anybody.String()})
+		all = append(all, warning{"trusted-proxies match every address, so any client can claim any address and evade limits and falsify the audit trail; name only the proxies", "trustedProxies", anybody.String()})
 	}
 	if s.raw.TraceHeader != "" && insecurePublicURL(cfg.Trace.Collector) {
 		all = append(all, warning{"trace-header goes over plain http to another machine, where others may read it; use https", "traceOTLP", s.raw.TraceOTLP})

@@ -35,7 +35,7 @@ type settings struct {
 	raw  node.RawConfig
 	from origins
 	// asNode: a --config or a Strict setting was given, so the settings are those of
-	// a node, and not of a command that was told where the database is.
+	// a node, not only what a command needs to reach the database.
 	asNode bool
 }
 
@@ -117,8 +117,8 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 	return s.nodeConfig()
 }
 
-// readToServe is read for those who serve, or check that it can be done: it
-// reads the TLS certificate, which other commands may have no right to.
+// readToServe is read for commands that serve or check a server's settings: it also
+// reads the TLS certificate, which other commands may not be permitted to read.
 func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 	cfg, err := s.read(cmd)
 	if err == nil && cfg.TLS != nil {
@@ -127,14 +127,14 @@ func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 	return cfg, err
 }
 
-// nodeConfig checks the settings on the way.
+// nodeConfig checks the settings and returns the configuration.
 func (s *settings) nodeConfig() (node.Config, error) {
 	cfg := s.cfg
 	cfg.Announce, cfg.Version = time.Second, version()
 	if err := s.openLog(&cfg); err != nil {
 		return cfg, err
 	}
-	if err := faults(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the others go by these
+	if err := faults(&cfg, s.checkDatabase, s.checkAddresses, s.readBaseURL); err != nil { // the other checks depend on these
 		return cfg, err
 	}
 	type checks = []func(*node.Config) error
@@ -299,8 +299,8 @@ func (s *settings) readPlaces(cfg *node.Config) error {
 	return s.readHome(cfg)
 }
 
-// readReturns refuses plain http for other machines: anybody on the way could answer in
-// place of the site that people are led to after signing in.
+// readReturns refuses plain http for other machines: anybody on the network path could
+// impersonate the site that people are sent to after signing in.
 func (s *settings) readReturns(cfg *node.Config) error {
 	secure := cfg.PublicURL().Scheme == "https"
 	for _, text := range s.raw.ReturnTo {

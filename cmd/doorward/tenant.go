@@ -13,9 +13,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// onDatabase makes a command that works on the database, beside a running server or
-// not. The flags for the server's address are accepted and not shown: few of these
-// commands use them.
+// onDatabase makes a command that works on the database, whether a server runs or not.
+// The flags for the server's address are accepted but hidden: few commands use them.
 func onDatabase(s *settings, cmd *cobra.Command, do func(cmd *cobra.Command, n *node.Node, args []string) error) *cobra.Command {
 	s.base(cmd.Flags())
 	setShown(cmd, false, addresses()...)
@@ -48,7 +47,7 @@ func withoutMigration() *settings {
 }
 
 func tenantCommand() *cobra.Command {
-	return group("tenant", "Make, list, export, freeze and thaw tenants",
+	return group("tenant", "Create, list, export, freeze and thaw tenants",
 		tenantCreateCommand(), tenantListCommand(), tenantExportCommand(), tenantFreezeCommand(), tenantThawCommand())
 }
 
@@ -57,11 +56,12 @@ func tenantCreateCommand() *cobra.Command {
 	var name, owner string
 	cmd := onDatabase(s, &cobra.Command{
 		Use:   "create",
-		Short: "Make a tenant and invite its first OWNER",
-		Long: `Create brings the schema up to date, makes the tenant, mails its first OWNER an
-invitation and prints a link that does the same, on the last line. Either works,
-within 7 days and once. If the mail server does not take the mail within 10 s, a
-running server goes on trying. Other mail that is queued is left to running servers.`,
+		Short: "Create a tenant and invite its first OWNER",
+		Long: `Create brings the schema up to date, creates the tenant, mails its first OWNER an
+invitation and prints a link to accept it, on the last line. Mail and link are valid
+for 7 days and for one use between them. If the mail server does not accept the mail
+within 10 s, a running server keeps trying. Other queued mail is left to running
+servers.`,
 		Example: `  doorward tenant create --name Acme --owner-email owner@acme.example`,
 		Args:    noArgs,
 	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
@@ -70,7 +70,7 @@ running server goes on trying. Other mail that is queued is left to running serv
 			return err
 		}
 		mail, err := deliver(cmd.Context(), n, created.Invitation.ID)
-		fmt.Fprintf(cmd.OutOrStdout(), "Tenant %s (%s) is made and %s invited as its first OWNER.\n%s\nThis link registers, too:\n%s/accept#token=%s\n",
+		fmt.Fprintf(cmd.OutOrStdout(), "Created tenant %s (%s) and invited %s as its first OWNER.\n%s\nThis link accepts the invitation, too:\n%s/accept#token=%s\n",
 			created.Tenant.Name, created.Tenant.ID, created.Invitation.Email, mail, n.URL(), created.Token.Reveal())
 		return err
 	})
@@ -96,9 +96,9 @@ func deliver(ctx context.Context, n *node.Node, invitationID string) (string, er
 		inv, err := n.DB.Read().Invitation(ctx, invitationID)
 		switch {
 		case err != nil:
-			return "Whether the mail has left is unknown.", errors.Join(delivered, err)
+			return "It is unknown whether the mail was sent.", errors.Join(delivered, err)
 		case inv.Delivery == doorward.DeliverySent:
-			return "The mail has left.", delivered
+			return "The mail was sent.", delivered
 		case inv.Delivery == doorward.DeliveryFailed:
 			return "The mail can't be delivered.", delivered
 		}
@@ -107,7 +107,7 @@ func deliver(ctx context.Context, n *node.Node, invitationID string) (string, er
 		case <-time.After(deliveryPollEvery):
 		}
 	}
-	return "The mail has not left yet; a running server goes on trying.", delivered
+	return "The mail was not sent yet; a running server keeps trying.", delivered
 }
 
 // tenantView is a tenant in the output for programs.
@@ -116,7 +116,7 @@ type tenantView struct {
 	Name      string                `json:"name"`
 	Status    doorward.TenantStatus `json:"status"`
 	CreatedAt time.Time             `json:"createdAt"`
-	// DestroyedAt is set of a closed one.
+	// DestroyedAt is set for closed tenants.
 	DestroyedAt *time.Time `json:"destroyedAt,omitempty"`
 }
 
@@ -141,7 +141,7 @@ func tenantListCommand() *cobra.Command {
 
 func tenantFreezeCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
-		Use: "freeze TENANT-ID", Short: "Keep everybody out of a tenant and end its sessions",
+		Use: "freeze TENANT-ID", Short: "Block all access to a tenant and end its sessions",
 		Example: "  doorward tenant freeze tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		ended, err := n.App.Tenants.Freeze(cmd.Context(), doorward.OperatorAtTerminal(), args[0])
@@ -155,7 +155,7 @@ func tenantFreezeCommand() *cobra.Command {
 
 func tenantThawCommand() *cobra.Command {
 	return onDatabase(withoutMigration(), &cobra.Command{
-		Use: "thaw TENANT-ID", Short: "Let people into a frozen tenant again",
+		Use: "thaw TENANT-ID", Short: "Allow access to a frozen tenant again",
 		Example: "  doorward tenant thaw tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
 		if _, err := n.App.Tenants.Thaw(cmd.Context(), doorward.OperatorAtTerminal(), args[0]); err != nil {

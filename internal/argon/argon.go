@@ -47,7 +47,7 @@ import (
 type Params struct {
 	MemoryKiB   uint32 // m, in KiB
 	Time        uint32 // t, passes over the memory
-	Parallelism uint8  // p, lanes; each is a goroutine of its own
+	Parallelism uint8  // p, lanes; each runs in its own goroutine
 }
 
 // Default is the second of the equivalent minimum settings in the OWASP
@@ -55,7 +55,7 @@ type Params struct {
 // https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html#argon2id
 var Default = Params{MemoryKiB: 19456, Time: 2, Parallelism: 1}
 
-// Bounds of what a hash may cost, configured or stored.
+// Bounds of the cost of a hash, configured or stored.
 const (
 	maxMemoryKiB   = 1 << 20 // 1 GiB
 	maxTime        = 64
@@ -67,7 +67,7 @@ const (
 	maxWorkKiB = 4 << 20
 
 	// minConfiguredKiB catches --password-memory-kib given in MiB. Stored
-	// hashes may be smaller: refusing them protects nobody.
+	// hashes may be smaller: refusing them would not add security.
 	minConfiguredKiB = 1024
 )
 

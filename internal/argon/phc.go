@@ -22,7 +22,7 @@ const (
 const (
 	minSalt, maxSalt = 8, 64
 	minTag, maxTag   = 16, 64
-	maxPHC           = 512 // characters of the whole string
+	maxPHC           = 512 // characters of the entire string
 )
 
 // digest is a stored hash that was parsed and found affordable.
@@ -35,8 +35,7 @@ type digest struct {
 	foreign   matcher // of all others, nil for Argon2id
 }
 
-// matcher is what go-crypt makes of a foreign hash. It compares in constant
-// time.
+// matcher is a foreign hash as go-crypt parses it. It compares in constant time.
 type matcher interface {
 	MatchAdvanced(password string) (bool, error)
 }
@@ -149,7 +148,7 @@ func (d digest) match(password string) (bool, error) {
 	return subtle.ConstantTimeCompare(d.tag, d.derive(password, uint32(len(d.tag)))) == 1, nil
 }
 
-// outdated reports whether Hash would make something else today.
+// outdated reports whether Hash would now use other parameters or another algorithm.
 func (d digest) outdated(now Params) bool {
 	return d.cost != now || len(d.salt) != saltSize || len(d.tag) != tagSize
 }
@@ -175,7 +174,7 @@ func numbers(s string, names ...string) ([]uint32, error) {
 	return values, nil
 }
 
-// number reads a decimal number in its one canonical spelling.
+// number reads a decimal number in its canonical form.
 func number(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || strconv.FormatUint(n, 10) != s {

@@ -40,8 +40,8 @@ type Pool struct {
 }
 
 // NewPool returns a pool that hashes new passwords with p. It panics if
-// p.Check fails: parameters from outside are to be checked where they are
-// read, so that the operator sees the hint.
+// p.Check fails: check parameters where they are read, so that the operator sees the
+// error.
 func NewPool(p Params, o Options) *Pool {
 	if err := p.Check(); err != nil {
 		panic(err)
@@ -87,7 +87,7 @@ func (p *Pool) Hash(ctx context.Context, password string) (phc string, err error
 	return d.String(), nil
 }
 
-// Result is what [Pool.Verify] found.
+// Result is the result of [Pool.Verify].
 type Result struct {
 	OK       bool // the password is the one that was hashed
 	Outdated bool // the hash is foreign or of other parameters: once OK, hash again and store

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrBusy says that the queue for hashing is full or the wait was too long.
+// ErrBusy is returned when the queue for hashing is full or the wait was too long.
 // Nothing was hashed. Callers answer 503 with Retry-After.
 var ErrBusy = errors.New("argon: too many passwords are being hashed already")
 
@@ -71,8 +71,8 @@ func (s *slots) join(need int) (*list.Element, error) {
 	return s.waiting.PushBack(&ticket{need: need, ready: make(chan struct{})}), nil
 }
 
-// leave gives up a place in the queue for the reason given. Slots granted at the
-// same instant go back; and callers further back may fit now.
+// leave removes a caller from the queue for the reason given. Slots granted at the same
+// time are returned, and callers behind it may now fit.
 func (s *slots) leave(place *list.Element, reason error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +112,8 @@ func (s *slots) grant() {
 	}
 }
 
-// fits reports whether work with so many slots may begin. If nothing runs it always
-// may, so that yielding starves nobody; the queue is checked again when work ends.
+// fits reports whether work that needs that many slots may begin. If nothing runs it
+// always may, so that yielding can't starve it; the queue is checked again when work ends.
 // The lock must be held.
 func (s *slots) fits(need int) bool {
 	if s.free == s.all {

@@ -91,8 +91,8 @@ var (
 	Dark  = Scheme{Paper: Must("#0f1116"), Wash: Must("#171a21"), Ink: white}
 )
 
-// Fit moves the accent towards the ink until it can be read on the paper, on
-// the wash and on its own wash, which it returns too.
+// Fit moves the accent towards the text colour until it is readable on the page's
+// background, on the shaded background, and on its own tint, which it also returns.
 func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
 	for share := 0.0; share <= 1; share += .02 {
 		fitted = accent.mix(s.Ink, share)
@@ -104,7 +104,7 @@ func (s Scheme) Fit(accent Colour) (fitted, wash Colour) {
 	return fitted, wash
 }
 
-// On is what can be read on the colour: white, or black.
+// On returns the text colour that is readable on the colour: white or black.
 func On(c Colour) Colour {
 	if Contrast(c, white) >= readable {
 		return white

@@ -1,7 +1,7 @@
 // Package commonpw answers whether a password is on a list of common ones:
 //
 //	commonpw.Bundled().Contains(password)    // the list inside the binary
-//	list, err := commonpw.Load(file)         // an operator's own
+//	list, err := commonpw.Load(file)         // an operator's list
 //
 // Letter case is ignored. Passwords and entries are compared in Unicode normal form
 // C; [Load] normalises the entries, and the caller the password.
@@ -107,7 +107,7 @@ func fold(password string) string { return strings.ToLower(password) }
 // letter case.
 func (l *List) Contains(password string) bool {
 	want := fold(password)
-	rest := l.lines // whole lines, the one wanted among them if there is one
+	rest := l.lines // complete lines, which include the password's if it is listed
 	for rest != "" {
 		start := strings.LastIndexByte(rest[:len(rest)/2], '\n') + 1
 		end := start + strings.IndexByte(rest[start:], '\n')

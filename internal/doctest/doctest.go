@@ -108,15 +108,14 @@ func parse(file, page string) ([]Block, error) {
 	return blocks, nil
 }
 
-// begin reads the text after a fence; commands is whether it is a block of
-// commands.
+// begin reads the text after a fence, and reports whether the block has commands.
 func begin(info string) (b Block, commands bool, err error) {
 	language, more, _ := strings.Cut(info, " ")
 	switch language {
 	case "sh":
 		b.Background = more == "background"
 		if more != "" && !b.Background {
-			err = fmt.Errorf("what is sh %q? Write sh, sh background, or console and why no test can run it", more)
+			err = fmt.Errorf("unknown sh %q: write sh, sh background, or console and why no test can run it", more)
 		}
 	case "console":
 		if b.Unrun = more; more == "" {
@@ -198,7 +197,7 @@ func (r Reader) foreground(b Block) (printed string, err error) {
 	return out.String(), err
 }
 
-// memory is the file in a reader's folder with the variables of earlier blocks.
+// memory is the file in the reader's folder that keeps shell variables between blocks.
 const memory = ".doctest"
 
 // keeping runs a script with the variables of earlier ones, and saves its variables
@@ -246,7 +245,7 @@ func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
 	}
 	tb.Cleanup(func() {
 		_ = hold.Close()
-		_ = sh.Wait() // it has no other way to end than by a signal
+		_ = sh.Wait() // always an error: it ends by a signal
 		if tb.Failed() {
 			tb.Logf("%s:\n%s\nprinted:\n%s", b.Place, b.Script, out)
 		}

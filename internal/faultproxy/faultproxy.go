@@ -47,8 +47,8 @@ type link struct {
 	lost           bool     // whatever comes is dropped
 }
 
-// New listens on a free port of loopback. It connects to the target, host:port,
-// only for a client.
+// New listens on a free loopback port. It connects to the target, host:port, only when
+// a client connects.
 func New(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func New(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where to connect to in place of the target, host:port.
+// Addr returns the proxy's address, host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Hold blocks all data until Heal.

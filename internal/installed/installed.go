@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// Required reports whether nothing may be missing.
+// Required reports whether a missing program fails the test.
 func Required() bool { return os.Getenv("DOORWARD_TEST_GATEWAYS") == "require" }
 
 // Program returns where the program is, that the Debian package has.
 func Program(tb testing.TB, name, pkg string) string {
 	tb.Helper()
-	// Debian puts servers where only root's PATH leads.
+	// Debian installs servers in folders that are only in root's PATH.
 	for _, candidate := range []string{name, "/usr/sbin/" + name} {
 		if found, err := exec.LookPath(candidate); err == nil {
 			return found
@@ -26,7 +26,7 @@ func Program(tb testing.TB, name, pkg string) string {
 	return ""
 }
 
-// Missing ends the test for want of what it needs.
+// Missing skips the test, or fails it if Required, because something is missing.
 func Missing(tb testing.TB, err error) {
 	tb.Helper()
 	if Required() {

@@ -52,9 +52,8 @@ func (l *Limiter) Line(cause string, now time.Time) (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// Warnings returns what logs the errors of work that is tried again until it succeeds,
-// under one message: a line a minute for each cause, so that an outage of an hour
-// leaves the log readable.
+// Warnings returns a function that logs the errors of retried work under one message: a
+// line a minute for each cause, so that a long outage doesn't flood the log.
 func Warnings(log *slog.Logger, msg string) func(error) {
 	limit := &Limiter{Quiet: time.Minute}
 	return func(err error) {

@@ -14,8 +14,8 @@
 //   - a domain of at least two labels, in ASCII or as an internationalised name
 //     (IDNA 2008, RFC 5891), which becomes A-labels ("xn--…")
 //
-// Letters are lower-cased, the local part's too. RFC 5321 lets a mail server tell
-// Ann from ann, but hardly any does, and one person would end up with two
+// Letters are lower-cased, also in the local part. RFC 5321 lets a mail server
+// distinguish Ann from ann, but hardly any does, and one person would end up with two
 // accounts.
 //
 // # What is refused although a standard allows it

@@ -19,7 +19,7 @@ const (
 	tlsImplicit                    // from the first byte
 )
 
-// A destination is a mail server as the operator wrote it down.
+// A destination is a mail server as configured.
 type destination struct {
 	host, port     string
 	user, password string // both empty: no signing in
@@ -28,7 +28,7 @@ type destination struct {
 
 func (d destination) addr() string { return net.JoinHostPort(d.host, d.port) }
 
-// String leaves the password out, for whoever prints a destination.
+// String leaves the password out.
 func (d destination) String() string { return d.addr() }
 
 // GoString does the same for %#v.
@@ -147,8 +147,7 @@ func (d destination) needsTLS() bool {
 	return d.security == tlsRequired || d.user != "" && !d.loopback()
 }
 
-// loopback judges the name only; RFC 6761 section 6.3 keeps localhost on this
-// machine.
+// loopback looks at the name only; RFC 6761 section 6.3 keeps localhost on this machine.
 func (d destination) loopback() bool {
 	ip := net.ParseIP(d.host)
 	return strings.EqualFold(d.host, "localhost") || ip != nil && ip.IsLoopback()

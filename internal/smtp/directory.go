@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// A directory is the transport that leaves mails as files, for another program
-// to pick up or for a test to read. Lines end with LF, as in a Maildir: grep
-// for a whole line finds it, and every mail parser reads both.
+// A directory is the transport that writes mails to files, for another program or a
+// test. Lines end with LF, as in a Maildir, so that grep -x works; mail parsers accept it.
 type directory struct {
 	path string
 	from *mail.Address
@@ -48,8 +47,8 @@ func openDirectory(path string, from *mail.Address) (Transport, error) {
 	return &directory{path: path, from: from}, nil
 }
 
-// create makes the directory, if need be again, for its owner only: mails hold
-// links that let people in.
+// create makes the directory if it doesn't exist, for its owner only: mails hold links
+// that give access.
 func (d *directory) create() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("mail directory: %w", err)
@@ -103,9 +102,8 @@ func existing(path string) string {
 	}
 }
 
-// write puts content into a new file, safe on the disk, under a name that
-// nobody takes for a mail. A crash can leave such a file (.*.tmp) behind; it is
-// never a mail that was reported as sent.
+// write writes content to a new temporary file (.*.tmp) and syncs it. A crash can leave
+// such a file behind; it is never a mail that was reported as sent.
 func write(ctx context.Context, dir string, content []byte) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", fmt.Errorf("mail directory: %w", err)
@@ -123,9 +121,9 @@ func write(ctx context.Context, dir string, content []byte) (string, error) {
 
 const stamp = "20060102T150405.000000000Z"
 
-// name sorts by time, in this process even when the clock stands or steps back,
-// and carries 128 random bits (rand.Text), so that no other process ever takes
-// the same one and a rename never replaces a mail.
+// name returns a name that sorts by time, within this process even if the clock stops or
+// steps back. It has 128 random bits (rand.Text), so that a rename never replaces another
+// process's mail.
 func (d *directory) name() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,9 +131,9 @@ func (d *directory) name() string {
 	return time.Unix(0, d.last).UTC().Format(stamp) + "-" + rand.Text() + ".eml"
 }
 
-// sync makes the new name survive a crash, where the file system can. Some
-// (network and shared folders) refuse, and a mail that is already visible must
-// not be reported as failed: it would be sent again and again.
+// sync makes the new name survive a crash, if the file system supports it. Errors are
+// ignored, because some network and shared folders refuse: a visible mail must not be
+// reported as failed, or it would be sent repeatedly.
 func (d *directory) sync() {
 	f, err := os.Open(d.path)
 	if err != nil {

@@ -24,18 +24,18 @@ const (
 	maxID      = 128 // bytes
 )
 
-// dotAtom is the part of RFC 5322's dot-atom that no system misreads.
+// dotAtom is the subset of RFC 5322's dot-atom that all systems read the same way.
 var dotAtom = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// A letter is a message that has been found fit to be written down.
+// A letter is a validated message.
 type letter struct {
 	Message
 	from *mail.Address
 	at   time.Time
 }
 
-// newLetter checks m and brings it into its final form. Its errors are
-// permanent, and quote neither subject nor text, which may hold secrets.
+// newLetter validates and normalises m. Its errors are permanent, and don't quote subject
+// or text, which may hold secrets.
 func newLetter(from *mail.Address, m Message) (*letter, error) {
 	if err := checkMessage(m); err != nil {
 		return nil, &permanentError{fmt.Errorf("mail %q: %w", m.ID, err)}
@@ -63,8 +63,8 @@ func checkMessage(m Message) error {
 	return nil
 }
 
-// plainAddress refuses whatever the parser had to interpret: names, comments,
-// quotes, angle brackets, surrounding space.
+// plainAddress accepts an address without names, comments, quotes, angle brackets and
+// surrounding space.
 func plainAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s && len(s) <= maxAddress && printableASCII(s)
@@ -123,8 +123,7 @@ func canonicalLines(s string) string {
 	return s
 }
 
-// bytes is the mail as it travels, with CRLF. With eightBit false it holds
-// ASCII only.
+// bytes returns the mail in transfer format, with CRLF, and in ASCII unless eightBit.
 func (l *letter) bytes(eightBit bool) ([]byte, error) {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	m.SetMessageIDWithValue(l.ID + "@" + domainOf(l.from.Address))
@@ -139,7 +138,7 @@ func (l *letter) bytes(eightBit bool) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if _, err := m.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("mail %q: writing it down: %w", l.ID, err)
+		return nil, fmt.Errorf("mail %q: encoding it: %w", l.ID, err)
 	}
 	return b.Bytes(), nil
 }

@@ -7,8 +7,8 @@ import (
 	"net/mail"
 )
 
-// A logbook is the transport for development only: it writes the mail, with the
-// secret in its text that lets a person in, where logs go.
+// A logbook is the transport for development: it writes mails to the log, with the secret
+// links in their text.
 type logbook struct {
 	from *mail.Address
 	log  *slog.Logger
@@ -21,7 +21,7 @@ func openLog(rest string, from *mail.Address, log *slog.Logger) (Transport, erro
 	return &logbook{from: from, log: log}, nil
 }
 
-// Send fails when the log drops the line, rather than lose the mail in silence.
+// Send fails if the log level drops the line, so that no mail is lost silently.
 func (b *logbook) Send(ctx context.Context, m Message) error {
 	l, err := newLetter(b.from, m)
 	if err != nil {

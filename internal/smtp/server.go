@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	patience = time.Minute // for a whole sending, when ctx sets no deadline
-	farewell = time.Second // for the answer to QUIT, which changes nothing any more
+	patience = time.Minute // for sending a mail, when ctx sets no deadline
+	farewell = time.Second // for the reply to QUIT, which doesn't matter
 )
 
 // A server is the transport to a mail server. It drives go-mail's SMTP client
@@ -36,7 +36,7 @@ type server struct {
 	hello    string
 	patience time.Duration
 
-	// Tests put their own CA and their own network here.
+	// Tests set their own CA and network.
 	roots *x509.CertPool // nil: the system's
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -83,10 +83,9 @@ func (s *server) Check(ctx context.Context) error {
 	})
 }
 
-// visit connects, does the errand and leaves. Closing the connection is what
-// ends a visit that outlives ctx: it works at any point, in a TLS handshake
-// too, and then ctx.Err() is already set, which a deadline on the connection
-// would not guarantee.
+// visit connects, runs the errand and quits. When ctx ends it closes the connection, which
+// works at any point, even in a TLS handshake. Unlike a deadline on the connection, this
+// guarantees that ctx.Err() is already set.
 func (s *server) visit(ctx context.Context, errand func(*smtp.Client) error) (err error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -106,7 +105,7 @@ func (s *server) visit(ctx context.Context, errand func(*smtp.Client) error) (er
 		return err
 	}
 	_ = conn.SetDeadline(time.Now().Add(farewell))
-	_ = client.Quit() // the errand is done whatever the server makes of this
+	_ = client.Quit() // the errand is complete, whatever the reply
 	return nil
 }
 
@@ -117,7 +116,7 @@ func (s *server) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, s.patience)
 }
 
-// arrive brings a fresh connection to where a mail can be handed over.
+// arrive prepares a new connection for sending a mail.
 func (s *server) arrive(ctx context.Context, conn net.Conn) (*smtp.Client, error) {
 	if s.security == tlsImplicit {
 		secured := tls.Client(conn, s.tlsConfig())
@@ -192,8 +191,8 @@ func (s *server) signIn(client *smtp.Client) error {
 	return nil
 }
 
-// deliver hands the letter over. An error of the sender is no verdict on the
-// mail (see Permanent); one of the recipient or the content is.
+// deliver sends the letter. Errors about the recipient or the content may be permanent,
+// those about the sender aren't (see Permanent).
 func (l *letter) deliver(client *smtp.Client) error {
 	eightBit, _ := client.Extension("8BITMIME")
 	raw, err := l.bytes(eightBit)
@@ -210,8 +209,8 @@ func (l *letter) deliver(client *smtp.Client) error {
 	if err != nil {
 		return verdict(fmt.Errorf("mail %q: %w", l.ID, err))
 	}
-	// After a failed write nothing may close w: that would send the dot which
-	// makes the part written so far a whole mail.
+	// After a failed write w must not be closed: that would send the final dot, and the
+	// part written so far would count as a complete mail.
 	if _, err := w.Write(raw); err != nil {
 		return fmt.Errorf("mail %q: sending the content: %w", l.ID, err)
 	}
@@ -235,9 +234,8 @@ func verdict(err error) error {
 	return &permanentError{err}
 }
 
-// explain says which server an error is about, that time ran out if it did,
-// and what an operator can do about the faults of configuration known to
-// confuse.
+// explain adds the server's address to an error, whether time ran out, and what to do
+// about common faults of configuration.
 func (s *server) explain(ctx context.Context, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError

@@ -20,9 +20,9 @@
 // suppress. Two settings change that:
 //
 //	?tls=require  fail when the server offers no STARTTLS
-//	?tls=none     never use STARTTLS; for a relay whose certificate nobody
-//	              can verify; refused together with a password unless the
-//	              host is a loopback name
+//	?tls=none     never use STARTTLS; for a relay whose certificate can't be
+//	              verified; refused together with a password unless the host
+//	              is a loopback name
 //
 // DIR is taken literally, is created for its owner only, and gets files whose names
 // sort by time and never collide, even with several processes. A file is complete
@@ -64,7 +64,7 @@ type Message struct {
 	HTML    string // the same as HTML; empty: no HTML part
 }
 
-// Transport takes mails to where they go. Open makes one.
+// Transport sends mails. Open makes one.
 type Transport interface {
 	// Send hands over one mail. It returns nil once the mail server has taken
 	// responsibility for it (or the file is in its place). It ends when ctx

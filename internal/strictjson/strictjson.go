@@ -1,5 +1,4 @@
-// Package strictjson decodes the JSON body of a request, or says precisely why
-// it will not.
+// Package strictjson decodes the JSON body of a request strictly, with precise errors.
 //
 //	in, err := strictjson.Decode[loginRequest](body)
 //	if err != nil {
@@ -63,8 +62,8 @@ const maxDepth = 32
 // Error says what is wrong with a body. It is safe to show to the sender and to
 // log, since it holds nothing that was sent.
 type Error struct {
-	// Pointer is an RFC 6901 JSON pointer to the culprit or to the nearest thing
-	// around it that the target type names. It is empty for the whole body.
+	// Pointer is an RFC 6901 JSON pointer to the faulty value, or to its nearest parent
+	// that the target type names. It is empty for the body itself.
 	Pointer string
 	// Reason tells the sender what to do, as a clause without a full stop.
 	Reason string
@@ -78,10 +77,8 @@ func (e *Error) Error() string {
 	return "JSON body at " + e.Pointer + ": " + e.Reason
 }
 
-// Int is an integer that may be too large for its place without being malformed.
-// What lies beyond int64 becomes the nearest int64, so that the caller's check
-// of the range refuses it as any other number out of range. (A plain int field
-// makes it an error of form.)
+// Int is an integer that is clamped to int64, so that the caller's range check refuses
+// numbers beyond it. For a plain int field such a number is a syntax error.
 type Int int64
 
 // UnmarshalJSON takes a JSON integer of any length.
@@ -116,8 +113,7 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// decoder reads one body. After an error the embedded decoder still stands where
-// that arose.
+// decoder reads one body. After an error the embedded decoder is still at its position.
 type decoder struct {
 	jsontext.Decoder
 	data []byte
@@ -127,8 +123,8 @@ type decoder struct {
 // decoders are reused because one weighs some 5 KB, many times a usual body.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// release gives d back without the body in it. It is not deferred: a decoder
-// abandoned by a panic in a type's own method is in no state to be used again.
+// release returns d for reuse, without the body. It is not deferred: after a panic in a
+// type's method the decoder's state is undefined.
 func (d *decoder) release() {
 	d.data = nil
 	d.rewind()
@@ -268,7 +264,7 @@ func (d *decoder) fill(pointer any) *Error {
 	return &Error{Pointer: string(wrong.JSONPointer), Reason: mismatch(wrong)}
 }
 
-// onlyKnown tells which names t has. The unknown one itself isn't repeated.
+// onlyKnown lists the names that t has. The unknown name isn't repeated.
 func onlyKnown(t reflect.Type) string {
 	names := fieldNames(t)
 	if len(names) == 0 {
@@ -280,7 +276,7 @@ func onlyKnown(t reflect.Type) string {
 
 var rejectUnknown = json.RejectUnknownMembers(true)
 
-// mismatch says what to send instead of what did not fit.
+// mismatch says what to send instead of a value of the wrong type.
 func mismatch(err *json.SemanticError) string {
 	switch {
 	case errors.Is(err, strconv.ErrRange):

@@ -78,8 +78,7 @@ func (m *Metrics) Route(method, pattern string) *Route {
 	return r
 }
 
-// Answered counts a request. A status of 0 is what net/http makes of an answer
-// that says nothing: 200.
+// Answered counts a request. A status of 0 counts as 200, as in net/http.
 func (r *Route) Answered(status int, took time.Duration) {
 	class := status/100 - 1
 	if class < 1 || class >= len(r.classes) {
@@ -99,13 +98,13 @@ func (m *Metrics) Build(version string) {
 	m.registry.MustRegister(info)
 }
 
-// Gauge adds a value that is asked for when it is scraped. labels are names and
+// Gauge adds a value that is read at each scrape. labels are names and
 // values in turn.
 func (m *Metrics) Gauge(name, help string, value func() float64, labels ...string) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: pairs(labels)}, value))
 }
 
-// Counter adds a count that somebody else keeps. labels are names and values in
+// Counter adds a counter that is read at each scrape. labels are names and values in
 // turn.
 func (m *Metrics) Counter(name, help string, value func() float64, labels ...string) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: pairs(labels)}, value))
@@ -127,8 +126,8 @@ type Sample struct {
 	Total      bool
 }
 
-// Sampled adds metrics that come out of one question at each scrape. What the
-// question doesn't answer is absent from that scrape.
+// Sampled adds metrics that one function returns at each scrape. Metrics it doesn't
+// return are absent from that scrape.
 func (m *Metrics) Sampled(ask func() []Sample) { m.registry.MustRegister(sampled{ask}) }
 
 type sampled struct{ ask func() []Sample }

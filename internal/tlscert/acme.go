@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// LetsEncrypt is the directory of the authority that most people mean.
+// LetsEncrypt is the directory URL of Let's Encrypt.
 const LetsEncrypt = autocert.DefaultACMEDirectory
 
 const (

@@ -106,7 +106,7 @@ type bulkInput struct {
 	Invitations []bulkOffer `json:"invitations" minItems:"1" maxItems:"100"`
 }
 
-// bulkRow is what a row would have been answered alone.
+// bulkRow is the answer to one row, as to a single invitation.
 type bulkRow struct {
 	Status     int             `json:"status" example:"201"`
 	Invitation *invitationView `json:"invitation,omitempty" doc:"With the status 201"`
@@ -154,7 +154,7 @@ func (in inviteInput) offer() invite.Offer {
 	return invite.Offer{Email: in.Email, Role: in.Role, Name: in.Name, Days: (*int64)(in.ExpiresInDays), Locale: in.Locale}
 }
 
-// viewInvitation shows the invitation as it stands at the instant.
+// viewInvitation returns the invitation with its state at that time.
 func viewInvitation(i doorward.Invitation, now time.Time) invitationView {
 	v := invitationView{
 		ID: i.ID, Email: i.Email, Role: i.Role, Name: i.Name, Status: i.StateAt(now), TenantID: i.TenantID,

@@ -45,7 +45,7 @@ func (a *api) login(ctx context.Context, c *front.Call, in loginInput) (signedIn
 	return a.signIn(c, outcome)
 }
 
-// signIn answers with what a right proof has led to.
+// signIn answers with the outcome of a correct proof.
 func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 	switch o := outcome.(type) {
 	case login.SignedIn:
@@ -58,7 +58,7 @@ func (a *api) signIn(c *front.Call, outcome login.Outcome) (signedIn, error) {
 	panic(fmt.Sprintf("api: no answer to the outcome %T", outcome))
 }
 
-// open hands a new session to the client.
+// open answers with a new session and sets its cookie.
 func (a *api) open(c *front.Call, o session.Opened) signedIn {
 	c.Revoked(o.Revocation)
 	c.SetSession(o.Token)

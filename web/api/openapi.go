@@ -73,7 +73,7 @@ func newDocument(baseURL, cookie, version string) document {
 	}}
 }
 
-// headers are those that more than one answer has.
+// headers are the headers that several answers share.
 var headers = map[string]*huma.Header{
 	"X-Request-Id": {
 		Description: "Identifies this request in the log. A request's own value is kept if it has 1 to 128 letters, digits, dots, hyphens or underscores.",
@@ -162,7 +162,7 @@ func pathParameters(path string) []*huma.Param {
 	return all
 }
 
-// parameters are those of the query, and If-Match.
+// parameters returns the query parameters and If-Match.
 func parameters(r front.Route) []*huma.Param {
 	var all []*huma.Param
 	for _, q := range r.Doc.Query {
@@ -219,7 +219,7 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
-// implied are the errors that follow from guard and body.
+// implied returns the errors of guard and body.
 func implied(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
@@ -228,7 +228,7 @@ func implied(r front.Route) []doorward.Code {
 	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
 	}
-	if r.Guard.ShutsWhileClosing() {
+	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)
 	}
 	if r.Doc.List {

@@ -142,7 +142,7 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, nil
 }
 
-// endOnly is the answer of an act with nothing else to return.
+// endOnly is the answer of an operation with nothing else to return.
 type endOnly struct {
 	Ended front.Ended `json:"ended"`
 }
@@ -183,7 +183,7 @@ func (a *api) signOutUser(ctx context.Context, c *front.Call, _ front.None) (end
 	return a.endUser(ctx, c, a.app.Users.SignOut)
 }
 
-// endUser runs an act that ends the person's sessions, perhaps the caller's own.
+// endUser runs an operation that ends the person's sessions, perhaps the caller's own.
 func (a *api) endUser(ctx context.Context, c *front.Call, act func(context.Context, doorward.Caller, doorward.User) (doorward.Ended, error)) (endOnly, error) {
 	target, err := changedMember(c)
 	if err != nil {

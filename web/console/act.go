@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// memberAction is an act on a member that is confirmed first.
+// memberAction is an action on a member that is confirmed first.
 type memberAction struct {
 	ends   bool // sessions, or more
 	danger bool
@@ -47,7 +47,7 @@ func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.E
 	return ended, err
 }
 
-// question is the page that asks before something is done.
+// question is the page that asks for confirmation.
 type question struct {
 	person
 	Act    string
@@ -85,12 +85,12 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		case q.To == p.User.Role:
 			return done(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
 		}
-		q.Gains, q.Loses = beyond(q.To, p.User.Role), beyond(p.User.Role, q.To)
+		q.Gains, q.Loses = additionalActions(q.To, p.User.Role), additionalActions(p.User.Role, q.To)
 	}
 	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
 }
 
-// asked is the role that the form names, or the link to it.
+// asked returns the role in the form, or in the link to it.
 func asked(c *ui.Call) doorward.Role {
 	if role := c.Value("role"); role != "" {
 		return doorward.Role(role)
@@ -98,8 +98,8 @@ func asked(c *ui.Call) doorward.Role {
 	return doorward.Role(c.R.URL.Query().Get("role"))
 }
 
-// beyond is what a role grants that another one doesn't.
-func beyond(role, other doorward.Role) []doorward.Action {
+// additionalActions returns the actions that a role grants and the other one doesn't.
+func additionalActions(role, other doorward.Role) []doorward.Action {
 	has := other.Permissions()
 	return slices.DeleteFunc(role.Permissions(), func(a doorward.Action) bool {
 		return slices.Contains(has, a) || !messages()["can."+string(a)]
@@ -131,13 +131,13 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 		told = &has
 	}
 	if d.gone {
-		return gone(c, name, told), nil
+		return redirectToList(c, name, told), nil
 	}
 	return done(c, "/console/people/"+id, name, told), nil
 }
 
-// gone leads to where the member was in the list.
-func gone(c *ui.Call, what string, told *ended) ui.View {
+// redirectToList redirects to the member's former place in the list.
+func redirectToList(c *ui.Call, what string, told *ended) ui.View {
 	q := outcome(what, told)
 	list, _ := url.ParseQuery(listAt(c)) // it is our own writing
 	maps.Copy(q, list)

@@ -37,13 +37,13 @@ type entry struct {
 	doorward.Event
 	What   string // key of the message about the act; empty for none
 	Actor  string // name, address or id; empty if unknown
-	Target string // likewise
+	Target string // name, address or id; empty if unknown
 	Page   string // path of the console's page about the target; empty for none
 	Fields []change
 }
 
-// About reports whether to show the object of the event: not for acts in one's own
-// session, or on the trail's own tenant.
+// About reports whether to show the object of the event. It is left out for the
+// caller's own session and the trail's own tenant.
 func (e entry) About() bool {
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
 }
@@ -59,7 +59,7 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	body := trail{pageData: s, pager: r, Export: export(c, r.Filter)}
 	for _, v := range doorward.Verbs() {
-		if told(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
+		if hasMessage(v.Action) && (happens(v) || string(v.Action) == r.Filter.Get("action")) {
 			body.Actions = append(body.Actions, v.Action)
 		}
 	}
@@ -73,9 +73,9 @@ func (h *console) audit(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return badFilter(autoRefresh(c, ui.View{Page: "audit", Body: body, Wide: true}), err)
 }
 
-// happens reports whether the action can be in a tenant's trail. Permissions can if
-// Doorward checks them itself and some role lacks them, since they are refused by
-// that name. Acts on the installation are in its own trail.
+// happens reports whether the action can be in a tenant's trail. A permission can if
+// Doorward checks it and some role lacks it, since refusals use that name. Actions on
+// the installation are in its own trail.
 func happens(v doorward.Verb) bool {
 	switch v.Action {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
@@ -124,7 +124,7 @@ func instant(text string, ended bool) string {
 // type of its field.
 func (t trail) Clock(name string) bool { return strings.Contains(t.Filter.Get(name), "T") }
 
-// export is the same part of the trail from the API, as a file.
+// export returns the address of the same part of the trail from the API, as a file.
 func export(c *ui.Call, f filters) string {
 	a := auditFilter(f)
 	q := url.Values{"format": {"csv"}}
@@ -138,7 +138,7 @@ func export(c *ui.Call, f filters) string {
 	return c.Site().BasePath() + "/api/v2/audit-events?" + q.Encode()
 }
 
-// entries says who did what to whom, by name where there is one.
+// entries returns the events with the names of actors and objects.
 func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Event) ([]entry, error) {
 	names := map[string]string{}
 	for _, e := range events {
@@ -173,7 +173,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	return all, nil
 }
 
-// subjects are what the events are about, and who is named in them.
+// subjects returns the objects of the events and the people named in them.
 func subjects(events []doorward.Event) (all []doorward.Object) {
 	for _, e := range events {
 		all = append(all, e.Target)
@@ -206,23 +206,23 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 	return "", "", nil
 }
 
-// whatOf is the key of the message about an act. A refusal is described as an
-// intention, since nothing has happened.
+// whatOf returns the key of the message about an action. A refusal is described as an
+// attempt.
 func whatOf(a doorward.Action, o doorward.Outcome) string {
 	if tried := "tried." + string(a); o == doorward.Refused && messages()[tried] {
 		return tried
 	}
-	if told(a) {
+	if hasMessage(a) {
 		return "did." + string(a)
 	}
 	return ""
 }
 
-// told reports whether the action has a message; an action of a newer version is
+// hasMessage reports whether the action has a message; an action of a newer version is
 // shown by its name.
-func told(a doorward.Action) bool { return messages()["did."+string(a)] }
+func hasMessage(a doorward.Action) bool { return messages()["did."+string(a)] }
 
-// messages are the keys that there are.
+// messages returns the existing keys of messages.
 var messages = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	f, err := files.Open("text/" + ui.Languages[0].Tag + ".txt")

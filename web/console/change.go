@@ -14,7 +14,7 @@ type change struct {
 	Field   string
 	Label   string // key of the message that names the field; empty for none
 	Was, Is value
-	Both    bool // it says something to say what was
+	Both    bool // the earlier value is worth showing
 }
 
 // value is the value of a field before or after: the first of these that is set.
@@ -22,8 +22,8 @@ type value struct {
 	Key   string        // of a message
 	Lasts time.Duration // how long something may take
 	At    time.Time
-	Agent string // a browser's name for itself
-	Text  string // as it is
+	Agent string // a User-Agent header
+	Text  string // shown unchanged
 }
 
 // inWords returns the changes as shown; names has the names of ids.
@@ -49,7 +49,7 @@ var empties = map[string]string{
 	"invitedBy":           "invitations.operator",
 }
 
-// say is the value of a field in words.
+// say returns the value of a field in words.
 func say(field, text string, names map[string]string) value {
 	if text == "" {
 		return value{Key: cmp.Or(empties[field], "change.nothing")}
@@ -60,7 +60,7 @@ func say(field, text string, names map[string]string) value {
 	switch field {
 	case "sessionIdle", "sessionAbsolute":
 		switch d, err := time.ParseDuration(text); {
-		case err == nil && d == 0: // the tenant has none of its own
+		case err == nil && d == 0: // the tenant uses the installation's
 			return value{Key: "change.inherited"}
 		case err == nil:
 			return value{Lasts: d}

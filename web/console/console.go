@@ -5,7 +5,7 @@
 // not send are hidden. The pages call the same features as the API and decide
 // nothing: the feature refuses what a page doesn't show.
 //
-// An act that ends something is confirmed on its own page, which shows what will
+// An action that ends something is confirmed on a separate page, which shows what will
 // end; the page afterwards shows what has ended. A form contains the version of its
 // object, so an outdated form overwrites nothing.
 //
@@ -97,7 +97,7 @@ func withoutSlash(_ context.Context, c *front.Call) error {
 	return nil
 }
 
-// page is what shows a page, or takes a form of one.
+// page handles a page or its form.
 type page = func(ctx context.Context, c *ui.Call) (ui.View, error)
 
 // withTenantStyle adds the console's style sheet and the tenant's brand to the
@@ -106,8 +106,8 @@ func withTenantStyle(p page) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
 		v, err := p(ctx, c)
 		v.Styles = []string{"console.css"}
-		if shown, ok := v.Body.(interface{ whose() doorward.Tenant }); ok {
-			v.Tenant = shown.whose()
+		if shown, ok := v.Body.(interface{ tenantShown() doorward.Tenant }); ok {
+			v.Tenant = shown.tenantShown()
 		}
 		return v, err
 	}
@@ -127,7 +127,7 @@ func autoRefresh(c *ui.Call, v ui.View) ui.View {
 type pageData struct {
 	Tenant doorward.Tenant
 	Ended  *ended
-	Count  int // of what was done, where there can be several
+	Count  int // how many were changed, for actions on several
 	List   string
 }
 
@@ -142,7 +142,7 @@ func listAt(c *ui.Call) string {
 	if said == "" {
 		said = c.R.URL.Query().Get(listQuery)
 	}
-	asked, _ := url.ParseQuery(said) // what can't be read is left out
+	asked, _ := url.ParseQuery(said) // invalid parts are left out
 	kept := url.Values{}
 	for _, name := range append([]string{"cursor", "before"}, append(peopleFilters, invitationFilters...)...) {
 		if value := asked.Get(name); value != "" {
@@ -152,7 +152,7 @@ func listAt(c *ui.Call) string {
 	return kept.Encode()
 }
 
-// Up is the query of the link back to the list.
+// Up returns the query of the link back to the list.
 func (s pageData) Up() string {
 	if s.List == "" {
 		return ""
@@ -160,7 +160,7 @@ func (s pageData) Up() string {
 	return "?" + s.List
 }
 
-// Along is the query of a link to a page that leads back to the list.
+// Along returns the query of a link to a page that links back to the list.
 func (s pageData) Along() string { return along(s.List) }
 
 func along(list string) string {
@@ -170,8 +170,8 @@ func along(list string) string {
 	return "?" + url.Values{listQuery: {list}}.Encode()
 }
 
-// whose is the tenant that the page is about.
-func (s pageData) whose() doorward.Tenant { return s.Tenant }
+// tenantShown returns the tenant that the page is about.
+func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
 // ended is what has ended, or will.
 type ended struct{ Sessions, Invitations int }
@@ -187,8 +187,7 @@ func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	return s, err
 }
 
-// number is a number in the query. A forged link can contain only another number,
-// no text.
+// number returns a number in the query. A crafted link can't inject text.
 func number(c *ui.Call, name string) int {
 	n, err := strconv.Atoi(c.R.URL.Query().Get(name))
 	if err != nil {
@@ -206,7 +205,7 @@ func done(c *ui.Call, path, what string, told *ended) ui.View {
 	return c.To(path + "?" + q.Encode())
 }
 
-// outcome is the query that has a page say it.
+// outcome returns the query by which the next page shows what was done.
 func outcome(what string, told *ended) url.Values {
 	q := url.Values{"done": {what}}
 	if told != nil {
@@ -216,7 +215,7 @@ func outcome(what string, told *ended) url.Values {
 	return q
 }
 
-// who is how people speak of a member.
+// who returns the name of a member, or else the address.
 func who(u doorward.User) string {
 	if u.Name != "" {
 		return u.Name
@@ -224,14 +223,14 @@ func who(u doorward.User) string {
 	return u.Email
 }
 
-// Version is that of the tenant, for the forms of a page about it. A form that is
-// shown again keeps its first version: somebody may have changed the tenant since.
+// Version returns the version of the tenant, for forms. A form that is shown again keeps
+// its first version: somebody may have changed the tenant since.
 func (s pageData) Version() string { return s.Tenant.Version() }
 
 // Version is that of the member.
 func (p person) Version() string { return p.User.Version() }
 
-// version is what the form was made on, for an edit.
+// version returns the version of the object that the form was made for.
 func version(c *ui.Call) []string {
 	if v := c.Value("version"); v != "" {
 		return []string{v}

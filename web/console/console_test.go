@@ -128,25 +128,25 @@ func lacks(t *testing.T, page string, texts ...string) {
 	}
 }
 
-// house is a tenant with somebody in each role, and one of another tenant.
-type house struct {
+// fixture is a tenant with somebody in each role, and one of another tenant.
+type fixture struct {
 	*doorwardtest.Server
 	tenant *doorwardtest.Tenant
 	people map[string]*doorwardtest.Person
 	other  *doorwardtest.Person
 }
 
-func build(t *testing.T, options ...doorwardtest.Option) house {
+func build(t *testing.T, options ...doorwardtest.Option) fixture {
 	s := doorwardtest.Start(t, options...)
 	acme := s.Tenant("Acme")
-	h := house{s, acme, map[string]*doorwardtest.Person{"OWNER": acme.Owner}, s.Tenant("Zeta").Owner}
+	h := fixture{s, acme, map[string]*doorwardtest.Person{"OWNER": acme.Owner}, s.Tenant("Zeta").Owner}
 	for _, role := range []string{"ADMIN", "USER", "VIEWER"} {
 		h.people[role] = acme.Join(strings.ToLower(role)+"@acme.example", role)
 	}
 	return h
 }
 
-func (h house) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
+func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
 
 // What each role sees: the status of each page, and whether there is a form.
 func TestPagesByRole(t *testing.T) {
@@ -235,7 +235,7 @@ func TestFormsByRole(t *testing.T) {
 	}
 }
 
-func invitationOf(t *testing.T, h house) string {
+func invitationOf(t *testing.T, h fixture) string {
 	t.Helper()
 	_, body := h.tenant.Owner.Post("/api/v2/auth/invite", map[string]any{"email": "new@acme.example", "role": "USER"})
 	id := regexp.MustCompile(`inv_[a-z0-9]+`).FindString(string(body))

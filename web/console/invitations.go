@@ -12,15 +12,15 @@ import (
 // invitationFilters are the filters of the list: those of the API.
 var invitationFilters = []string{"status", "delivery"}
 
-// invitationStates in the order in which people look for them.
+// invitationStates lists the states, the most interesting first.
 var invitationStates = []doorward.InvitationState{
 	doorward.InvitationPending, doorward.InvitationAccepted, doorward.InvitationExpired, doorward.InvitationRevoked,
 }
 
-// deliveries in the order in which they need a look.
+// deliveries lists the states of delivery, the most urgent first.
 var deliveries = []doorward.Delivery{doorward.DeliveryFailed, doorward.DeliveryQueued, doorward.DeliverySent}
 
-// offer is an invitation as it stands now.
+// offer is an invitation with its current state.
 type offer struct {
 	doorward.Invitation
 	State   doorward.InvitationState
@@ -38,7 +38,7 @@ func (h *console) offer(c *ui.Call, inv doorward.Invitation) offer {
 	return offer{inv, inv.StateAt(c.Now()), access.Can(&c.Caller.Principal, doorward.InvitationRevoke, on).Allowed}
 }
 
-// invitations is the list of them.
+// invitations is the content of the list.
 type invitations struct {
 	pageData
 	pager
@@ -67,7 +67,7 @@ func (h *console) invitations(ctx context.Context, c *ui.Call) (ui.View, error) 
 	return badFilter(autoRefresh(c, ui.View{Page: "invitations", Body: body, Wide: true}), err)
 }
 
-// invitation is one of them, with who has sent it.
+// invitation is the content of the page of one invitation.
 type invitation struct {
 	pageData
 	Offer   offer

@@ -13,11 +13,11 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxInvited is how many people can be invited at once, as in the API: so many fit
+// maxInvited is how many people can be invited at once, as in the API: as many as fit
 // into the time limit of a request.
 const maxInvited = 100
 
-// newInvitation is the form, perhaps with the refused lines.
+// newInvitation is the form, with the refused lines if there are any.
 type newInvitation struct {
 	pageData
 	Roles   []doorward.Role
@@ -25,11 +25,11 @@ type newInvitation struct {
 	MaxDays int
 	Days    int
 	Sent    int
-	Left    []leftOver
+	Left    []refusedLine
 }
 
-// leftOver is a line of the form that came to nothing.
-type leftOver struct {
+// refusedLine is a refused line of the form.
+type refusedLine struct {
 	Line string
 	Why  string // key of the message
 }
@@ -72,14 +72,14 @@ func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	var left []leftOver
+	var left []refusedLine
 	sent := 0
 	for i, one := range done {
 		switch {
 		case doorward.HasCode(one.Err, doorward.CodeForbidden):
 			return ui.View{}, one.Err // the role, which is the same for all
 		case one.Err != nil:
-			left = append(left, leftOver{lines[i], whyNot(one.Err)})
+			left = append(left, refusedLine{lines[i], whyNot(one.Err)})
 		default:
 			sent++
 		}
@@ -112,7 +112,7 @@ func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
 	return days, nil
 }
 
-func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []leftOver) (ui.View, error) {
+func (h *console) inviteAgain(ctx context.Context, c *ui.Call, sent int, left []refusedLine) (ui.View, error) {
 	var again []string
 	for _, l := range left {
 		again = append(again, l.Line)

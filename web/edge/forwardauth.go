@@ -1,5 +1,5 @@
-// Package edge answers gateways and the other services of the platform: is this
-// credential valid, and may it do this action.
+// Package edge answers gateways and the other services of the platform: is a credential
+// valid, and does it permit an action.
 //
 // Check is the hot path, outside of the pipeline of web/front: no route matching,
 // no context with a time limit, no log line and no reflection for a check with its
@@ -20,13 +20,13 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Path is where checks are asked for.
+// Path is the path of the check.
 const Path = "/api/v2/access/check"
 
 // answerWithin bounds a check that has to ask the database.
 const answerWithin = 1800 * time.Millisecond
 
-// Check answers checks, by any method, and leaves everything else to next.
+// Check answers checks, with any method, and passes all other requests to next.
 func Check(s *front.Site, next http.Handler) http.Handler {
 	based := s.BasePath() + Path
 	c := &checker{s}
@@ -72,7 +72,7 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	p, err := c.identify(r)
 	if err == nil {
-		err = c.judge(r, &p)
+		err = c.authorize(r, &p)
 	}
 	if r.ContentLength != 0 {
 		limitUnreadBody(w)
@@ -87,15 +87,15 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	return http.StatusOK
 }
 
-// forUnread is how long the rest of a body that nobody reads is waited for.
-const forUnread = 100 * time.Millisecond
+// unreadBodyTimeout is how long to wait for the rest of an unread body.
+const unreadBodyTimeout = 100 * time.Millisecond
 
-// limitUnreadBody keeps a body that is slow to come from holding the answer up: net/http
-// first takes in what is left of it, without a limit of time. What hasn't come
-// by then costs the connection, since nobody could tell it from a next request.
+// limitUnreadBody keeps a slow body from delaying the answer: net/http first reads the
+// rest of it, without a time limit. If the rest hasn't arrived by the deadline, the
+// connection closes, since it couldn't be told from the next request.
 func limitUnreadBody(w http.ResponseWriter) {
-	// Not every ResponseWriter has deadlines; nor has it a connection then.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(forUnread))
+	// It fails for a ResponseWriter without deadlines, which has no connection either.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadBodyTimeout))
 }
 
 func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Principal, err error) (status int) {
@@ -118,9 +118,8 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Prin
 	return front.Status(front.AsError(err).Code)
 }
 
-// setIdentity sets the six headers, empty ones too, so that a gateway which
-// copies them always overwrites what the client sent. The six values share one
-// piece of memory.
+// setIdentity sets the six headers, also empty ones, so that a gateway that copies them
+// always overwrites what the client sent. The values share one allocation.
 func setIdentity(h http.Header, v *[6]string) {
 	h["X-Auth-User"] = v[0:1:1]
 	h["X-Auth-Tenant"] = v[1:2:2]
@@ -130,7 +129,7 @@ func setIdentity(h http.Header, v *[6]string) {
 	h["X-Auth-Key"] = v[5:6:6]
 }
 
-// identify finds the caller in memory, or else asks.
+// identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	if token, ok := c.site.OneCredential(r); ok {
 		if p, ok := c.site.App.Sessions.Remembered(token); ok {
@@ -143,7 +142,7 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	return by.Principal, err
 }
 
-func (c *checker) judge(r *http.Request, p *doorward.Principal) error {
+func (c *checker) authorize(r *http.Request, p *doorward.Principal) error {
 	if d := access.CanEnter(p, false); !d.Allowed {
 		return d.Refusal()
 	}
@@ -159,18 +158,18 @@ func (c *checker) judge(r *http.Request, p *doorward.Principal) error {
 	return access.CanInTenant(p, action).Err()
 }
 
-// original ends what a gateway says of its own accord, when all that it can do
-// is write in front of the client's path and query (path_prefix of Envoy and
+// original separates the gateway's own parameters from the client's query, for gateways
+// that can only prepend text to the client's path and query (path_prefix of Envoy and
 // Istio).
 const (
 	original     = "&" + originalName + "="
 	originalName = "original"
 )
 
-// actionOf returns the one action of the query, if there is any. Text after
-// original= is the client's and isn't read. That parameter counts only right after
-// the action at the very start, which a client can't write; elsewhere a client
-// could use it to hide a following action.
+// actionOf returns the action of the query, if there is one. Text after original= is
+// the client's and is ignored. That parameter counts only right after the action at the
+// very start, which a client can't write; elsewhere a client could use it to hide a
+// following action.
 //
 // Errors: unknown_action, also for two actions; invalid_query for an unknown
 // parameter, since a misspelt "action" would let everybody through.
@@ -198,7 +197,7 @@ func actionOf(query string) (action doorward.Action, asked bool, err error) {
 	return action, true, nil
 }
 
-// known reports whether all names are those of a check.
+// known reports whether all names are parameters of a check.
 func known(values url.Values) bool {
 	for name := range values {
 		if name != "action" && name != originalName {
@@ -208,8 +207,8 @@ func known(values url.Values) bool {
 	return true
 }
 
-// fromPage reports whether the request may come from a page in a browser: from no
-// other can it be of another origin.
+// fromPage reports whether the request may come from a page in a browser. Only those
+// can be cross-origin.
 func fromPage(h http.Header) bool { return h["Sec-Fetch-Site"] != nil || h["Origin"] != nil }
 
 // unsafeOriginal reports whether the gateway says that the request it asks

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// Routes returns what services ask by JSON.
+// Routes returns the routes for services.
 func Routes(a *app.App) []front.Route {
 	i := &introspection{a}
 	return []front.Route{
@@ -79,16 +79,16 @@ func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectI
 	return answers{Active: &a.Active, User: a.User, Session: a.Session, Allowed: a.Allowed}, nil
 }
 
-// sideBySide is how many questions of a batch ask the database at a time, so
-// that a batch takes its time and yet leaves others connections.
-const sideBySide = 4
+// batchWorkers is how many questions of a batch query the database at the same time, so
+// that a batch leaves connections to other requests.
+const batchWorkers = 4
 
 func (i *introspection) answerAll(ctx context.Context, questions []question) ([]answer, error) {
 	all, errs := make([]answer, len(questions)), make([]error, len(questions))
 	var wg sync.WaitGroup
-	for first := range min(sideBySide, len(questions)) {
+	for first := range min(batchWorkers, len(questions)) {
 		wg.Go(func() {
-			for n := first; n < len(questions); n += sideBySide {
+			for n := first; n < len(questions); n += batchWorkers {
 				all[n], errs[n] = i.answer(ctx, questions[n])
 			}
 		})
@@ -129,7 +129,7 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 		return answer{}, nil //nolint:nilerr // of another form: no credential
 	}
 	p, err := i.app.Sessions.Check(ctx, token)
-	if err != nil || !access.CanEnter(&p, false).Allowed { // good for restoring the tenant, and for no service
+	if err != nil || !access.CanEnter(&p, false).Allowed { // a closing tenant's session is valid only for restoring the tenant
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)
@@ -146,7 +146,7 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 	return a, nil
 }
 
-// inactive keeps a fault one.
+// inactive answers that the credential is invalid, and returns other errors unchanged.
 func inactive(err error) (answer, error) {
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
 		return answer{}, nil

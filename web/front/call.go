@@ -14,26 +14,26 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Call is one request on its way to a feature.
+// Call is one request, as endpoints see it.
 type Call struct {
 	Caller doorward.Caller
 	W      http.ResponseWriter
 	R      *http.Request
 	site   *Site
-	query  []Parameter // those that the route knows, beside those
-	list   bool        // of a list
+	query  []Parameter // the route's query parameters
+	list   bool        // whether it also has those of a list
 	values url.Values  // see parameters
 }
 
-// Site is the site that the request came to.
+// Site returns the site that serves the request.
 func (c *Call) Site() *Site { return c.site }
 
-// Known tells the log who is calling, where only the endpoint finds out: somebody
-// who signs in.
+// Known sets the caller for the log line, for endpoints that identify it themselves,
+// such as a login.
 func (c *Call) Known(by doorward.Caller) { infoOf(c.R).know(by) }
 
-// Revoked tells the client how a revocation was made to hold everywhere, if there was
-// one.
+// Revoked sets headers that say how many nodes confirmed a revocation, and how long it
+// took. Without a revocation it sets none.
 func (c *Call) Revoked(r doorward.Revocation) {
 	if r.Nodes == 0 {
 		return
@@ -42,7 +42,7 @@ func (c *Call) Revoked(r doorward.Revocation) {
 	c.W.Header().Set("X-Revocation-Ms", strconv.FormatFloat(float64(r.Took.Microseconds())/1000, 'f', 3, 64))
 }
 
-// Limited tells the client what is left of its own allowance, if it has one
+// Limited sets the headers with the rest of the client's allowance, if it has one
 // (draft-ietf-httpapi-ratelimit-headers-10).
 func (c *Call) Limited(a *doorward.Allowance) {
 	if a == nil {
@@ -53,8 +53,8 @@ func (c *Call) Limited(a *doorward.Allowance) {
 	h.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", a.Name, a.Remaining, int(math.Ceil(a.Reset.Seconds()))))
 }
 
-// ID returns the id in the path under the name, or not_found when it can't be
-// one with the prefix.
+// ID returns the id in the path under the name. Errors: not_found if it isn't an id
+// with the prefix.
 func (c *Call) ID(name, prefix string) (string, error) {
 	id := c.R.PathValue(name)
 	rest, ok := strings.CutPrefix(id, prefix)
@@ -64,7 +64,7 @@ func (c *Call) ID(name, prefix string) (string, error) {
 	return id, nil
 }
 
-// SetSession hands the session's identifier to the browser.
+// SetSession sets the session cookie.
 func (c *Call) SetSession(token secret.Token) {
 	c.addCookie(c.site.Cookie+"="+token.Reveal(), "")
 }
@@ -73,7 +73,7 @@ func (c *Call) SetSession(token secret.Token) {
 // one, where the route let a session in.
 func (c *Call) AllSessions() []secret.Token { return c.site.AllSessionTokens(c.R) }
 
-// ClearSession takes it away again.
+// ClearSession deletes the session cookie.
 func (c *Call) ClearSession() { c.clear(cookieAttributes) }
 
 // clear deletes the session cookie with these attributes. Browsers ignore one whose
@@ -86,11 +86,10 @@ func (c *Call) clear(attributes string) {
 	c.W.Header().Add("Set-Cookie", cookie)
 }
 
-// ClearSessions deletes every session cookie that the browser may have sent here. A
-// request with two different ones is refused, and setting ours doesn't replace one
-// of another Path or Domain: the person could sign in repeatedly without effect. A
-// host may delete its cookies on every path (RFC 6265, section 5.3), and those of
-// its parent domains.
+// ClearSessions deletes every session cookie that the browser may have sent here, on
+// every path and parent domain (RFC 6265, section 5.3). A request with two different
+// ones is refused, and setting ours doesn't replace one of another Path or Domain: the
+// person could never sign in.
 func (c *Call) ClearSessions() {
 	c.ClearSession()
 	for _, at := range pathsAbove(path(c.R)) {
@@ -102,9 +101,9 @@ func (c *Call) ClearSessions() {
 	}
 }
 
-// pathsAbove are the paths whose cookies a browser sends to the path (RFC 6265,
-// section 5.1.4), but for "/". They end where a segment could be more to a browser
-// than a part of a path.
+// pathsAbove returns the paths, except "/", whose cookies a browser sends to the path
+// (RFC 6265, section 5.1.4). It stops at a segment with special characters, which could
+// inject attributes into Set-Cookie.
 func pathsAbove(path string) (all []string) {
 	at := ""
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
@@ -117,13 +116,14 @@ func pathsAbove(path string) (all []string) {
 	return all
 }
 
-// SetDevice lets the browser show later that it has signed in before.
+// SetDevice sets the cookie by which the browser later proves that it has signed in
+// before.
 func (c *Call) SetDevice(token secret.Token, life time.Duration) {
 	c.addCookie(DeviceCookie+"="+token.Reveal(), "; Max-Age="+strconv.Itoa(int(life.Seconds())))
 }
 
-// cookieAttributes: no Domain, so that no neighbouring host gets the cookie;
-// HttpOnly, so that no script does; Lax, so that no other site's form sends it.
+// cookieAttributes: no Domain, so that no other host gets the cookie; HttpOnly, so that
+// no script reads it; Lax, so that no other site's form sends it.
 const cookieAttributes = "; Path=/; HttpOnly; SameSite=Lax"
 
 func (c *Call) addCookie(pair, life string) {

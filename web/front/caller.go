@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Guard says whom a route lets in. Make it with Public, Optional, SignedIn,
+// Guard decides who may call a route. Make it with Public, Optional, SignedIn,
 // OperatorOnly or Allowed.
 type Guard struct {
 	name   string
@@ -27,11 +27,11 @@ const (
 	operator = "operator"
 )
 
-// Public routes look at no credential.
+// Public routes ignore credentials.
 func Public() Guard { return Guard{name: public} }
 
-// Optional routes take a session if there is a valid one. That it can't be
-// told whether it is valid stays a fault.
+// Optional routes use a session if there is a valid one. If validity can't be checked,
+// the request fails.
 func Optional() Guard { return Guard{name: optional} }
 
 // SignedIn routes need a session, whatever its role.
@@ -43,15 +43,15 @@ func OperatorOnly() Guard { return Guard{name: operator} }
 // Allowed routes need a session whose role grants the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
-// WhileClosing lets the OWNERs of a tenant that is being closed in too.
+// WhileClosing also admits the OWNERs of a tenant that is being closed.
 func (g Guard) WhileClosing() Guard {
 	g.closing = true
 	return g
 }
 
-// ShutsWhileClosing reports whether the route is tenant_closing for the sessions
-// of a tenant that is being closed.
-func (g Guard) ShutsWhileClosing() bool {
+// RefusesWhileClosing reports whether sessions of a tenant that is being closed get
+// tenant_closing.
+func (g Guard) RefusesWhileClosing() bool {
 	return !g.closing && g.name != public && g.name != operator
 }
 
@@ -71,7 +71,7 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 		return by, err
 	}
 	if d := g.enter(&by.Principal); !d.Allowed {
-		return by, s.turnAway(ctx, by, r, d.Refusal())
+		return by, s.refuseEntry(ctx, by, r, d.Refusal())
 	}
 	if g.action == "" {
 		return by, nil
@@ -79,17 +79,17 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
 }
 
-// identify finds out who is calling, as far as the route wants to know.
+// identify returns the caller, as far as the route needs it.
 func (g Guard) identify(ctx context.Context, s *Site, r *http.Request) (doorward.Caller, error) {
 	if g.name == public {
-		return s.stranger(r), nil
+		return s.anonymous(r), nil
 	}
 	by, err := s.Caller(ctx, r)
 	if g.name != optional {
 		return by, err
 	}
 	if doorward.HasCode(err, doorward.CodeUnauthenticated) || err == nil && by.Kind != doorward.ByUser {
-		return s.stranger(r), nil
+		return s.anonymous(r), nil
 	}
 	return by, err
 }
@@ -104,25 +104,24 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 	return access.CanEnter(p, g.closing)
 }
 
-// turnAway records that a known caller was refused before it was looked at what
-// is to be done.
-func (s *Site) turnAway(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
+// refuseEntry records that a known caller was refused before the endpoint ran.
+func (s *Site) refuseEntry(ctx context.Context, by doorward.Caller, r *http.Request, reason *doorward.Error) error {
 	on := doorward.Object{Type: "endpoint", ID: r.Method + " " + r.Pattern, TenantID: by.TenantID}
 	return s.App.Access.Refuse(ctx, by, doorward.RequestRefuse, on, reason)
 }
 
-// stranger is the caller as far as the connection tells.
-func (s *Site) stranger(r *http.Request) doorward.Caller {
+// anonymous returns an anonymous caller with what the request itself shows.
+func (s *Site) anonymous(r *http.Request) doorward.Caller {
 	return doorward.Caller{
 		Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: s.clientIP(r), UserAgent: userAgent(r),
 		RequestID: infoOf(r).id, Devices: devices(r), Looking: infoOf(r).looking,
 	}
 }
 
-// Caller finds out who is calling by the one credential of the request. Errors:
+// Caller identifies the caller by the only credential of the request. Errors:
 // unauthenticated, unavailable.
 func (s *Site) Caller(ctx context.Context, r *http.Request) (doorward.Caller, error) {
-	by := s.stranger(r)
+	by := s.anonymous(r)
 	sessions := s.SessionTokens(r)
 	bearer, hasBearer := bearerOf(r.Header)
 	switch {
@@ -155,10 +154,9 @@ func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Reque
 	return s.App.Keys.Check(ctx, by, bearer)
 }
 
-// devices returns the hashes of the different device cookies of a request, in
-// their order, as many as are looked at. Values of another form are passed over. A
-// neighbouring host may set a cookie of the name on a parent domain, and browsers
-// may send that one first.
+// devices returns the hashes of the different device cookies of a request, in their
+// order, at most doorward.MaxDevices. There may be several: another host can set a
+// cookie of the name on a parent domain, and browsers may send that one first.
 func devices(r *http.Request) [][]byte {
 	var all [][]byte
 	seen := map[string]bool{}
@@ -176,11 +174,11 @@ func devices(r *http.Request) [][]byte {
 	return all
 }
 
-// maxUserAgent is how much of it is kept, in bytes.
+// maxUserAgent is how many bytes of a User-Agent header are kept.
 const maxUserAgent = 256
 
-// userAgent makes the header fit to be stored: both databases take valid UTF-8
-// only.
+// userAgent returns the header as valid UTF-8 without NUL, the only text that both
+// databases store.
 func userAgent(r *http.Request) string {
 	ua := r.UserAgent()
 	if len(ua) > maxUserAgent {

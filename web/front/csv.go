@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// writeCSV answers with rows as CSV (RFC 4180) to be kept as a file.
+// writeCSV answers with rows as a CSV download (RFC 4180).
 func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Position) error {
 	cursor, err := c.Cursor(ctx, next)
 	if err != nil {
@@ -36,9 +36,8 @@ func (c *Call) writeCSV(ctx context.Context, rows [][]string, next *doorward.Pos
 	return nil
 }
 
-// harmlessCell keeps a spreadsheet from taking the text of a stranger for a
-// formula: OWASP, CSV Injection. The characters of double width are formulas to
-// spreadsheets set to Japanese.
+// harmlessCell keeps a spreadsheet from reading untrusted text as a formula (OWASP, CSV
+// Injection). Full-width characters start formulas in Japanese spreadsheets.
 func harmlessCell(text string) string {
 	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) && text != "" {
 		return "'" + text

@@ -43,19 +43,18 @@ func isText(values url.Values) error {
 	return nil
 }
 
-// What stands around a file in a form, in bytes, and how many fields there may be.
+// Limits of a form with a file.
 const (
-	maxAround = 8 << 10
+	maxAround = 8 << 10 // bytes of the form beside the file
 	maxParts  = 16
-	// maxDrained is how much of a body that is too large is read and thrown away:
-	// a browser shows no answer before it has sent the whole of what a phone's
-	// camera makes.
+	// maxDrained is how many bytes of a body that is too large are read and discarded:
+	// a browser shows no answer before it has sent all of a phone's photo.
 	maxDrained = 16 << 20
 )
 
-// Upload reads the body as what a browser sends of a form with one file, of at
-// most so many bytes, in the field of the name. A file that isn't there is empty.
-// Errors: body_too_large, unsupported_media_type, invalid_body.
+// Upload reads the body as a browser's form with one file, of at most that many bytes,
+// in the named field. A missing file is empty. Errors: body_too_large,
+// unsupported_media_type, invalid_body.
 func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	media, params, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" {
@@ -78,7 +77,7 @@ func (c *Call) Upload(field string, most int) (url.Values, []byte, error) {
 	return values, file, isText(values)
 }
 
-// drain reads on for as long as an answer may take.
+// drain reads the rest of the body, and leaves timeToAnswer for the answer.
 func (c *Call) drain() {
 	if end, ok := c.R.Context().Deadline(); ok {
 		_ = http.NewResponseController(c.W).SetReadDeadline(end.Add(-timeToAnswer))
@@ -86,11 +85,11 @@ func (c *Call) drain() {
 	}
 }
 
-// timeToAnswer is kept when a body is drained.
+// timeToAnswer is what drain leaves of the request's time.
 const timeToAnswer = 700 * time.Millisecond
 
-// parts splits a form that is in memory. The field decides what is a file, not the
-// part's own headers.
+// parts splits a form. The field's name decides which part is the file, not the part's
+// headers.
 func parts(r *multipart.Reader, field string) (url.Values, []byte, error) {
 	values, file := url.Values{}, []byte(nil)
 	for range maxParts {

@@ -1,6 +1,5 @@
-// Package front has what all protocols share: the caller and their address, the
-// JSON adapter, errors as problem+json, cookies, the check of the origin, and the
-// limits of a request.
+// Package front has what all protocols share: identifying the caller, the JSON adapter,
+// errors as problem+json, cookies, the origin check, and the limits of a request.
 //
 // A protocol declares its routes as a table of Route; Site.Handler serves them.
 // Requests are checked in this order, and the first failure is the answer: path
@@ -31,9 +30,9 @@ import (
 type Site struct {
 	App     *app.App
 	Metrics *telemetry.Metrics
-	// Tracer follows requests; nil follows none.
+	// Tracer traces requests; nil traces none.
 	Tracer *trace.Tracer
-	// Brand is what people see of the installation.
+	// Brand is the appearance of the installation.
 	Brand Brand
 	// ReturnTo are the external places that people may be redirected to after
 	// signing in.
@@ -52,12 +51,12 @@ type Site struct {
 	headers map[string][]string
 	secure  bool // cookies only over TLS
 	log     *slog.Logger
-	unknown *telemetry.Route // counts requests to what is no route
-	outage  lograte.Limiter  // of checks that can't be answered
+	unknown *telemetry.Route // counts requests to unknown routes
+	outage  lograte.Limiter  // for log lines about checks that can't be answered
 }
 
-// New returns a site whose address from outside is base. X-Forwarded-For is
-// believed from the proxies alone.
+// New returns a site whose public address is base. Only the proxies' X-Forwarded-For
+// headers are trusted.
 func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *Site {
 	plain := base.Scheme == "http" && IsLoopback(base.Hostname())
 	metrics := telemetry.New()
@@ -67,8 +66,7 @@ func New(a *app.App, base *url.URL, proxies []netip.Prefix, log *slog.Logger) *S
 	}
 }
 
-// Brand is the appearance of the installation; without an accent or a logo the
-// default.
+// Brand is the appearance of the installation. Accent and logo have defaults.
 type Brand struct {
 	doorward.Brand
 	Name  string
@@ -104,9 +102,9 @@ func On(pattern string, g Guard, e Endpoint, d Doc) Route {
 	return Route{Method: method, Path: path, Guard: g, Endpoint: e, Doc: d}
 }
 
-// Check says that the route is asked all the time, by machines, and changes
-// nothing whatever its method: it has no line in the log unless it is refused, few
-// lines while it can't be answered, and is followed only for a trace that asks for it.
+// Check marks a route that machines call often and that changes nothing, whatever its
+// method. It is logged only if refused, and at a limited rate during an outage. It is
+// traced only if the caller asks for it.
 func (r Route) Check() Route {
 	r.check = true
 	return r
@@ -120,10 +118,10 @@ type Doc struct {
 	Description string
 	Query       []Parameter
 	Headers     []Parameter     // of its answer when it succeeds
-	List        bool            // it has a limit and a cursor besides
+	List        bool            // it also takes a limit and a cursor
 	Versioned   bool            // its answer has an ETag
-	Conditional bool            // it takes If-Match; what has a body of JSON and an ETag does so anyway
-	Errors      []doorward.Code // besides those that follow from guard and body
+	Conditional bool            // it takes If-Match; implied by a JSON body and an ETag
+	Errors      []doorward.Code // in addition to those of guard and body
 }
 
 // Parameter is one of a route's query parameters, or headers of its answer.
@@ -137,8 +135,8 @@ type Parameter struct {
 // answerWithin bounds the work on a request. Every answer comes within 3 s.
 const answerWithin = 2700 * time.Millisecond
 
-// Handler serves the routes, with and without the base URL's path in front,
-// since a proxy may strip it or not.
+// Handler serves the routes, with and without the base URL's path as a prefix: a proxy
+// may strip it.
 func (s *Site) Handler(routes []Route) http.Handler {
 	methods := map[string]map[string]Route{}
 	mux := http.NewServeMux()
@@ -193,8 +191,8 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	}
 }
 
-// traceRequest notes what the request turned out to be for, and begins its span if
-// it is to be followed. A request without a route never is.
+// traceRequest records the route of the request, and begins a span if it is traced.
+// Requests without a route are never traced.
 func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	about := infoOf(r)
 	about.counts, about.check = route.counts, route.check
@@ -210,9 +208,9 @@ func (s *Site) traceRequest(r *http.Request, route Route) *http.Request {
 	return r
 }
 
-// findRoute answers 404 where ServeMux would redirect to a cleaned path or
-// answer in plain text. A path is read without the base URL's path first, then
-// as it came: below a base such as "/api" both readings occur.
+// findRoute answers 404 where ServeMux would redirect to a cleaned path or answer in
+// plain text. It tries the path without the base URL's path first, then as received:
+// below a base such as "/api" both occur.
 func (s *Site) findRoute(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, reading := range []*http.Request{s.withoutBase(r), r} {
@@ -232,8 +230,8 @@ func hasRoute(mux *http.ServeMux, r *http.Request) bool {
 	return pattern != "" && !unclean
 }
 
-// withoutBase returns the request with the base URL's path taken off, or r when
-// it isn't in front.
+// withoutBase returns the request without the base URL's path, or r if it doesn't have
+// that prefix.
 func (s *Site) withoutBase(r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, s.BasePath())
 	if s.BasePath() == "" || !ok || !strings.HasPrefix(rest, "/") {
@@ -241,16 +239,15 @@ func (s *Site) withoutBase(r *http.Request) *http.Request {
 	}
 	short, address := *r, *r.URL
 	address.Path = rest
-	// Where the base came percent-encoded, RawPath stays too long; net/url then
-	// goes by Path.
+	// If the base was percent-encoded, RawPath keeps it, and net/url uses Path.
 	address.RawPath = strings.TrimPrefix(r.URL.RawPath, s.BasePath())
 	short.URL = &address
 	return &short
 }
 
-// harden is the outermost layer: headers, request id, time limit, log line,
-// and an answer even when the code below panics. The request is counted in counts,
-// which may be nil, unless it finds its route.
+// harden is the outermost layer: headers, request id, time limit, log line, and an
+// answer even when a handler panics. A request without a route is counted in counts,
+// which may be nil.
 func (s *Site) harden(next http.Handler, counts *telemetry.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -273,12 +270,12 @@ func (s *Site) setHeaders(h http.Header, id string) {
 	}
 }
 
-// SetHeaders sets the headers that every answer carries, for handlers outside
-// the pipeline; the request id included.
+// SetHeaders sets the headers of every answer, including the request id, for handlers
+// outside the pipeline.
 func (s *Site) SetHeaders(h http.Header, r *http.Request) { s.setHeaders(h, requestID(r)) }
 
-// headersOf are those of every answer, made once and shared: nothing may write
-// to the values.
+// headersOf returns the headers of every answer. The values are shared and must not be
+// changed.
 func headersOf(base *url.URL) map[string][]string {
 	h := map[string][]string{
 		"Cache-Control":           {"no-store"},
@@ -292,8 +289,8 @@ func headersOf(base *url.URL) map[string][]string {
 	return h
 }
 
-// Refuse answers a check (see Route.Check) with a problem outside of Handler, as
-// Handler would, but counts nothing. The log names the caller as far as known.
+// Refuse answers a check (see Route.Check) with a problem, for handlers outside Handler.
+// It counts nothing. The log line names the caller, if known.
 func (s *Site) Refuse(w http.ResponseWriter, r *http.Request, by doorward.Caller, err error) {
 	s.harden(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		about := infoOf(r)
@@ -323,11 +320,11 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 	if !s.log.Enabled(r.Context(), level) {
 		return
 	}
-	says := []slog.Attr{
+	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", loggable(about.path)), slog.Int("status", w.status),
 		slog.Duration("took", took), slog.String("requestId", about.id), slog.String("client", credential.Network(s.clientIP(r))),
 	}
-	s.log.LogAttrs(r.Context(), level, "request", about.traced(append(says, about.caller()...)...)...)
+	s.log.LogAttrs(r.Context(), level, "request", about.traced(append(attrs, about.caller()...)...)...)
 }
 
 // Safe reports whether the method changes nothing (RFC 9110, section 9.2.1).

@@ -21,18 +21,18 @@ const MaxBody = 64 << 10
 // None is the body of an endpoint without one. A body sent to it isn't read.
 type None struct{}
 
-// Int is an integer of a body. One beyond int64 arrives as its limit, to be
-// refused as out of range.
+// Int is an integer in a body. Values beyond int64 are clamped to its limits, so that
+// bounds checks refuse them.
 type Int = strictjson.Int
 
-// Endpoint is the end of a route. Make it with JSON, Bytes or Raw.
+// Endpoint handles the requests of a route. Make it with JSON, Bytes or Raw.
 type Endpoint struct {
 	Status int          // of a success
-	In     reflect.Type // the body taken, nil for none
-	Media  []string     // the types of a body that is taken as it is, in place of In
-	Out    reflect.Type // the body given, nil for none
-	Cookie string       // what a success makes of the session cookie, from the = on, for the reference; empty for nothing
-	CSV    bool         // the body is to be had as CSV, too
+	In     reflect.Type // of the request body; nil: none
+	Media  []string     // media types of a raw request body, in place of In
+	Out    reflect.Type // of the answer's body; nil: none
+	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
+	CSV    bool         // the answer is also available as CSV
 	serve  func(ctx context.Context, c *Call) error
 	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
 }
@@ -64,8 +64,8 @@ func (e Endpoint) answer(c *Call, out any) {
 	c.site.write(c.W, e.Status, "application/json", out)
 }
 
-// Bytes returns the endpoint that takes a body of one of the media types and at
-// most so many bytes as it is, calls fn with it and answers with what that returns.
+// Bytes returns the endpoint that takes a raw body of one of the media types, of at most
+// that many bytes, calls fn with it and answers with the result.
 func Bytes[Out any](status, most int, media []string, fn func(ctx context.Context, c *Call, mediaType string, body []byte) (Out, error)) Endpoint {
 	e := Endpoint{Status: status, Media: media, Out: bodyType[Out]()}
 	e.serve = func(ctx context.Context, c *Call) error {
@@ -87,7 +87,7 @@ func Bytes[Out any](status, most int, media []string, fn func(ctx context.Contex
 	return e
 }
 
-// oneOf returns the type of the body if it is one of these, without parameters.
+// oneOf returns the media type of the body if it is in the list and has no parameters.
 func oneOf(h http.Header, media []string) (string, error) {
 	types := h.Values("Content-Type")
 	if len(types) == 1 && len(h.Values("Content-Encoding")) == 0 && slices.Contains(media, strings.ToLower(types[0])) {
@@ -112,11 +112,11 @@ func (e Endpoint) EndsSession() Endpoint {
 	return e
 }
 
-// The most rows of an answer as CSV, which is also the usual number.
+// maxRowsCSV is the default and largest number of rows of an answer as CSV.
 const maxRowsCSV = 10_000
 
-// OrCSV adds the answer to "?format=csv": rows, of which the first has the names
-// of the columns, and where the list goes on.
+// OrCSV adds the answer to "?format=csv". fn returns the rows, the first with the names
+// of the columns, and the position of the next page.
 func (e Endpoint) OrCSV(fn func(ctx context.Context, c *Call, w doorward.Window) (rows [][]string, next *doorward.Position, err error)) Endpoint {
 	asJSON := e.serve
 	e.CSV = true
@@ -148,8 +148,7 @@ func Raw(fn func(ctx context.Context, c *Call) error) Endpoint {
 	return Endpoint{Status: http.StatusOK, serve: fn}
 }
 
-// Failing makes fn answer every error before or in the endpoint, instead of a
-// problem.
+// Failing makes fn answer all errors of the guard and the endpoint, instead of a problem.
 func (e Endpoint) Failing(fn func(ctx context.Context, c *Call, err error)) Endpoint {
 	e.fail = fn
 	return e
@@ -163,7 +162,7 @@ func bodyType[T any]() reflect.Type {
 	return t
 }
 
-// decode checks size, then type, then form.
+// decode checks size, then media type, then syntax.
 func decode[In any](c *Call) (In, error) {
 	var in In
 	if bodyType[In]() == nil {
@@ -180,12 +179,11 @@ func decode[In any](c *Call) (In, error) {
 	return in, malformed(err)
 }
 
-// readWithin bounds how slowly a body may come.
+// readWithin is how long a body may take to arrive.
 const readWithin = 2 * time.Second
 
-// boundBody gives a body its time, whoever reads it: net/http takes in what
-// nobody has read before it sends the answer, and without a deadline waits for it
-// for ever.
+// boundBody sets a deadline for the body. net/http reads the unread rest of a body
+// before it sends the answer, and without a deadline would wait for it forever.
 func boundBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		// Not every ResponseWriter has deadlines; the server's own limits remain.
@@ -193,7 +191,7 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read returns the body if it has at most so many bytes. Errors: body_too_large,
+// read returns the body if it has at most that many bytes. Errors: body_too_large,
 // invalid_body.
 func read(c *Call, most int) ([]byte, error) {
 	tooLarge := doorward.Fail(doorward.CodeBodyTooLarge, "The body may have %d KiB at most.", most>>10)
@@ -214,7 +212,8 @@ func read(c *Call, most int) ([]byte, error) {
 
 const sendJSON = "Send the body as \"Content-Type: application/json\", in UTF-8 and without a Content-Encoding."
 
-// isJSON lets an empty body without a type pass on to be refused as empty.
+// isJSON checks the media type. An empty body without one passes: decoding refuses it
+// with a better message.
 func isJSON(h http.Header, size int) error {
 	types, encoded := h.Values("Content-Type"), len(h.Values("Content-Encoding")) > 0
 	if size == 0 && len(types) == 0 && !encoded {
@@ -231,7 +230,7 @@ func isJSON(h http.Header, size int) error {
 	return nil
 }
 
-// malformed says where the form is wrong, and never repeats the input.
+// malformed says where the syntax is wrong, without repeating the input.
 func malformed(err error) error {
 	if err == nil {
 		return nil

@@ -22,8 +22,8 @@ const (
 	maxLimit     = 200
 )
 
-// parameters are those of the query, read once. A malformed query is refused: an
-// ignored filter would list everything. Errors: invalid_query.
+// parameters returns the query parameters, parsed once. A malformed query is an error:
+// an ignored filter would list everything. Errors: invalid_query.
 func (c *Call) parameters() (url.Values, error) {
 	if c.values == nil {
 		values, err := url.ParseQuery(c.R.URL.RawQuery)
@@ -59,7 +59,7 @@ func unknownName(names []string) string {
 	return "The query has a parameter that this endpoint does not know. It takes " + strings.Join(names, ", ") + ", spelt like this."
 }
 
-// queryNames are the parameters that the route knows.
+// queryNames returns the names of the route's parameters.
 func (c *Call) queryNames() (names []string) {
 	for _, p := range c.query {
 		names = append(names, p.Name)
@@ -118,7 +118,7 @@ func (c *Call) Window(ctx context.Context) (doorward.Window, error) {
 	return c.WindowUpTo(ctx, defaultLimit, maxLimit)
 }
 
-// WindowUpTo is Window with other sizes of a page.
+// WindowUpTo is Window with another default and maximum size of a page.
 func (c *Call) WindowUpTo(ctx context.Context, usual, most int) (doorward.Window, error) {
 	w := doorward.Window{Limit: usual}
 	limit, err := c.Filter("limit")
@@ -147,7 +147,7 @@ func (c *Call) WindowEitherWay(ctx context.Context) (doorward.Window, error) {
 	return w, err
 }
 
-// place is the position that the parameter has as a cursor; none without it.
+// place returns the position of the cursor in the parameter, if it is there.
 func (c *Call) place(ctx context.Context, parameter string) (doorward.Position, error) {
 	cursor, err := c.Filter(parameter)
 	if err != nil || cursor == "" {
@@ -168,15 +168,15 @@ func (c *Call) Cursor(ctx context.Context, next *doorward.Position) (string, err
 	return base64.RawURLEncoding.EncodeToString(append(mac, text...)), err
 }
 
-// nextPage is the address at which the list goes on, for a Link header.
+// nextPage returns the address of the next page, for a Link header.
 func (c *Call) nextPage(cursor string) string {
 	q := c.R.URL.Query()
 	q.Set("cursor", cursor)
 	return c.site.BaseURL() + c.R.URL.Path + "?" + q.Encode()
 }
 
-// signatureSize is short for a MAC: what a forged cursor wins is a place in a
-// list that its holder may read anyway.
+// signatureSize is short for a MAC: a forged cursor only gives a position in a list that
+// its holder may read anyway.
 const signatureSize = 16
 
 func (c *Call) openCursor(ctx context.Context, cursor string) (doorward.Position, error) {
@@ -208,9 +208,9 @@ func (c *Call) signature(ctx context.Context, text []byte) ([]byte, error) {
 	return mac.Sum(nil)[:signatureSize], nil
 }
 
-// filters are the route's parameters in a fixed order, without those that differ
-// between pages, unknown and empty ones, so that a filter added later doesn't
-// invalidate older cursors.
+// filters returns the route's parameters in a fixed order, without those that differ
+// between pages. Unknown and empty ones are left out, so that a filter added later
+// doesn't invalidate older cursors.
 func (c *Call) filters() string {
 	sent, known := c.R.URL.Query(), url.Values{}
 	for _, p := range c.query {
@@ -221,12 +221,11 @@ func (c *Call) filters() string {
 	return known.Encode()
 }
 
-// SetVersion tells the client what to send as If-Match with a change.
+// SetVersion sets the ETag that the client sends as If-Match with a change.
 func (c *Call) SetVersion(version string) { c.W.Header().Set("ETag", `"`+version+`"`) }
 
-// Versions are those that a change is made on by If-Match (RFC 9110, section
-// 13.1.1): none when the header is absent or a star. A weak one, or one without
-// quotes, matches nothing.
+// Versions returns the versions in If-Match (RFC 9110, section 13.1.1), none if it is
+// absent or a star. A weak one, or one without quotes, matches nothing.
 func (c *Call) Versions() []string {
 	var all []string
 	for _, line := range c.R.Header.Values("If-Match") {

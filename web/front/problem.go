@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// statusOf is the one place where a kind of error becomes a status.
+// statusOf maps each kind of error to its HTTP status.
 var statusOf = map[doorward.Kind]int{
 	doorward.KindInternal:        http.StatusInternalServerError,
 	doorward.KindMalformed:       http.StatusBadRequest,
@@ -32,15 +32,14 @@ var statusOf = map[doorward.Kind]int{
 	doorward.KindPrecondition:    http.StatusPreconditionFailed,
 }
 
-// Status is the status of answers with the code.
+// Status returns the HTTP status of a code.
 func Status(code doorward.Code) int { return statusOf[code.Problem().Kind] }
 
 // ProblemPath is the path of the page that describes a code.
 func ProblemPath(code doorward.Code) string { return "/problems/" + string(code) }
 
-// Fail answers with a problem (RFC 9457) and logs the details for the operator. An
-// error that isn't a *doorward.Error is either a timeout, which is a server fault,
-// or a defect.
+// Fail answers with a problem (RFC 9457) and logs the details for the operator. An error
+// other than *doorward.Error is unavailable if it is a timeout, and else internal.
 //
 // Browsers that ask for HTML get a page, if there is one.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -52,10 +51,10 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, p.Status, "application/problem+json", p)
 }
 
-// ByPerson reports whether somebody looks for a page, in a browser.
+// ByPerson reports whether a browser asks for a page.
 func (c *Call) ByPerson() bool { return byPerson(c.R) }
 
-// byPerson reports whether a browser asks for a page.
+// byPerson excludes the API and assets: they never answer with a page.
 func byPerson(r *http.Request) bool {
 	page := r.Header.Get("Sec-Fetch-Mode") == "navigate" || strings.Contains(r.Header.Get("Accept"), "text/html")
 	return page && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/assets/")
@@ -122,8 +121,7 @@ func (s *Site) problem(r *http.Request, e *doorward.Error) Problem {
 }
 
 // logFailure logs the cause of a server fault; other errors are only in the
-// request's line. Checks that can't be answered have only this line, and only some
-// of them.
+// request's line. Checks that can't be answered have only this line, at a limited rate.
 func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if Status(e.Code) < 500 || e.Err == nil {
 		return
@@ -133,7 +131,7 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
-	says := []slog.Attr{
+	attrs := []slog.Attr{
 		slog.String("code", string(e.Code)), slog.String("path", loggable(path(r))), slog.String("requestId", about.id), slog.Any("err", e.Err),
 	}
 	if about.thinned {
@@ -141,9 +139,9 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 		if !ok {
 			return
 		}
-		says = append(says, slog.Int("leftOut", leftOut))
+		attrs = append(attrs, slog.Int("leftOut", leftOut))
 	}
-	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(says...)...)
+	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(attrs...)...)
 }
 
 // write sends v as JSON without escaping letters, so that it is readable in a
@@ -159,5 +157,5 @@ func (s *Site) write(w http.ResponseWriter, status int, contentType string, v an
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // a client that is gone needs no answer
+	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
 }

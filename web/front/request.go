@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/trace"
 )
 
-// info is what a request is known by.
+// info is what the pipeline knows of a request.
 type info struct {
 	id   string
 	path string // as sent: percent-encoded, before the base path is stripped
@@ -29,16 +29,16 @@ type info struct {
 	page bool
 	// looking says that a person looks at a page: see doorward.Caller.
 	looking bool
-	// thinned says that it is one of many that fail alike: see outage.
+	// thinned says that log lines about it are limited: see outage.
 	thinned bool
 	began   time.Time
-	span    *trace.Span // nil unless the request is followed
-	trace   string      // the id of the trace that it is followed in, or empty
-	// Ids of who is calling, empty as far as that isn't known.
+	span    *trace.Span // nil unless the request is traced
+	trace   string      // id of its trace, or empty
+	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }
 
-// know notes who is calling, for the line in the log.
+// know sets the caller for the log line.
 func (i *info) know(by doorward.Caller) {
 	i.userID, i.tenantID, i.keyID = by.ID, by.TenantID, ""
 	if by.Kind != doorward.ByUser {
@@ -46,22 +46,22 @@ func (i *info) know(by doorward.Caller) {
 	}
 }
 
-// caller identifies the caller by ids: addresses of people stay out of the log.
-func (i *info) caller() (says []slog.Attr) {
+// caller identifies the caller by ids: e-mail addresses stay out of the log.
+func (i *info) caller() (attrs []slog.Attr) {
 	for _, a := range []slog.Attr{slog.String("user", i.userID), slog.String("tenant", i.tenantID), slog.String("key", i.keyID)} {
 		if a.Value.String() != "" {
-			says = append(says, a)
+			attrs = append(attrs, a)
 		}
 	}
-	return says
+	return attrs
 }
 
 // traced adds the trace id to a log line, if there is one.
-func (i *info) traced(says ...slog.Attr) []slog.Attr {
+func (i *info) traced(attrs ...slog.Attr) []slog.Attr {
 	if i.trace == "" {
-		return says
+		return attrs
 	}
-	return append(says, slog.String("traceId", i.trace))
+	return append(attrs, slog.String("traceId", i.trace))
 }
 
 type infoKey struct{}
@@ -78,9 +78,9 @@ func path(r *http.Request) string { return infoOf(r).path }
 // tokenLike matches what could be a token in a path. Doorward's ids are shorter.
 var tokenLike = regexp.MustCompile(`[A-Za-z0-9_-]{43,}`)
 
-// loggable is a path without what could be a token: links in mails carry it in the
-// fragment, which no browser sends, but people edit links by hand. Escaped
-// characters are covered.
+// loggable returns the path with anything that could be a token masked, percent-encoded
+// or not. Links in mails carry tokens in the fragment, which browsers don't send, but
+// people edit links by hand.
 func loggable(path string) string {
 	if len(path) < lengthOfToken {
 		return path
@@ -91,7 +91,7 @@ func loggable(path string) string {
 	return tokenLike.ReplaceAllString(path, "…")
 }
 
-// lengthOfToken is that of 256 bits in base64url.
+// lengthOfToken is the length of 256 bits in base64url.
 const lengthOfToken = 43
 
 // requestID keeps an incoming id of 1 to 128 harmless characters.
@@ -154,9 +154,9 @@ func allowed[T any](byMethod map[string]T) string {
 	return strings.Join(all, ", ")
 }
 
-// sameOrigin refuses what a browser sends from a page of another origin. It
-// needs no token: browsers say where a request comes from, and callers that
-// are not browsers carry no cookie against their will.
+// sameOrigin refuses requests that a browser sends from a page of another origin (CSRF).
+// It needs no token: browsers state the origin, and other clients don't send cookies
+// automatically.
 func (s *Site) sameOrigin(r *http.Request) error {
 	if Safe(r.Method) {
 		return nil
@@ -209,7 +209,7 @@ func (s *Site) trusted(addr string) bool {
 	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// hostOnly takes the port off an address, and the brackets of IPv6.
+// hostOnly removes the port of an address, and the brackets of IPv6.
 func hostOnly(addr string) string {
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		addr = host

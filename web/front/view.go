@@ -27,7 +27,7 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 	}
 }
 
-// Ended is what an act has ended, as answers show it.
+// Ended counts what an operation has ended, as answers show it.
 type Ended struct {
 	Sessions    int64 `json:"sessions"`
 	APIKeys     int64 `json:"apiKeys" doc:"0: there are no keys of a tenant yet"`

@@ -18,7 +18,7 @@ type invited struct {
 	invite.Shown
 	Token    string
 	Self     bool   // the session is of the invited address
-	Other    string // address of whoever else is signed in
+	Other    string // address of another person who is signed in
 	Shortest int
 	Words    string
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// account is what the page of it shows.
+// account is the content of the account page.
 type account struct {
 	User     doorward.User
 	Shortest int
@@ -48,8 +48,8 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err
 }
 
-// only is the tenant of somebody with one membership, whose brand the account page
-// has; empty for others.
+// only returns the tenant of somebody with exactly one membership, whose brand the
+// account page shows, and an empty one for others.
 func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
 	if len(memberships) != 1 {
 		return doorward.Tenant{}, nil
@@ -99,7 +99,7 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 	return c.To("/account?done=password"), nil
 }
 
-// endSession: one that is over already is what was asked for.
+// endSession succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	id := c.Value("id")
 	held, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)

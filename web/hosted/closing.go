@@ -15,7 +15,7 @@ type closing struct {
 	Elsewhere bool // the person is in other tenants, too
 }
 
-// showClosing is for the OWNER: nobody else has a session there.
+// showClosing is for the OWNER: all other sessions have ended.
 func (h *hosted) showClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	if err != nil {

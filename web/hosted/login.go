@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// accountPage is where people look after what is theirs.
+// accountPage is the path of the account.
 const accountPage = "/account"
 
 // loginPage is shown by more than one handler; its form leads back.
@@ -32,7 +32,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	}
 	v := loginPage
 	switch {
-	case c.Tangled():
+	case c.HadDuplicateSessions():
 		v.Note = "login.several"
 	case c.ReturnTo() != "" && !done: // else there is more to say
 		v.Note = "login.first"
@@ -60,7 +60,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return signIn(c, by, outcome), nil
 }
 
-// signIn leads on to what a right proof has led to.
+// signIn redirects according to the outcome of a correct proof.
 func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 	switch o := outcome.(type) {
 	case login.SignedIn:

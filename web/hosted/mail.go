@@ -93,7 +93,7 @@ func identity(email string, words ...string) string {
 	return strings.Join(append(words, email, local), "\n")
 }
 
-// over is a page for a link that is no longer valid, with one way to continue.
+// over is the page for a link that is no longer valid, with one way to continue.
 type over struct {
 	Words string // beginning of the keys of the messages
 	Next  string // path of the button; empty for none

@@ -1,5 +1,4 @@
-// Package ops answers monitoring: is the process alive, can it serve, and its
-// metrics.
+// Package ops serves health checks and metrics.
 package ops
 
 import (
@@ -16,9 +15,9 @@ import (
 )
 
 // Routes returns /healthz, which only says that the process answers, and /readyz,
-// which is 503 while requests can't be served, and says why: the database can't be
-// reached, its schema doesn't fit, the node's lease has been over for long, or
-// draining is true.
+// which is 503 while requests can't be served, with the reason: the database is
+// unreachable, its schema is incompatible, the node's lease expired long ago, or draining
+// is true.
 func Routes(s *front.Site, draining func() bool) []front.Route {
 	return []front.Route{
 		front.On("GET /healthz", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {

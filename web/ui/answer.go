@@ -18,19 +18,19 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// View is what a page shows, or where it leads.
+// View is a page to show, or a redirect.
 type View struct {
 	Page    string   // name of the template
 	Title   string   // key of the message; "" for Page+".title"
 	Body    any      // for the template, as .Body
 	Styles  []string // style sheets below /assets, after the kit's own
 	Scripts []string // ES modules below /assets, besides the kit's own
-	Wide    bool     // a page of its own width, not one card in the middle
+	Wide    bool     // full width, instead of one card in the middle
 	// Tenant is the tenant whose brand the page has; zero for the installation's.
 	Tenant doorward.Tenant
 	Status int // 0: 200
 	// Connects lets the page's scripts send requests to this server; otherwise the
-	// policy forbids all.
+	// content security policy forbids them.
 	Connects bool
 	// Returns makes the page's form keep the return address, and the policy allow a
 	// redirect there, or home.
@@ -44,10 +44,10 @@ type View struct {
 	to string // path or address
 }
 
-// To leads to a path, one without the path of the base URL.
+// To redirects to a path, given without the path of the base URL.
 func (c *Call) To(path string) View { return View{to: c.Site().BasePath() + path} }
 
-// Back leads to where the request asks to be led, or home.
+// Back redirects to the return address of the request, or home.
 func (c *Call) Back() View {
 	to, _ := c.destination()
 	return View{to: to}
@@ -89,7 +89,7 @@ func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Co
 		c.upload = true
 		c.form, c.file, err = c.Upload(field, most)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
-			// Said at the field: it is a file that was chosen, not a page.
+			// Show the error at the field, where the file was chosen.
 			c.form, c.tooLarge, err = url.Values{}, field, nil
 		}
 		return err
@@ -130,7 +130,7 @@ func (c *Call) do(ctx context.Context, fn func(ctx context.Context, c *Call) (Vi
 	return View{}, e
 }
 
-// answer sends the page, or the browser elsewhere.
+// answer sends the page or the redirect.
 func (c *Call) answer(v View) error {
 	if v.to != "" {
 		c.redirect(v.to)
@@ -202,13 +202,13 @@ type Frame struct {
 	Faults    map[string]string // by name of the field
 }
 
-// Can reports whether whoever sees the page may do the action in their tenant.
+// Can reports whether the caller may do the action in their tenant.
 func (f Frame) Can(action doorward.Action) bool {
 	return access.CanInTenant(&f.Caller.Principal, action).Allowed
 }
 
-// Onward is a link to a path here, without the path of the base URL, that keeps the
-// return address.
+// Onward returns a link that keeps the return address. The path is without the path of
+// the base URL.
 func (f Frame) Onward(path string) string { return f.Base + returning(path, f.Return) }
 
 // Render writes the page of the frame.
@@ -248,12 +248,12 @@ func (c *Call) frame(v View) (Frame, error) {
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent, f.Upload = c.sent(), c.upload
 	}
-	return f, f.blame(c, p.words)
+	return f, f.placeFaults(c, p.words)
 }
 
-// choices on a page that answers a form are buttons, which send the form again only
-// to change the language, since its address alone shows nothing. The page of an
-// unreadable form has none.
+// choices returns the languages to switch to. On a page that answers a form they are
+// buttons that send the form again, since the address alone can't show the page. The
+// page of an unreadable form has none.
 func (c *Call) choices() []Choice {
 	if !front.Safe(c.R.Method) && c.form == nil {
 		return nil
@@ -287,8 +287,8 @@ func (c *Call) sent() (all []Sent) {
 	return all
 }
 
-// blame puts each fault at its field, and faults without a field above the form.
-func (f *Frame) blame(c *Call, words catalogue) error {
+// placeFaults puts each fault at its field, and faults without a field above the form.
+func (f *Frame) placeFaults(c *Call, words catalogue) error {
 	var e *doorward.Error
 	if !errors.As(c.fault, &e) {
 		return nil

@@ -35,15 +35,14 @@ func (f Frame) Header() Header {
 	return Header{f.Brand.Logo, f.Brand.Name}
 }
 
-// Accent names the style sheet of the page's accent: its six digits, or "".
+// Accent returns the six digits of the page's accent, which name its style sheet, or "".
 func (f Frame) Accent() string {
 	return strings.TrimPrefix(f.Tenant.Brand.Over(f.Brand.Brand).Accent, "#")
 }
 
-// AccentSheet is the style sheet that gives pages an accent like "#3b4ccf", fitted
-// to both schemes; it is empty for an invalid colour. --accent-light and
-// --accent-dark, and what is readable on them, are for samples of both schemes side
-// by side.
+// AccentSheet returns the style sheet for an accent like "#3b4ccf", adjusted for the
+// light and the dark scheme, or an empty one for an invalid colour. --accent-light,
+// --accent-dark and their text colours are for showing samples of both schemes.
 func AccentSheet(accent string) string {
 	c, ok := colour.Parse(accent)
 	if !ok {

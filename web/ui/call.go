@@ -45,7 +45,7 @@ func (c *Call) speak(tag string) bool {
 	return ok
 }
 
-// Value is what the form says under the name.
+// Value returns the form's value of the name.
 func (c *Call) Value(name string) string { return c.form.Get(name) }
 
 // File is the uploaded file of a form for TakeFile; empty for none.
@@ -73,10 +73,10 @@ func (c *Call) Can(action doorward.Action) bool {
 	return access.CanInTenant(&c.Caller.Principal, action).Allowed
 }
 
-// Now is the instant that pages reckon from.
+// Now returns the current time of the installation.
 func (c *Call) Now() time.Time { return c.Site().App.Now() }
 
-// returnParameter names where to go on, in queries and forms.
+// returnParameter is the name of the return address in queries and forms.
 const returnParameter = "return"
 
 // ReturnTo is the return address of the request, a path or a full address; empty
@@ -90,14 +90,14 @@ func (c *Call) ReturnTo() string {
 // returnTo is ReturnTo, with the origin if it is external.
 func (c *Call) returnTo() (to, origin string) {
 	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
-		if to, origin, ok := follow(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
+		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
 			return to, origin
 		}
 	}
 	return "", ""
 }
 
-// destination is where the request leads at the end: its return address, or home.
+// destination returns the return address of the request, or home.
 func (c *Call) destination() (to, origin string) {
 	if to, origin := c.returnTo(); to != "" {
 		return to, origin
@@ -113,9 +113,9 @@ func (c *Call) destination() (to, origin string) {
 // HasDestination reports whether destination was chosen, by the request or as home.
 func (c *Call) HasDestination() bool { return c.Site().Home != "" || c.ReturnTo() != "" }
 
-// follow reads a return address: one below base on our origin, which becomes a
-// path, or one in a place of the list, with its origin.
-func follow(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
+// parseReturnAddress parses a return address. Below base on our origin it becomes a path; in one of
+// the allowed places it stays a full address, with its origin.
+func parseReturnAddress(ours, base string, places returnto.List, address string) (to, origin string, ok bool) {
 	if path, ok := ownPath(ours, base, address); ok {
 		return path, "", true
 	}
@@ -149,7 +149,7 @@ func ownPath(origin, base, address string) (string, bool) {
 // origin is the base URL without its path.
 func (c *Call) origin() string { return strings.TrimSuffix(c.Site().BaseURL(), c.Site().BasePath()) }
 
-// SignIn is the address of the login that returns to the path, which is without the
+// SignIn returns the address of the login that returns to the path, given without the
 // path of the base URL.
 func (c *Call) SignIn(path string) string {
 	return c.Site().BasePath() + "/login?" + url.Values{returnParameter: {c.Site().BasePath() + path}}.Encode()

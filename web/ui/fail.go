@@ -10,7 +10,7 @@ import (
 // SignedIn requires a session; others are redirected to /login and back.
 func SignedIn() front.Guard { return front.SignedIn() }
 
-// correctable reports whether the person can correct it on the page of the form.
+// correctable reports whether the person can correct the error on the page of the form.
 func correctable(err error) bool {
 	e := front.AsError(err)
 	switch e.Kind() {
@@ -20,14 +20,14 @@ func correctable(err error) bool {
 	return e.Code != doorward.CodeUnauthenticated
 }
 
-// failing answers for a page, the one with the path at where the request is for
-// a form of it.
+// failing returns the handler for errors of a page; at is the page's path if the request
+// is a form.
 func failing(at string) func(context.Context, *front.Call, error) {
 	return func(_ context.Context, fc *front.Call, err error) {
 		c := kit.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
-			c.redirect(c.SignIn(c.place(at)) + c.untangle())
+			c.redirect(c.SignIn(c.returnPath(at)) + c.clearDuplicateSessions())
 		case code == doorward.CodeTenantClosing && c.Caller.Kind == doorward.ByUser:
 			c.redirect(c.Site().BasePath() + "/closing")
 		case !c.explain(err):
@@ -36,25 +36,26 @@ func failing(at string) func(context.Context, *front.Call, error) {
 	}
 }
 
-// untangle deletes several different session cookies, and returns the query with
-// which the login says so. Signing in replaces only ours, so with the others in
-// place the page and the login would redirect to each other forever.
-func (c *Call) untangle() string {
+// clearDuplicateSessions deletes several different session cookies, and returns the
+// query with which the login explains it. Signing in replaces only ours, so with the
+// others the page and the login would redirect to each other forever.
+func (c *Call) clearDuplicateSessions() string {
 	if len(c.Sessions()) < 2 {
 		return ""
 	}
 	c.ClearSessions()
-	return "&" + tangled + "=1"
+	return "&" + duplicateQuery + "=1"
 }
 
-// tangled is the query with which the login says why people must sign in again.
-const tangled = "several"
+// duplicateQuery is the query with which the login says why people must sign in again.
+const duplicateQuery = "several"
 
-// Tangled reports whether the browser came here with several session cookies.
-func (c *Call) Tangled() bool { return c.R.URL.Query().Has(tangled) }
+// HadDuplicateSessions reports whether the browser was redirected here because it sent
+// several session cookies.
+func (c *Call) HadDuplicateSessions() bool { return c.R.URL.Query().Has(duplicateQuery) }
 
-// place is the path to come back to after signing in.
-func (c *Call) place(at string) string {
+// returnPath returns the path to come back to after signing in.
+func (c *Call) returnPath(at string) string {
 	if at != "" || !front.Safe(c.R.Method) {
 		return at
 	}
@@ -64,12 +65,12 @@ func (c *Call) place(at string) string {
 // ErrorPage answers with the page of an error, for front.Site.
 func ErrorPage(fc *front.Call, err error) bool { return kit.call(fc).explain(err) }
 
-// mishap is what the page of an error says.
-type mishap struct {
+// errorPage is the content of the page of an error.
+type errorPage struct {
 	Title, Text string
-	Again       bool // it may work a moment later
+	Again       bool // trying again may work
 	Support     bool // the operator can look it up
-	Home        bool // the way out is the account
+	Home        bool // the page links to the account
 }
 
 // explain sends an error page. A failure here is a defect.
@@ -84,7 +85,7 @@ func (c *Call) explain(err error) bool {
 		return false
 	}
 	about, key := e.Code.Problem(), "error."+string(e.Code)
-	m := mishap{
+	m := errorPage{
 		Title:   p.words.first(about.Title, []string{key + ".title"}),
 		Text:    p.words.first(about.Help, []string{key + ".text"}, "wait", wait),
 		Again:   about.Kind == doorward.KindUnavailable,
@@ -96,7 +97,7 @@ func (c *Call) explain(err error) bool {
 }
 
 // titleKey is the message for the title of the page: its own or the common one.
-func (m mishap) titleKey(p page, key string) string {
+func (m errorPage) titleKey(p page, key string) string {
 	if _, ok := p.words[key+".title"]; ok {
 		return key + ".title"
 	}

@@ -12,14 +12,13 @@ import (
 // accountPath is where people land by default.
 const accountPath = "/account"
 
-// ParseHome reads where people land after signing in, for front.Site.Home: a path
-// below the base URL, alone or as a full address, or an address in one of the
-// places. The account, the default, becomes empty. The error says what to write
-// instead.
+// ParseHome parses the address where people land after signing in, for front.Site.Home:
+// a path or full address below the base URL, or an address in one of the places. The
+// default, the account, becomes empty. The error says what to write instead.
 func ParseHome(base *url.URL, places returnto.List, address string) (string, error) {
 	path := strings.TrimSuffix(base.Path, "/")
 	origin := strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), path)
-	to, elsewhere, ok := follow(origin, path, places, address)
+	to, elsewhere, ok := parseReturnAddress(origin, path, places, address)
 	if !ok {
 		return "", fmt.Errorf("write a path below --base-url, like %s/inbox, or a whole address in a place that --return-to names", path)
 	}

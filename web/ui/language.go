@@ -47,7 +47,7 @@ func languageOf(r *http.Request) Language {
 			return l
 		}
 	}
-	// What can't be parsed asks for nothing.
+	// A header that can't be parsed is ignored.
 	wanted, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
 	_, i, _ := matcher.Match(wanted...)
 	return Languages[i]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Set is the pages of one protocol in every language. Make it with NewSet.
+// Set has the pages of one protocol in every language. Make it with NewSet.
 type Set struct {
 	files []fs.FS // the kit's first
 	pages func() (map[string]page, error)

@@ -43,7 +43,7 @@ func (c catalogue) say(key string, args ...any) (string, error) {
 	return fill(message, args, func(s string) string { return s }), nil
 }
 
-// rich is say as HTML, with the values isolated in style and direction of writing.
+// rich is say as HTML, with the values in bold and isolated in writing direction.
 func (c catalogue) rich(key string, args ...any) (template.HTML, error) {
 	message, ok := c[key]
 	if !ok {
@@ -61,7 +61,7 @@ func (c catalogue) alphabetical(prefix string, actions []doorward.Action) []door
 	return slices.SortedFunc(slices.Values(actions), func(a, b doorward.Action) int { return strings.Compare(said(a), said(b)) })
 }
 
-// count says the message of a number: key.one or key.other.
+// count returns the message for a number: key.one or key.other.
 func (c catalogue) count(key string, n int, args ...any) (string, error) {
 	form := ".other"
 	if n == 1 {

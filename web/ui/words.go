@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wait says how long to wait, rounded up so that it is never too short.
+// wait returns how long to wait in words, rounded up so that it is never too short.
 func (c catalogue) wait(d time.Duration) (string, error) {
 	switch {
 	case d <= 90*time.Second:
@@ -18,7 +18,7 @@ func (c catalogue) wait(d time.Duration) (string, error) {
 
 func ceil(d, unit time.Duration) int { return max(1, int((d+unit-1)/unit)) }
 
-// lasting says how long something takes, to the second.
+// lasting returns a duration in words, to the second.
 func (c catalogue) lasting(d time.Duration) (string, error) {
 	d = d.Round(time.Second)
 	var parts []string
@@ -40,7 +40,7 @@ func (c catalogue) lasting(d time.Duration) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-// ago says how long something is past.
+// ago returns in words how long ago something was.
 func (c catalogue) ago(d time.Duration) (string, error) {
 	unit, n := "hours", int(d/time.Hour)
 	switch {
@@ -54,7 +54,7 @@ func (c catalogue) ago(d time.Duration) (string, error) {
 	return c.count("ago."+unit, n)
 }
 
-// day says a date.
+// day returns a date in words.
 func (c catalogue) day(at time.Time) (string, error) {
 	month, err := c.say("month." + at.UTC().Format("01"))
 	if err != nil {

@@ -254,7 +254,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		if s.ExpiresAt.After(soon.Add(24*time.Hour)) || s.IdleExpiresAt.After(soon.Add(time.Hour)) || s.CreatedAt.After(soon) {
 			t.Errorf("a session from a clock that was ahead is %+v at %v", s, time.Now())
 		}
-		now.logs("clock that was ahead", `"sessions":1`)
+		now.logs("sessions with a time in the future were corrected", `"sessions":1`)
 		now.stop()
 	})
 }
@@ -349,7 +349,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				t.Errorf("after a jump by %v and back: %d %s", jump, a.status, a.body)
 			}
 			if jump > 0 {
-				p.logs("clock that was ahead are cut", `"sessions":2`)
+				p.logs("sessions with a time in the future were corrected", `"sessions":2`)
 			}
 		}
 		p.logs("clock right")

@@ -54,6 +54,7 @@ func inNeed(email string) map[string]m {
 var operatorInNeed = map[string]m{
 	"POST /api/v2/tenants":        {"name": "Globex", "ownerEmail": "owner@globex.example"},
 	"GET /api/v2/tenants":         nil,
+	"GET /api/v2/tenants/tnt_x":   nil,
 	"PATCH /api/v2/tenants/tnt_x": {"status": "frozen"},
 }
 

@@ -166,7 +166,7 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	fill(t, dsn)
 	free := fillDisk(t, folder)
 	full := "FAIL  space          only 0 MiB are free in " + folder
-	finds(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Make room")
+	finds(t, []string{"--database", dsn}, "FAIL  database       disk I/O error", full, "Free some space")
 	free()
 	db, err := openSQL(dsn, "")
 	if err != nil {
@@ -257,7 +257,7 @@ func TestPgBouncer(t *testing.T) {
 				}
 				return
 			}
-			finds(t, []string{"--database", pooled}, "FAIL  database       a pooler of connections, such as PgBouncer", test.says)
+			finds(t, []string{"--database", pooled}, "FAIL  database       a connection pooler, such as PgBouncer", test.says)
 			if err := runs("serve", "--listen", "localhost:0", "--database", pooled); err == nil || exitCode(err) != exitUnavailable || !strings.Contains(describe(err), test.says) {
 				t.Errorf("serve: %v", err)
 			}

@@ -210,7 +210,7 @@ var understood = map[string]string{
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
 	"setTenantLogo": "logo_refused", // there is no file
-	"leaveTenant":   "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found",
+	"leaveTenant":   "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found", "getTenantById": "not_found",
 	"getUser": "not_found", "editUser": "not_found", "removeUser": "not_found", "signOutUser": "not_found",
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }

@@ -12,7 +12,7 @@ type Brand struct {
 	Logo   Logo
 }
 
-// Over returns the brand with the gaps filled by the one below it.
+// Over returns the brand with its zero values filled from the one below.
 func (b Brand) Over(below Brand) Brand {
 	if b.Accent == "" {
 		b.Accent = below.Accent
@@ -23,11 +23,11 @@ func (b Brand) Over(below Brand) Brand {
 	return b
 }
 
-// Logo describes a logo; its bytes are a PNG. The zero value is no logo.
+// Logo describes a logo, a PNG. The zero value is no logo.
 type Logo struct {
 	Hash          string // HashLogo of the bytes
 	Width, Height int    // pixels
-	Ground        string // "light" or "dark" if it vanishes on others, else empty
+	Ground        string // "light" or "dark" if it is invisible on the other, else empty
 }
 
 // Limits of a logo: the upload, in bytes; the stored image, scaled to fit, in
@@ -58,5 +58,5 @@ func IsLogoHash(text string) bool {
 func (l Logo) Path() string { return "/assets/logos/" + l.Hash + ".png" }
 
 // Wordmark reports whether the logo is so wide that it probably contains the name,
-// which is then not shown beside it.
+// which pages then don't show beside it.
 func (l Logo) Wordmark() bool { return l.Width >= 2*l.Height }

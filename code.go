@@ -14,10 +14,10 @@ const (
 	KindForbidden                   // known caller, refused
 	KindNotFound                    // absent, or in another tenant
 	KindConflict                    // the state doesn't allow it
-	KindGone                        // once valid, now over
+	KindGone                        // was valid, has ended
 	KindInvalid                     // the meaning of the request
-	KindTooMany                     // later
-	KindUnavailable                 // can't tell now
+	KindTooMany                     // too many requests
+	KindUnavailable                 // temporarily unable to decide
 	KindMethod                      // the method isn't one of the path's
 	KindTooLarge                    // the body's size
 	KindMediaType                   // the body's type

@@ -38,7 +38,7 @@ type Invitation struct {
 	AcceptedAt *time.Time
 	RevokedAt  *time.Time
 	Delivery   Delivery
-	Days       int // how long it is valid, from the last mail on
+	Days       int // its validity, from the last mail on
 }
 
 // StateAt is the state at an instant: a pending invitation past its time has

@@ -9,8 +9,8 @@ import (
 // MaxNameLength is the longest name of a tenant or person, in code points.
 const MaxNameLength = 100
 
-// NeedName is CheckName for a required name; missing is the message for an empty or
-// invisible one.
+// NeedName is CheckName for a required name; missing is the message for a name that
+// is empty or invisible.
 func NeedName(pointer, name, missing string) []FieldError {
 	if !isVisible(name) {
 		return []FieldError{{Pointer: pointer, Code: "required", Message: missing}}
@@ -18,9 +18,9 @@ func NeedName(pointer, name, missing string) []FieldError {
 	return CheckName(pointer, name)
 }
 
-// CheckName returns what is wrong with the name of a tenant or person, to be
-// reported under the pointer, or nothing. The empty name is valid, since lists then
-// show the address; one that only looks empty isn't.
+// CheckName returns the faults of a tenant's or person's name, reported under the
+// pointer, or nothing. The empty name is valid, since lists then show the address;
+// one that only looks empty isn't.
 func CheckName(pointer, name string) []FieldError {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameLength:

@@ -30,7 +30,7 @@ type Tenant struct {
 // Version changes with everything that can be edited.
 func (t Tenant) Version() string { return version(t.Name, t.Status, t.Settings, t.Brand) }
 
-// TenantSettings are what a tenant has tightened. Zero values mean the
+// TenantSettings are the limits that a tenant has tightened. Zero values mean the
 // installation's.
 type TenantSettings struct {
 	SessionIdle     time.Duration
@@ -39,7 +39,7 @@ type TenantSettings struct {
 	AllowedDomains  []string // of addresses that may be invited, as A-labels; none: all
 }
 
-// Tighten returns the limits with what the tenant has tightened.
+// Tighten returns the limits, tightened by the tenant's settings.
 func (s TenantSettings) Tighten(l SessionLimits) SessionLimits {
 	if s.SessionIdle > 0 {
 		l.Idle = min(l.Idle, s.SessionIdle)

@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestDemotedWhileWaiting: an ADMIN who is demoted while a request waits for its
-// turn has lost, whatever it asked for, and nothing is changed.
+// TestDemotedWhileWaiting: an ADMIN who is demoted while a request waits for a
+// lock is refused, whatever the request, and nothing is changed.
 func TestDemotedWhileWaiting(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
@@ -76,7 +76,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 	untouched(f, acme, bob, inv)
 }
 
-// untouched wants all three to be as they were.
+// untouched fails unless the tenant, the person and the invitation are unchanged.
 func untouched(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv doorward.Invitation) {
 	f.Helper()
 	nowBob, err := f.DB.Read().User(f.Context(), acme.ID, bob.User.ID)
@@ -87,15 +87,15 @@ func untouched(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv
 	f.NoError(err)
 	if nowBob.Version() != bob.User.Version() || nowInv.State != doorward.InvitationPending || !nowInv.ExpiresAt.Equal(inv.ExpiresAt) ||
 		nowAcme.Name != acme.Name || !f.IsValid(bob.Token) {
-		f.Errorf("something was changed: %+v, %+v, %+v, the session passes: %v", nowBob, nowInv, nowAcme, f.IsValid(bob.Token))
+		f.Errorf("something was changed: %+v, %+v, %+v, the session is valid: %v", nowBob, nowInv, nowAcme, f.IsValid(bob.Token))
 	}
 	if _, err := f.DB.Read().PendingInvitation(f.Context(), acme.ID, "new@example.com"); !errors.Is(err, store.ErrNone) {
 		f.Errorf("somebody was invited: %v", err)
 	}
 }
 
-// TestAdministrationIsOnRecord: each act is recorded once, under its own name and
-// with what it changed; what changes nothing is not, and a refusal is.
+// TestAdministrationIsOnRecord: each act is recorded once, with its own action and
+// its changes. An act that changes nothing isn't recorded, a refusal is.
 func TestAdministrationIsOnRecord(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -139,20 +139,20 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			after, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
 			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {
-				f.Errorf("on record (-want +got):\n%s", diff)
+				f.Errorf("recorded (-want +got):\n%s", diff)
 			}
 		}
 	})
 }
 
-// lines writes events down, sorted: outcome, action, type of the object, changes.
-// Those of one transaction are of one instant.
+// lines formats events, sorted, since events of one transaction have the same
+// time: outcome, action, type of the object, changes.
 func lines(events []doorward.Event) (all []string) {
 	for _, e := range events {
 		line := fmt.Sprint(e.Outcome, " ", e.Action, " ", e.Target.Type)
 		for _, c := range e.Changes {
 			line += " " + c.Field
-			if c.Field != "expiresAt" { // an instant that the test doesn't know
+			if c.Field != "expiresAt" { // the test doesn't know this time
 				line += " " + c.From + " " + c.To
 			}
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// The kill switch: for each path on which somebody's status or membership
-// changes, and each thing that lets somebody in, whether it is dead afterwards or
-// lives. One that is dead is dead on two nodes when the call returns.
+// The kill switch: a table of every change of a person's status or membership, and
+// whether each session, invitation, link and browser ends or stays valid. One that
+// ends is refused on two nodes when the call returns.
 
-// holder is somebody, an ADMIN, with everything that can be held.
+// holder is an ADMIN who has one of each: sessions, invitations, a reset, a browser.
 type holder struct {
 	owner, ann, other apptest.Person // other is another member's session
 	there             *apptest.Person
@@ -27,7 +27,7 @@ type holder struct {
 	device            []byte
 }
 
-// inBrowser is the person in the browser that is known.
+// inBrowser is the person as a caller in the known browser.
 func (c holder) inBrowser() doorward.Caller {
 	by := c.ann.Caller
 	by.Devices = [][]byte{c.device}
@@ -36,14 +36,14 @@ func (c holder) inBrowser() doorward.Caller {
 
 type offered struct{ id, token string }
 
-// offers invites somebody new.
+// offers invites a new person.
 func offers(f *apptest.Fixture, by apptest.Person, who string) offered {
 	f.Helper()
 	inv, token := f.Invite(by, f.NewEmail(who), doorward.RoleUser)
 	return offered{inv.ID, token}
 }
 
-// newHolder makes one; elsewhere says whether the person is in another tenant, too.
+// newHolder makes a holder, who is in another tenant, too, if elsewhere is set.
 func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 	f.Helper()
 	var c holder
@@ -70,8 +70,8 @@ func newHolder(f *apptest.Fixture, elsewhere bool) holder {
 	return c
 }
 
-// outcomes says what each thing is worth now: "lives", or why not. The columns are
-// those of the table below.
+// outcomes returns the result of using each thing: "lives", or the code of the
+// refusal, in the columns of the table below.
 func outcomes(f *apptest.Fixture, c holder) string {
 	f.Helper()
 	var results []string
@@ -98,10 +98,10 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 	return outcome(err)
 }
 
-// A password that is too short shows what a token is worth, and leaves it so.
+// A password that is too short checks a token without using it up.
 
-// outcomeOfInvitation tells one that is revoked, for good, from one whose sender may
-// not invite for now.
+// outcomeOfInvitation distinguishes a revoked invitation from one whose sender may
+// not invite at present.
 func outcomeOfInvitation(f *apptest.Fixture, i int, o offered) string {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), o.id)
@@ -131,7 +131,7 @@ func outcome(err error) string {
 	return string(apptest.Code(err))
 }
 
-// operatorByKey is one who calls the API; the other operator is at the terminal.
+// operatorByKey calls the API; the other operator uses the terminal.
 var operatorByKey = doorward.Caller{Principal: doorward.Principal{Kind: doorward.Operator, ID: "key_1"}}
 
 func edited(by func(holder) doorward.Caller, e func() user.Edit) func(*apptest.Fixture, holder) error {
@@ -164,8 +164,8 @@ func promoted() user.Edit {
 	return user.Edit{Role: &to}
 }
 
-// rejoined makes the person a member again: with the password, or with a new one
-// when it went with the last membership.
+// rejoined makes the person a member again, with the password, or with a new one
+// if the last membership took it along.
 func rejoined(f *apptest.Fixture, c holder) error {
 	_, token := f.Invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
 	var err error
@@ -193,14 +193,14 @@ func frozen(by doorward.Caller) func(*apptest.Fixture, holder) error {
 	}
 }
 
-// The results of, in this order: the person's session in the tenant; the one in
-// another tenant, "-" for whoever is in one tenant only; another member's
-// session; an invitation that the person sent; one that the OWNER sent; the
-// person's reset link; the browser that is known.
+// The results, in this order: the person's session in the tenant; the one in
+// another tenant, "-" for a person in one tenant only; another member's session;
+// an invitation that the person sent; one that the OWNER sent; the person's reset
+// link; the known browser.
 const (
 	isOut      = "unauthenticated"
 	isRevoked  = "REVOKED"
-	isIdle     = "invitation_revoked" // its sender may not invite now
+	isIdle     = "invitation_revoked" // its sender may not invite at present
 	isExpired  = "reset_expired"
 	isStrange  = "unknown"
 	membership = isOut + " %s lives " + isRevoked + " lives %s %s"
@@ -210,7 +210,7 @@ var killSwitch = []struct {
 	path             string
 	do               func(*apptest.Fixture, holder) error
 	alone, elsewhere string
-	undo             func(*apptest.Fixture, holder) error // nil: nothing to take back
+	undo             func(*apptest.Fixture, holder) error // nil: nothing to undo
 }{
 	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
 	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
@@ -223,7 +223,7 @@ var killSwitch = []struct {
 		return err
 	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 
-	// Its invitations wait for the tenant.
+	// Its invitations can be accepted once the tenant is active again.
 	{
 		"frozen by key", frozen(operatorByKey),
 		isOut + " - " + isOut + " tenant_frozen tenant_frozen " + isExpired + " lives",
@@ -243,7 +243,7 @@ var killSwitch = []struct {
 		isOut + " lives " + isOut + " tenant_closing tenant_closing lives lives", restored,
 	},
 
-	// No session ends; what was offered with the lost authority is no offer.
+	// No session ends. Invitations by the demoted person can't be accepted.
 	{"demoted by an OWNER", edited(byOwner, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(byOwner, promoted)},
 	{"demoted at the terminal", edited(atTerminal, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(atTerminal, promoted)},
 
@@ -256,7 +256,7 @@ var killSwitch = []struct {
 		return apptest.Failure(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"under tighter rules", func(f *apptest.Fixture, c holder) error {
-		days, domains := int64(1), []string{"example.com"} // the addresses that are invited
+		days, domains := int64(1), []string{"example.com"} // of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 		return err
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
@@ -280,8 +280,7 @@ var killSwitch = []struct {
 	}, isOut + " - lives lives lives reset_used " + isStrange, isOut + " " + isOut + " lives lives lives reset_used " + isStrange, nil},
 }
 
-// afterwards is what each outcome becomes when the act is taken back: what has ended
-// has ended.
+// afterwards maps each outcome to that after an undo: what has ended stays ended.
 var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", isIdle, "lives", "lives:VIEWER", "lives")
 
 func TestKillSwitch(t *testing.T) {
@@ -305,7 +304,7 @@ func TestKillSwitch(t *testing.T) {
 					}
 					f.NoError(k.undo(f, c))
 					if got := outcomes(f, c); got != afterwards.Replace(want) {
-						t.Errorf("%s, and that taken back, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, afterwards.Replace(want))
+						t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.path, elsewhere, got, afterwards.Replace(want))
 					}
 				}
 			}

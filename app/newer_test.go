@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// A newer version runs beside this one and has given a tenant or a person a
-// status that this one doesn't know. It may mean anything, so nobody is let in;
-// nothing is lost either, and with a status that is known all is as before.
+// A newer version runs beside this one and has set a status that this one doesn't
+// know. Access is refused, since the status may mean anything. No data is lost,
+// and a known status restores access.
 func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -19,7 +19,7 @@ func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 		_, offered := f.Invite(owner, "new@example.com", doorward.RoleUser)
 		set := func(to doorward.TenantStatus) {
 			f.Exec(`UPDATE tenants SET status = $1 WHERE id = $2`, to, acme.ID)
-			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error { return tx.EditTenant(f.Context(), acme) })) // is announced
+			f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error { return tx.EditTenant(f.Context(), acme) })) // announces the change
 		}
 		accept := func() doorward.Code {
 			_, err := f.Node(0).Invitations.Complete(context.Background(), apptest.Anonymous(1), offered, apptest.FirstPassword, apptest.FirstPassword)
@@ -27,23 +27,23 @@ func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 		}
 		set("archived")
 		if f.IsValid(ann.Token) || f.IsValid(owner.Token) {
-			t.Error("sessions go on in a tenant with a status that nobody knows")
+			t.Error("sessions are valid in a tenant with an unknown status")
 		}
 		for _, got := range []doorward.Code{f.TryLogin(ann.User.Email, apptest.FirstPassword), f.TryLogin(owner.User.Email, apptest.FirstPassword), accept()} {
 			if got != doorward.CodeTenantFrozen {
-				t.Errorf("a tenant with a status that nobody knows ends with %q", got)
+				t.Errorf("a login in a tenant with an unknown status ends with %q", got)
 			}
 		}
 		set(doorward.TenantActive)
 		if !f.IsValid(ann.Token) || accept() != "" {
-			t.Error("the tenant is not as before")
+			t.Error("the session is invalid although the status is known again")
 		}
 		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
 			_, err := tx.SetUserStatus(f.Context(), acme.ID, ann.User.ID, "absent")
 			return err
 		}))
 		if f.IsValid(ann.Token) || f.TryLogin(ann.User.Email, apptest.FirstPassword) != doorward.CodeMembershipSuspended {
-			t.Error("a person with a status that nobody knows is let in")
+			t.Error("a person with an unknown status has access")
 		}
 	})
 }

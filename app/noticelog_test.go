@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestNoticesThatComeAndGo: a flood of them has a line and its end, and the last line
-// says how it is.
+// TestNoticesThatComeAndGo: repeated notices have one line for the first and one for
+// the end, and the last line shows the current state.
 func TestNoticesThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal logtest.Journal
@@ -28,7 +28,7 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 			l.write(lease.Notice{Kind: lease.DatabaseBack, Lasted: time.Second})
 		}
 		says(1, 1, "a flood")
-		time.Sleep(2 * noticeQuiet) // of the bubble
+		time.Sleep(2 * noticeQuiet) // fake time of synctest
 		says(1, 1, "nothing is left over")
 
 		l.write(lease.Notice{Kind: lease.DatabaseLost})
@@ -42,7 +42,7 @@ func TestNoticesThatComeAndGo(t *testing.T) {
 	})
 }
 
-// TestNoticesOfClockAndSettings: each has its line, with what somebody needs to mend it.
+// TestNoticesOfClockAndSettings: each notice has a line that helps to fix the cause.
 func TestNoticesOfClockAndSettings(t *testing.T) {
 	var journal logtest.Journal
 	l := newNoticeLog(slog.New(slog.NewTextHandler(&journal, nil)))

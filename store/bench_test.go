@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// benchSessions opens so many sessions of one member and returns the hashes of
-// their tokens.
+// benchSessions opens n sessions of one member and returns the hashes of their
+// tokens.
 func benchSessions(b *testing.B, db *store.DB, n int) (hashes [][32]byte) {
 	b.Helper()
 	ctx, now := b.Context(), time.Now()
@@ -47,7 +47,7 @@ func BenchmarkSessionByToken(b *testing.B) {
 	}
 }
 
-// BenchmarkTouchSessions writes down the uses of two hundred sessions, in one
+// BenchmarkTouchSessions writes the uses of two hundred sessions in one
 // transaction.
 func BenchmarkTouchSessions(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
@@ -70,8 +70,8 @@ func BenchmarkTouchSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkDueMails is a look at a queue of 100,000 mails: at the first of them, and
-// at what has been queued in the last five seconds, 1,000 in each.
+// BenchmarkDueMails reads 1,000 mails each from two parts of a queue of 100,000: its
+// first mails, and those queued in the last five seconds.
 func BenchmarkDueMails(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {

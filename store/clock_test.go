@@ -7,15 +7,15 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// measured is a clock, and a machine whose own clock a test can set.
+// measured is a Clock, and a machine whose own clock a test can set.
 type measured struct {
 	*testing.T
 	*Clock
-	step time.Duration // that this machine's clock was set by
+	step time.Duration // by which this machine's clock was set
 }
 
-// now is a measurement in which the database's clock is ahead by so much of what it
-// would be had nobody set it.
+// now is a measurement in which the database's clock is ahead of where it would be
+// if nobody had set it.
 func (m *measured) now(ahead, within time.Duration) measurement {
 	local := time.Now()
 	m.Clock.offset = m.step // as seen from the database: only their difference counts
@@ -32,8 +32,8 @@ func (m *measured) is(ahead time.Duration, wrong bool, what string) {
 	}
 }
 
-// TestClock: the time goes on as it was when both clocks agreed, whichever of them
-// is set, and follows the database's once they agree again.
+// TestClock: when one clock is set, time continues as before; it follows the
+// database's clock again once both agree.
 func TestClock(t *testing.T) {
 	m := &measured{T: t, Clock: newClock(nil)}
 	m.begin(m.now(10*time.Second, 0))
@@ -61,14 +61,14 @@ func TestClock(t *testing.T) {
 	m.is(0, false, "and is right again")
 }
 
-// TestClockIsMended: what may lie in the future is looked for after each fault, and
-// after none of the corrections of every day.
+// TestClockIsMended: rows in the future are looked for after each fault, and not
+// after everyday corrections.
 func TestClockIsMended(t *testing.T) {
 	m := &measured{T: t, Clock: newClock(nil)}
 	counts := func(want int64, what string) {
 		t.Helper()
 		if got := m.Corrections(); got != want {
-			t.Errorf("%s: mended %d times, want %d", what, got, want)
+			t.Errorf("%s: corrected %d times, want %d", what, got, want)
 		}
 	}
 	m.begin(m.now(0, 0))
@@ -84,18 +84,18 @@ func TestClockIsMended(t *testing.T) {
 	for _, jump := range []struct {
 		of   time.Duration
 		want int64
-	}{{26 * time.Hour, 1}, {0, 2}} { // of a machine that has the database as well
+	}{{26 * time.Hour, 1}, {0, 2}} { // the database runs on the same machine
 		m.step = jump.of
 		m.apply(m.now(jump.of, 0))
 		counts(jump.want, "both clocks jump to "+jump.of.String())
 	}
 }
 
-// TestNowCosts: a check in memory reads the clock, so that allocates nothing.
+// TestNowCosts: a check in memory reads the clock, which must not allocate.
 func TestNowCosts(t *testing.T) {
 	c := newClock(nil)
 	if n := testing.AllocsPerRun(100, func() { c.Now() }); n > 0 {
-		t.Errorf("it allocates %v times", n)
+		t.Errorf("Now allocates %v times", n)
 	}
 }
 

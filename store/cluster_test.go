@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// Queries that come while the lease is late wait for it, and don't keep the poll from the
-// connections that it needs, however many they are.
+// Queries wait while the lease is late. However many they are, they leave the poll the
+// connections that it needs.
 func TestLateLeaseIsAwaited(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -69,7 +69,7 @@ func TestLateLeaseIsAwaited(t *testing.T) {
 	asked.Wait()
 }
 
-// What PostgreSQL does counts, also where a tool that manages it believes otherwise.
+// Synchronous reports the setting of PostgreSQL, not that of a cluster manager.
 func TestSynchronous(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)

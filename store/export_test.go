@@ -5,15 +5,15 @@ import (
 	"database/sql"
 )
 
-// Pools are the connections behind db, for tests of what SQL itself does.
+// Pools are the connections of db, for tests of SQL itself.
 func Pools(db *DB) (write, read *sql.DB) { return db.write, db.read }
 
-// Raw runs a statement that no method has, inside the transaction. It is no
-// method, since the methods of Tx are the contract.
+// Raw runs an arbitrary statement in the transaction. It isn't a method, since the
+// methods of Tx are the contract.
 func Raw(ctx context.Context, tx *Tx, query string) error { return tx.run(ctx, query) }
 
-// MigrationLock is what a migrating node holds in PostgreSQL.
+// MigrationLock is the lock in PostgreSQL of a node that migrates.
 const MigrationLock = migrationLock
 
-// SchemaNeeded is the schema of this binary.
+// SchemaNeeded is the schema that this binary needs.
 var SchemaNeeded = schemaNeeded

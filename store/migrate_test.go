@@ -32,8 +32,7 @@ var tables = map[string]string{
 	"postgres": `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`,
 }
 
-// onlyOnce wants every migration to have been recorded once, beside goose's
-// zero.
+// onlyOnce fails unless every migration is recorded once, beside goose's zero.
 func onlyOnce(t *testing.T, db *store.DB) {
 	t.Helper()
 	ok(t, db.CheckSchema(t.Context()))
@@ -71,8 +70,8 @@ func TestNodesMigrateTogether(t *testing.T) {
 	}
 }
 
-// TestProcessesMigrateTogether: a lock may hold among the goroutines of one
-// process and not among processes.
+// TestProcessesMigrateTogether: a lock between goroutines need not hold between
+// processes.
 func TestProcessesMigrateTogether(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -102,7 +101,7 @@ func TestProcessesMigrateTogether(t *testing.T) {
 	}
 }
 
-// address names the variable that makes a process a child.
+// addressVariable is the variable that makes a process a child.
 const addressVariable = "DOORWARD_MIGRATE_CHILD"
 
 func child(t *testing.T, address string) (io.WriteCloser, *bufio.Reader) {
@@ -140,10 +139,10 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 			write, _ := store.Pools(db)
 			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
 			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
-				t.Errorf("looking at an empty database has made %d tables or indexes", n)
+				t.Errorf("inspecting an empty database created %d tables or indexes", n)
 			}
 
-			// A migration short.
+			// All but the last migration.
 			ok(t, db.Migrate(t.Context()))
 			storetest.Exec(t, write, `DELETE FROM goose_db_version WHERE version_id = $1`, store.SchemaNeeded)
 			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, fmt.Sprintf("schema %d", store.SchemaNeeded-1))
@@ -151,8 +150,8 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 	}
 }
 
-// A newer version has been here. What it says decides whether this one goes on;
-// either way it changes nothing.
+// A newer version has migrated the database. Its record decides whether this
+// binary starts; in both cases this binary changes nothing.
 func TestOlderBinaryGoesOn(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -163,11 +162,11 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, and there were %d", after, before)
+				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
 			}
 			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
 			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
-			refuses(t, err, "newer") // it would leave behind what it doesn't know
+			refuses(t, err, "newer") // it would not copy tables that it doesn't know
 			if engine == "sqlite" {
 				copied := filepath.Join(t.TempDir(), "copy.db")
 				ok(t, transfer.Backup(t.Context(), db, copied))
@@ -190,16 +189,16 @@ func TestOlderBinaryRefuses(t *testing.T) {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, and there were %d", after, before)
+				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
 			}
-			if engine == "sqlite" { // a backup is checked before it is kept
+			if engine == "sqlite" { // Backup checks the copy before it keeps it
 				refuses(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")
 			}
 		})
 	}
 }
 
-// refuses wants an ErrSchema that says all the words.
+// refuses fails unless the error is an ErrSchema that contains all the words.
 func refuses(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, store.ErrSchema) || doorward.HasCode(err, doorward.CodeUnavailable) {
@@ -213,8 +212,8 @@ func refuses(t *testing.T, err error, words ...string) {
 	}
 }
 
-// TestWaitingForTheLockCanBeGivenUp: an operator's Ctrl-C ends a node that waits
-// for another one's migration.
+// TestWaitingForTheLockCanBeGivenUp: Ctrl-C ends a node that waits for another
+// node's migration.
 func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 	hold := map[string]func(t *testing.T, address string) (release func()){
 		"sqlite": func(t *testing.T, address string) func() {
@@ -239,22 +238,22 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 			defer cancel()
 			err := db.Migrate(ctx)
 			if !doorward.HasCode(err, doorward.CodeUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v: want that it gave up waiting", err)
+				t.Errorf("got %v: want the wait to be cancelled", err)
 			}
 			write, _ := store.Pools(db)
 			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
-				t.Errorf("without the lock %d tables and indexes were made", n)
+				t.Errorf("without the lock %d tables and indexes were created", n)
 			}
 			release()
 			ok(t, db.Migrate(t.Context()))
-			ok(t, db.Migrate(t.Context())) // and the lock was given back
+			ok(t, db.Migrate(t.Context())) // the lock was released
 			onlyOnce(t, db)
 		})
 	}
 }
 
-// TestMigrationWaitsWithoutHoldingUp: a dump, which reads a table for an hour,
-// keeps a migration of it waiting; those who come later don't wait behind it.
+// TestMigrationWaitsWithoutHoldingUp: a dump that reads a table for an hour delays
+// its migration, but later queries don't queue behind the migration.
 func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 	begin := map[string]string{"sqlite": `UPDATE users SET revision = 1`, "postgres": `SELECT count(*) FROM users`}
 	for engine, dsn := range storetest.Engines {
@@ -286,7 +285,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 			}
 			select {
 			case err := <-migrated:
-				t.Errorf("migrated beside the dump: %v", err)
+				t.Errorf("migrated while the dump was running: %v", err)
 			default:
 			}
 			ok(t, dump.Rollback())
@@ -298,7 +297,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 
 var dialects = map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
 
-// dialled is the database as another program has it.
+// dialled opens the database as another program does.
 func dialled(t *testing.T, engine, address string) *sql.DB {
 	t.Helper()
 	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[engine]
@@ -308,7 +307,7 @@ func dialled(t *testing.T, engine, address string) *sql.DB {
 	return db
 }
 
-// awaitQueue returns when somebody waits for a lock on users.
+// awaitQueue returns when a connection waits for a lock on users.
 func awaitQueue(t *testing.T, holder *sql.Tx) {
 	t.Helper()
 	for waiting := 0; waiting == 0; {
@@ -317,8 +316,8 @@ func awaitQueue(t *testing.T, holder *sql.Tx) {
 	}
 }
 
-// TestMigrationsGoForward: numbered without a gap, up only, one text for both
-// databases, each in a transaction.
+// TestMigrationsGoForward: migrations are numbered without a gap, only go up, have
+// one text for both databases, and each run in a transaction.
 func TestMigrationsGoForward(t *testing.T) {
 	files, err := filepath.Glob("schema/*")
 	ok(t, err)
@@ -328,11 +327,11 @@ func TestMigrationsGoForward(t *testing.T) {
 	for i, file := range files {
 		parts := name.FindStringSubmatch(file)
 		if parts == nil {
-			t.Errorf("%s: call it NNNN_what_for.sql", file)
+			t.Errorf("%s: name it NNNN_what_for.sql", file)
 			continue
 		}
 		if n, _ := strconv.Atoi(parts[1]); n != i+1 {
-			t.Errorf("%s: want the number %04d, next to the one before", file, i+1)
+			t.Errorf("%s: want the next number, %04d", file, i+1)
 		}
 		raw, err := os.ReadFile(file)
 		ok(t, err)
@@ -344,13 +343,13 @@ func TestMigrationsGoForward(t *testing.T) {
 		}
 	}
 	if int64(len(files)) != store.SchemaNeeded {
-		t.Errorf("the binary needs schema %d of %d", store.SchemaNeeded, len(files))
+		t.Errorf("the binary needs schema %d, and there are %d migrations", store.SchemaNeeded, len(files))
 	}
 }
 
-// TestMigrationsLetTheOlderGoOn: what a migration does to rows and tables that
-// are there is in nobody's way, or it says which binaries can't go on. Before
-// 0008 none could.
+// TestMigrationsLetTheOlderGoOn: the previous version can work beside a
+// migration's changes, or the migration records which binaries can't. Before 0008
+// none could.
 func TestMigrationsLetTheOlderGoOn(t *testing.T) {
 	files, err := filepath.Glob("schema/*")
 	ok(t, err)
@@ -380,7 +379,7 @@ func TestMigrationsThatBreakTheOlderAreFound(t *testing.T) {
 		"UPDATE users SET locale = 'en'":                                                                                 true,
 		"DELETE FROM users":                                                                                              false,
 		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 11":                                      true,
-		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 12":                                      false, // which nobody can roll to
+		"ALTER TABLE users DROP COLUMN locale; UPDATE oldest_binary SET knows = 12":                                      false, // prevents a rolling upgrade
 	} {
 		if fault := expands("-- +goose Up\n"+text+";\n", 12); (fault == "") != good {
 			t.Errorf("%s: %q", text, fault)
@@ -397,8 +396,8 @@ var (
 	uniquely   = regexp.MustCompile(`^CREATE UNIQUE INDEX \w+ ON (\w+)`)
 )
 
-// expands says what of a migration the version before can't go on with, if it
-// doesn't say so itself.
+// expands returns why the previous version can't work after a migration that
+// doesn't declare this itself.
 func expands(text string, number int) string {
 	text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
 	if to := raises.FindStringSubmatch(text); to != nil {
@@ -426,7 +425,7 @@ func expands(text string, number int) string {
 	return ""
 }
 
-// inTheWay finds what keeps the version before from adding or deleting rows.
+// inTheWay returns what stops the previous version from adding or deleting rows.
 func inTheWay(s string, made map[string]bool) string {
 	adds := strings.HasPrefix(s, "ALTER TABLE")
 	if adds && (strings.Contains(s, "NOT NULL") && !strings.Contains(s, "DEFAULT") || strings.Contains(s, "UNIQUE") || strings.Contains(s, "CHECK")) {

@@ -12,13 +12,13 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// abort is what PostgreSQL says to the victim of another transaction.
+// abort raises PostgreSQL's error for a transaction aborted because of another one.
 func abort(code string) string {
 	return `DO $$ BEGIN RAISE EXCEPTION 'as arranged' USING ERRCODE = '` + code + `'; END $$`
 }
 
-// TestAbortedTransactionsRunAgain: four times at most, each from the start with
-// an instant of its own, and only when the database has asked for it.
+// TestAbortedTransactionsRunAgain: at most four runs, each from the start with its
+// own instant, and only if the database requests it.
 func TestAbortedTransactionsRunAgain(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), func() time.Time { now = now.Add(time.Second); return now })
@@ -58,8 +58,8 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 	}
 }
 
-// TestSpoiltTransactionIsNoCommit: a function that passes over a fault has its
-// transaction rolled back by PostgreSQL, and must hear of it.
+// TestSpoiltTransactionIsNoCommit: PostgreSQL rolls back the transaction of a
+// function that ignores a fault. Write must return an error then.
 func TestSpoiltTransactionIsNoCommit(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	_, err := db.Write(t.Context(), func(tx *store.Tx) error {
@@ -75,15 +75,15 @@ func TestSpoiltTransactionIsNoCommit(t *testing.T) {
 	}
 }
 
-// TestWritersLeaveConnectionsToReaders: as many writers as there are connections
-// are stuck, as in commits that wait for a standby, and what is read is answered.
+// TestWritersLeaveConnectionsToReaders: writers occupy all connections they may
+// have, as in commits that wait for a standby, and reads still succeed.
 func TestWritersLeaveConnectionsToReaders(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["postgres"](t), time.Now)
 	var stuck sync.WaitGroup
 	release := make(chan struct{})
 	defer stuck.Wait()
 	defer close(release)
-	// write returns when a writer has its connection, or has waited in vain.
+	// write returns when a writer has a connection, or has timed out waiting for one.
 	write := func() {
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())

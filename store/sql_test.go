@@ -18,16 +18,16 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// source is package store and those below it as they are written: every statement is a
-// constant named sql…, put together of literals and of other constants.
+// source is the source of package store and those below it: each statement is a
+// constant named sql…, made of literals and other constants.
 type source struct {
 	statements map[string]string // by the constant's name
-	loose      []string          // places of statements that are no constant
-	used       map[string]bool   // identifiers, where they don't declare
+	loose      []string          // positions of statements outside constants
+	used       map[string]bool   // identifiers, except in declarations
 }
 
-// engineFiles hold what only one engine understands, and statements that are made
-// of the schema.
+// engineFiles have statements for one engine only, and statements generated from
+// the schema.
 var engineFiles = []string{"examine.go", "postgres.go", "sqlite.go", "migrate.go", "transfer/move.go", "internal/cluster/cluster.go"}
 
 func readSource(t *testing.T) source {
@@ -57,8 +57,8 @@ func readSource(t *testing.T) source {
 
 var statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
 
-// read collects the constants, the names in use, and literals that look like a
-// statement and stand in no constant.
+// read collects the constants, the names in use, and literals outside constants
+// that look like a statement.
 func (s *source) read(fset *token.FileSet, file *ast.File, consts map[string]ast.Expr) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -99,7 +99,7 @@ func unquote(n *ast.BasicLit) string {
 	return constant.StringVal(constant.MakeFromLiteral(n.Value, n.Kind, 0))
 }
 
-// text is the value of a constant.
+// text returns the value of a constant.
 func text(t *testing.T, consts map[string]ast.Expr, e ast.Expr) string {
 	t.Helper()
 	switch e := e.(type) {
@@ -110,7 +110,7 @@ func text(t *testing.T, consts map[string]ast.Expr, e ast.Expr) string {
 	case *ast.Ident:
 		return text(t, consts, consts[e.Name])
 	}
-	t.Fatalf("a statement is put together of literals and constants, not of %T", e)
+	t.Fatalf("a statement must be made of literals and constants, not of %T", e)
 	return ""
 }
 
@@ -121,15 +121,15 @@ func TestStatementsAreUsedConstants(t *testing.T) {
 	}
 	for name := range s.statements {
 		if !s.used[name] {
-			t.Errorf("%s is used nowhere: delete it", name)
+			t.Errorf("%s is unused: delete it", name)
 		}
 	}
 	for _, where := range s.loose {
-		t.Errorf("%s: a statement that is no constant named sql… is prepared by no test", where)
+		t.Errorf("%s: no test prepares this statement: make it a constant named sql…", where)
 	}
 }
 
-// TestStatementsPrepare: one text for both databases.
+// TestStatementsPrepare: both databases accept the one text of each statement.
 func TestStatementsPrepare(t *testing.T) {
 	s := readSource(t)
 	for engine, dsn := range storetest.Engines {
@@ -149,15 +149,15 @@ func TestStatementsPrepare(t *testing.T) {
 			}
 			for _, wrong := range []string{`SELEKT 1`, `SELECT id FROM nowhere`, `SELECT nothing FROM users`} {
 				if prepare(wrong) == nil {
-					t.Errorf("preparing %q shows no fault: this test shows nothing", wrong)
+					t.Errorf("preparing %q succeeds: this test proves nothing", wrong)
 				}
 			}
 		})
 	}
 }
 
-// rules are what one text for two databases may not use, beyond what one of the
-// two refuses. Each has a statement that breaks it and one that comes near.
+// rules are constructs to avoid although both databases accept them. Each has a
+// statement that breaks it and a similar valid one.
 var rules = []struct {
 	name, remedy string
 	breaks       func(query string) bool
@@ -244,7 +244,7 @@ func TestStatementsKeepTheRules(t *testing.T) {
 func TestRulesAreWatched(t *testing.T) {
 	for _, r := range rules {
 		if !r.breaks(r.wrong) {
-			t.Errorf("the rule %q lets pass %q", r.name, r.wrong)
+			t.Errorf("the rule %q accepts %q", r.name, r.wrong)
 		}
 		if r.breaks(r.right) {
 			t.Errorf("the rule %q refuses %q", r.name, r.right)

@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// hold takes n connections of a pool at once, so that each is another one.
+// hold takes n different connections of a pool.
 func hold(t *testing.T, db *sql.DB, n int) (all []*sql.Conn) {
 	t.Helper()
 	for range n {
@@ -30,8 +30,8 @@ func hold(t *testing.T, db *sql.DB, n int) (all []*sql.Conn) {
 	return all
 }
 
-// TestSQLiteIsSafe asks every connection what it is set to. A setting that was
-// misspelt in the DSN would be ignored without a word.
+// TestSQLiteIsSafe checks the settings of every connection: SQLite silently
+// ignores a misspelt setting in the DSN.
 func TestSQLiteIsSafe(t *testing.T) {
 	write, read := store.Pools(storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now))
 	common := map[string]string{"journal_mode": "wal", "foreign_keys": "1"}
@@ -44,7 +44,7 @@ func TestSQLiteIsSafe(t *testing.T) {
 	}
 	for _, w := range wants {
 		for _, conn := range w.conns {
-			var n int // a connection that has read nothing doesn't know the mode yet
+			var n int // a connection knows the mode only after a read
 			ok(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM tenants`).Scan(&n))
 			for _, settings := range []map[string]string{common, w.extra} {
 				for name, want := range settings {
@@ -62,14 +62,13 @@ func TestSQLiteIsSafe(t *testing.T) {
 	}
 }
 
-// TestReadersCantWrite, whatever they are asked to run, and see at once what was
-// committed.
+// TestReadersCantWrite, whatever they run, and see at once what was committed.
 func TestReadersCantWrite(t *testing.T) {
 	db := storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now)
 	write, read := store.Pools(db)
 	for _, statement := range []string{`DELETE FROM tenants`, `CREATE TABLE t (a)`, `PRAGMA user_version = 7`, `INSERT INTO change_position VALUES (2, 2)`} {
 		if _, err := read.Exec(statement); err == nil {
-			t.Errorf("a reader has run %s", statement)
+			t.Errorf("a reader could run %s", statement)
 		}
 	}
 	for i := range 50 {
@@ -77,7 +76,7 @@ func TestReadersCantWrite(t *testing.T) {
 		_, err := db.Write(t.Context(), func(tx *store.Tx) error { return tx.InsertTenant(t.Context(), doorward.Tenant{ID: id}) })
 		ok(t, err)
 		if _, err := db.Read().Tenant(t.Context(), id); err != nil {
-			t.Fatalf("just committed, and not there: %v", err)
+			t.Fatalf("a committed row isn't visible: %v", err)
 		}
 	}
 	if n := storetest.Ask[int](t, write, `PRAGMA user_version`); n != 0 {
@@ -94,14 +93,14 @@ func TestForeignKeysHold(t *testing.T) {
 				return err
 			})
 			if !doorward.HasCode(err, doorward.CodeUnavailable) {
-				t.Errorf("a member of nothing: %v", err)
+				t.Errorf("a membership without a tenant: %v", err)
 			}
 		})
 	}
 }
 
-// TestFilesAreTheOwners: the database holds password hashes; so do the files
-// that SQLite puts beside it.
+// TestFilesAreTheOwners: the database holds password hashes, as do SQLite's side
+// files.
 func TestFilesAreTheOwners(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	db := storetest.Migrated(t, "sqlite:"+filepath.Join(dir, "doorward.db"), time.Now)
@@ -128,12 +127,12 @@ func TestFilesAreTheOwners(t *testing.T) {
 	}
 	ok(t, db.Close())
 	if _, err := os.Stat(filepath.Join(dir, "doorward.db-wal")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after a clean end the log is still there (%v)", err)
+		t.Errorf("after a clean shutdown the log still exists (%v)", err)
 	}
 }
 
-// TestOddPaths: a path is a path, whatever it looks like to a URL, to SQLite or
-// to a driver.
+// TestOddPaths: any path works, even with characters that are special in URLs,
+// SQLite or drivers.
 func TestOddPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	home, err := os.Getwd()
@@ -147,24 +146,24 @@ func TestOddPaths(t *testing.T) {
 		write, read := store.Pools(db)
 		storetest.Exec(t, write, `PRAGMA user_version = 7`)
 		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
-			t.Errorf("%q: the readers look elsewhere", path)
+			t.Errorf("%q: the readers opened another file", path)
 		}
 		ok(t, db.Close())
 		again, err := store.OpenExisting(t.Context(), "sqlite:"+path, time.Now)
 		ok(t, err)
 		_, read = store.Pools(again)
 		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
-			t.Errorf("%q: it was kept elsewhere", path)
+			t.Errorf("%q: the data is in another file", path)
 		}
 		ok(t, again.Close())
 		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-			t.Errorf("%q: there is no such database (%v)", path, err)
+			t.Errorf("%q: the file doesn't exist (%v)", path, err)
 		}
 	}
 }
 
-// TestFolderChanges: SQLite opens connections when they are needed, and by then
-// the process may stand elsewhere.
+// TestFolderChanges: SQLite opens connections on demand, when the process may have
+// changed its working directory.
 func TestFolderChanges(t *testing.T) {
 	t.Chdir(t.TempDir())
 	db := storetest.Migrated(t, "sqlite:doorward.db", time.Now)
@@ -176,8 +175,8 @@ func TestFolderChanges(t *testing.T) {
 	}
 }
 
-// TestCommandBesideAServer: two processes write to one file. Neither waits for
-// long, and neither loses anything.
+// TestCommandBesideAServer: two processes write to one file. Neither waits long or
+// loses a write.
 func TestCommandBesideAServer(t *testing.T) {
 	address := storetest.Engines["sqlite"](t)
 	nodes := []*store.DB{storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)}
@@ -199,14 +198,14 @@ func TestCommandBesideAServer(t *testing.T) {
 	ok(t, errors.Join(errs...))
 	_, read := store.Pools(nodes[1])
 	if n := storetest.Ask[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
-		t.Errorf("%d hits of %d were counted", n, each*len(nodes))
+		t.Errorf("%d of %d hits were counted", n, each*len(nodes))
 	}
 }
 
-// TestBusyFileIsAFault: another process keeps its transaction open for longer
-// than a request may take.
+// TestBusyFileIsAFault: another process keeps its transaction open for longer than
+// a request may take.
 func TestBusyFileIsAFault(t *testing.T) {
-	t.Parallel() // it waits out busy_timeout, which no context can cut short
+	t.Parallel() // waits for all of busy_timeout, which no context ends
 	address := storetest.Engines["sqlite"](t)
 	db, other := storetest.Migrated(t, address, time.Now), storetest.Open(t, address, time.Now)
 	_, err := other.Write(t.Context(), func(tx *store.Tx) error {
@@ -214,7 +213,7 @@ func TestBusyFileIsAFault(t *testing.T) {
 		if !doorward.HasCode(err, doorward.CodeUnavailable) {
 			t.Errorf("got %v: want unavailable", err)
 		}
-		_, err = db.Read().Tenants(t.Context()) // who only reads waits for nobody
+		_, err = db.Read().Tenants(t.Context()) // readers don't wait
 		return err
 	})
 	ok(t, err)
@@ -227,13 +226,12 @@ func TestOpenExistingMakesNothing(t *testing.T) {
 		t.Errorf("got %v, %v: want unavailable", db, err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is there (%v)", err)
+		t.Errorf("the folder was created (%v)", err)
 	}
 }
 
-// TestKeptStatements run again and again on one connection, inside of each
-// other, after a change of the schema, and after a failure, and are ended with
-// it.
+// TestKeptStatements: kept statements run again on one connection, nested, after a
+// change of the schema and after a failure, and close with the connection.
 func TestKeptStatements(t *testing.T) {
 	write, _ := store.Pools(storetest.Migrated(t, storetest.Engines["sqlite"](t), time.Now))
 	conn := hold(t, write, 1)[0]
@@ -243,13 +241,13 @@ func TestKeptStatements(t *testing.T) {
 		_, err := conn.ExecContext(ctx, statement, args...)
 		ok(t, err)
 	}
-	// pairs joins t with itself the slow way: one text, run while it is being read.
+	// pairs joins t with itself: one statement runs while its rows are being read.
 	pairs := func() (all []string) {
 		const query = `SELECT * FROM t WHERE a >= $1 ORDER BY a`
 		outer, err := conn.QueryContext(ctx, query, 0)
 		ok(t, err)
 		defer outer.Close()
-		for len(all) < 10 && outer.Next() { // a statement set back would go round for ever
+		for len(all) < 10 && outer.Next() { // a statement that was reset would loop for ever
 			var a int
 			ok(t, outer.Scan(&a))
 			inner, err := conn.QueryContext(ctx, query, a)

@@ -38,13 +38,13 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// american makes databases in a language, as those of operators are: there "a"
-// stands between "A" and "b". (pgtest's own sort by bytes, as SQLite does, and
-// would hide that something rests on it.)
+// american makes databases with the collation of a language, as operators have
+// them: "a" sorts between "A" and "b". (pgtest's own sort by bytes, like SQLite,
+// which would hide code that depends on this.)
 var american = pgtest.Template{Prepare: dbtest.Migrate, Options: "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"}
 
-// TestParametersGoByNumber: a driver that counted the parameters as they come
-// would mix up the columns of every statement that uses one twice.
+// TestParametersGoByNumber: a driver that numbered parameters by position would
+// mix up the columns of each statement that repeats one.
 func TestParametersGoByNumber(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestParametersGoByNumber(t *testing.T) {
 	}
 }
 
-// TestWithoutTables: what an operator's mistake leaves of a database is no
-// answer to anybody's question.
+// TestWithoutTables: a database that lost tables by an operator's mistake must not
+// be opened.
 func TestWithoutTables(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) { storetest.Broken(t, storetest.Open(t, dsn(t), time.Now)) })
@@ -76,13 +76,13 @@ func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
 			continue
 		}
 		if strings.Contains(err.Error(), "sesame") {
-			t.Errorf("the error for %q tells the password: %v", dsn, err)
+			t.Errorf("the error for %q contains the password: %v", dsn, err)
 		}
 	}
 }
 
-// TestEveryMethodIsInTheContract: a query that no case calls is a query whose
-// two answers nobody has compared.
+// TestEveryMethodIsInTheContract: without a case for a query, its results on the
+// two databases are never compared.
 func TestEveryMethodIsInTheContract(t *testing.T) {
 	called := map[string]bool{}
 	names, err := filepath.Glob("storetest/*.go")
@@ -97,7 +97,7 @@ func TestEveryMethodIsInTheContract(t *testing.T) {
 			return true
 		})
 	}
-	for m := range reflect.TypeFor[*store.Tx]().Methods() { // those of Reader included
+	for m := range reflect.TypeFor[*store.Tx]().Methods() { // including those of Reader
 		if !called[m.Name] {
 			t.Errorf("no case of storetest calls %s: add one", m.Name)
 		}

@@ -56,8 +56,8 @@ func (h *fixture) prepare(fn func(*store.Tx) error) {
 	}
 }
 
-// join makes somebody a member and signs them in; the caller is as a request
-// would have it.
+// join makes somebody a member, signs them in and returns the caller that a
+// request would have.
 func (h *fixture) join(name string, role doorward.Role) doorward.Caller {
 	h.Helper()
 	user := doorward.User{
@@ -98,7 +98,7 @@ func (h *fixture) mark(tx *Tx, hash byte) error {
 	return tx.InsertLinkToken(h.Context(), []byte{hash}, tenantID)
 }
 
-// marked reports whether mark was committed for the hash.
+// marked reports whether the row of mark with the hash was committed.
 func (h *fixture) marked(hash byte) bool {
 	h.Helper()
 	var there bool
@@ -179,7 +179,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}), doorward.CodeTenantFrozen)
 	is(t, h.Refuse(t.Context(), viewer, doorward.SessionRefuse, home, doorward.Fail(doorward.CodeInvalidCredentials, "")), doorward.CodeInvalidCredentials)
 	if h.marked(1) || h.marked(2) {
-		t.Error("what was refused was written")
+		t.Error("a refused write was committed")
 	}
 	if n := len(h.events()); n != before {
 		t.Errorf("%d events were added to the chain", n-before)
@@ -197,7 +197,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
-// A write that fails for another reason than a refusal records nothing.
+// A write that fails for a reason other than a refusal records nothing.
 func TestFailuresLeaveNothing(t *testing.T) {
 	h := newFixture(t)
 	by, before := h.owner, len(h.events())
@@ -234,7 +234,7 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 	})
 	is(t, h.do(t.Context(), gone, doorward.SettingsManage, home, write), doorward.CodeUnauthenticated)
 	if h.marked(1) {
-		t.Error("it was written")
+		t.Error("the write was committed")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestNotify(t *testing.T) {
 	}
 	for _, id := range notices() {
 		if _, err := h.db.Read().Event(t.Context(), id); id != about[0] && !errors.Is(err, store.ErrNone) {
-			t.Errorf("an action that changes nothing has the event %s, %v", id, err)
+			t.Errorf("an action that changes nothing recorded the event %s, %v", id, err)
 		}
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// callers has every kind without a tenant.
+// callers has one caller of every kind that has no tenant.
 var callers = map[string]doorward.Principal{
 	"anonymous": {Kind: doorward.Anonymous}, "zero": {}, "unknown": {Kind: "robot"},
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
 }
 
-// An unknown action is an internal error for every caller.
+// An unknown action is an internal error, whoever the caller is.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
@@ -51,7 +51,7 @@ func TestHigherRolesMayMore(t *testing.T) {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
 					can := Can(&by, verb.Action, on).Allowed
 					if could && !can {
-						t.Errorf("%s may not %s to %v, and a lower role may", role, verb.Action, on)
+						t.Errorf("%s may not %s to %v, but a lower role may", role, verb.Action, on)
 					}
 					could = can
 				}
@@ -111,13 +111,13 @@ func TestReasons(t *testing.T) {
 		{"the zero decision", Decision{}, "", doorward.CodeInternal},
 	} {
 		if c.d.Allowed || c.d.Reason != c.reason || !doorward.HasCode(c.d.Err(), c.code) {
-			t.Errorf("%s: %+v, %v; want a no for %q with %s", c.name, c.d, c.d.Err(), c.reason, c.code)
+			t.Errorf("%s: %+v, %v; want a refusal for %q with %s", c.name, c.d, c.d.Err(), c.reason, c.code)
 		}
 	}
 }
 
-// While a tenant is closing its OWNER can read, close and restore it, and do
-// nothing else that needs a role.
+// While a tenant is closing, the only actions with a role are its OWNER's: read,
+// close and restore the tenant.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
 	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}
@@ -127,7 +127,7 @@ func TestClosingTenant(t *testing.T) {
 		}
 	}
 	if d := CanEnter(&owner, true); !d.Allowed {
-		t.Errorf("the OWNER can't use what is open while closing: %+v", d)
+		t.Errorf("the OWNER is refused an action that is allowed while closing: %+v", d)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestCanInTenantIsCanForTheOwnTenant(t *testing.T) {
 	}
 }
 
-// BenchmarkCan is the decision of an access check.
+// BenchmarkCan measures the decision of an access check.
 func BenchmarkCan(b *testing.B) {
 	b.ReportAllocs()
 	user, allowed := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive), 0

@@ -45,7 +45,7 @@ func TestRepetitionsAreCountedInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := h.hits()[tenantID+" user usr_x  "]; got != 500 {
-		t.Errorf("%d are counted, want 500", got)
+		t.Errorf("%d refusals are counted, want 500", got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestRefusalsWithoutDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := h.hits(); got[tenantID+" user usr_x  "] != 2 || len(got) != 1 {
-		t.Errorf("counted are %v", got)
+		t.Errorf("the counts are %v", got)
 	}
 }
 
@@ -108,11 +108,11 @@ func TestFullInbox(t *testing.T) {
 		t.Errorf("%d dropped, full %v, written %v", h.Inbox().Dropped(), h.Inbox().Full(), h.hits())
 	}
 	if err := h.Inbox().Count(t.Context()); err != nil || h.Inbox().Full() {
-		t.Errorf("counted again it is full: %v, %v", h.Inbox().Full(), err)
+		t.Errorf("after another count, full is %v, error %v", h.Inbox().Full(), err)
 	}
 	is(t, h.refuse(h.owner, "usr_x"), doorward.CodeForbidden)
 	if len(h.hits()) != 1 {
-		t.Errorf("written are %v", h.hits())
+		t.Errorf("the rows are %v", h.hits())
 	}
 }
 
@@ -123,6 +123,6 @@ func TestLookingIsNotRecorded(t *testing.T) {
 	by.Looking = true
 	is(t, h.Require(t.Context(), by, doorward.AuditRead, home), doorward.CodeForbidden)
 	if got := h.hits(); len(got) != 0 {
-		t.Errorf("recorded are %v", got)
+		t.Errorf("the rows are %v", got)
 	}
 }

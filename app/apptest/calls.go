@@ -35,8 +35,8 @@ func Together(n int, fn func(i int) error) []error {
 	return errs
 }
 
-// Code returns the code of an error, empty for none; the text of an error that
-// has no code.
+// Code returns the code of an error, empty for nil, or the text of an error
+// without a code.
 func Code(err error) doorward.Code {
 	var e *doorward.Error
 	switch {
@@ -76,7 +76,7 @@ func (f *Fixture) WantCodes(errs []error, want Codes) (winner int) {
 	return -1
 }
 
-// WantOnly fails for any other code than these.
+// WantOnly fails for any code other than these.
 func (f *Fixture) WantOnly(errs []error, codes ...doorward.Code) {
 	f.Helper()
 	want := Codes{}
@@ -88,7 +88,7 @@ func (f *Fixture) WantOnly(errs []error, codes ...doorward.Code) {
 	}
 }
 
-// unexpected returns the first error whose code is not in want.
+// unexpected returns the first error whose code isn't in want.
 func unexpected(errs []error, want Codes) error {
 	for _, err := range errs {
 		if want[Code(err)] == 0 {
@@ -99,7 +99,7 @@ func unexpected(errs []error, want Codes) error {
 }
 
 // WantPassword fails unless the account accepts the winner's password and none of
-// the other ones.
+// the others.
 func (f *Fixture) WantPassword(email string, winner, passwords int) {
 	f.Helper()
 	for i := range passwords {
@@ -108,15 +108,15 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 			want = ""
 		}
 		if got := f.TryLogin(email, Password(i)); got != want {
-			f.Errorf("%s with password %d: %q, and the winner was %d", email, i, got, winner)
+			f.Errorf("%s with password %d: %q; the winner was %d", email, i, got, winner)
 		}
 	}
 }
 
 var full = flag.Bool("full", false, "races at full length")
 
-// Rounds is how often a race is repeated: short by default, often with -full (make
-// chaos).
+// Rounds is how often a race is repeated: often with -full (make chaos), else
+// short.
 func Rounds(short, often int) int {
 	if *full {
 		return often
@@ -154,7 +154,7 @@ func (f *Fixture) CountValid(o *Opened) (n int) {
 	return n
 }
 
-// SignedIn is the session of a sign-in that is complete with the password.
+// SignedIn returns the session of a sign-in that needs no more than the password.
 func SignedIn(o login.Outcome, err error) (login.SignedIn, error) {
 	done, ok := o.(login.SignedIn)
 	if err == nil && !ok {

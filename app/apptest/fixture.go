@@ -8,8 +8,8 @@
 //	})
 //
 // A fixture has one node on SQLite and two on PostgreSQL. Password hashes are
-// cheap, mail stays in memory, and nothing limits logins unless asked for.
-// A helper that fails ends the test of its fixture.
+// cheap, mail stays in memory, and logins have no limits unless requested. A
+// helper that fails ends its fixture's test.
 //
 // Use OnEach where the engine matters (races, locks, several nodes) and
 // OnSQLite for a rule that is the same on both.
@@ -43,8 +43,8 @@ type Engine struct {
 	DSN   func(testing.TB) string // of a new database with the schema
 }
 
-// The engines. A test that needs two nodes on SQLite, or one on PostgreSQL,
-// changes its copy.
+// The engines. To have two nodes on SQLite, or one on PostgreSQL, a test changes
+// its copy.
 var (
 	SQLite   = Engine{"sqlite", 1, dbtest.SQLite}
 	Postgres = Engine{"postgres", 2, dbtest.Postgres}
@@ -61,7 +61,7 @@ var (
 // TenantHold is how long a closed tenant can be restored.
 const TenantHold = 14 * 24 * time.Hour
 
-// Fixture is an installation.
+// Fixture is one installation.
 type Fixture struct {
 	*testing.T
 	DSN   string
@@ -86,7 +86,7 @@ func OnEach(t *testing.T, test func(*Fixture)) {
 	}
 }
 
-// OnSQLite runs a test in a new installation on SQLite, without limits: for a rule
+// OnSQLite runs a test in a new installation on SQLite, without limits, for a rule
 // that doesn't depend on the engine.
 func OnSQLite(t *testing.T, test func(*Fixture)) {
 	t.Helper()
@@ -94,7 +94,7 @@ func OnSQLite(t *testing.T, test func(*Fixture)) {
 	test(New(t, SQLite, NoLimits, time.Now))
 }
 
-// OnEachClock is OnEach with limits and a clock that the test moves.
+// OnEachClock is OnEach with limits and a clock for the test to move.
 func OnEachClock[C Clock](t *testing.T, limits credential.Limits, newClock func() C, test func(*Fixture, C)) {
 	t.Helper()
 	for _, e := range Engines {
@@ -119,7 +119,7 @@ func New(t *testing.T, e Engine, limits credential.Limits, now doorward.Clock) *
 	return f
 }
 
-// start returns one process. It answers checks from memory, as in production.
+// start returns one process, which answers checks from memory, as in production.
 func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	a := app.New(db, app.Settings{
 		LinkURL:  "http://localhost:8080",
@@ -136,10 +136,10 @@ func (f *Fixture) start(db *store.DB, limits credential.Limits) *app.App {
 	return a
 }
 
-// Node returns the node for the caller with the number.
+// Node returns the node for caller i.
 func (f *Fixture) Node(i int) *app.App { return f.Nodes[i%len(f.Nodes)] }
 
-// NoError ends the test for an error.
+// NoError ends the test on an error.
 func (f *Fixture) NoError(err error) {
 	f.Helper()
 	if err != nil {
@@ -157,22 +157,22 @@ func (f *Fixture) Until(what string, is func() bool) {
 	}
 }
 
-// Operator is the caller of commands.
+// Operator is the caller at the command line.
 var Operator = doorward.OperatorAtTerminal()
 
-// Anonymous returns a caller from an address of its own.
+// Anonymous returns an anonymous caller at its own address.
 func Anonymous(i int) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: fmt.Sprintf("192.0.%d.%d", i/250, i%250)}
 }
 
-// Password returns the valid password with the number; everybody begins with
-// FirstPassword, which has the number 0.
+// Password returns valid password i. Every account begins with FirstPassword,
+// number 0.
 func Password(i int) string { return fmt.Sprintf("quiet green llama %03d", i) }
 
-// FirstPassword is the password that everybody begins with.
+// FirstPassword is the initial password of every account.
 var FirstPassword = Password(0)
 
-// Person is a member, signed in.
+// Person is a signed-in member.
 type Person struct {
 	doorward.Caller
 	User  doorward.User
@@ -196,7 +196,7 @@ func (f *Fixture) Tenant() (doorward.Tenant, Person) {
 	return c.Tenant, f.SignIn(email, FirstPassword)
 }
 
-// Join makes somebody new a member.
+// Join makes a new person a member.
 func (f *Fixture) Join(by Person, role doorward.Role) Person {
 	f.Helper()
 	email := f.NewEmail("person")
@@ -229,7 +229,7 @@ func (f *Fixture) SignIn(email, password string) Person {
 	return Person{by, r.User, r.Token}
 }
 
-// TryLogin returns how a login ends: empty for success.
+// TryLogin returns the code of a login, empty for success.
 func (f *Fixture) TryLogin(email, password string) doorward.Code {
 	_, err := f.Node(0).Login.WithPassword(f.Context(), Anonymous(0), email, password, "")
 	return Code(err)
@@ -249,7 +249,7 @@ func (f *Fixture) IsValid(token secret.Token) bool {
 	return valid
 }
 
-// Account returns the person's account as it is now.
+// Account returns the person's current account.
 func (f *Fixture) Account(p Person) doorward.Account {
 	f.Helper()
 	a, err := f.DB.Read().Account(f.Context(), p.User.ID)

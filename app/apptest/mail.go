@@ -42,8 +42,8 @@ func (m *mailbox) to(email string) (found []smtp.Message) {
 
 var tokenInLink = regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`)
 
-// MailToken delivers what is queued and returns the token in the newest mail to
-// the address that has one.
+// MailToken sends the queued mail and returns the token in the newest mail to the
+// address that has one.
 func (f *Fixture) MailToken(email string) (token string) {
 	f.Helper()
 	f.Settle()
@@ -59,7 +59,7 @@ func (f *Fixture) MailToken(email string) (token string) {
 	return token
 }
 
-// Subjects delivers what is queued and returns the subjects of the mails to the
+// Subjects sends the queued mail and returns the subjects of the mails to the
 // address.
 func (f *Fixture) Subjects(email string) (subjects []string) {
 	f.Helper()
@@ -78,8 +78,8 @@ func (f *Fixture) Settle() {
 	}
 }
 
-// RecordDue writes what the nodes hold in memory into the inbox, and records
-// what is due there.
+// RecordDue flushes the counts in the nodes' memory to the inbox, and records its
+// due rows.
 func (f *Fixture) RecordDue() {
 	f.Helper()
 	for _, node := range f.Nodes {
@@ -88,8 +88,8 @@ func (f *Fixture) RecordDue() {
 	}
 }
 
-// ResetToken creates a reset without a mail, of which an address gets three an
-// hour at most.
+// ResetToken creates a reset without a mail, since an address gets at most three
+// mails an hour.
 func (f *Fixture) ResetToken(p Person) string {
 	f.Helper()
 	token := secret.New()

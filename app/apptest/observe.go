@@ -36,14 +36,14 @@ func (f *Fixture) SQL() *sql.DB {
 	return db
 }
 
-// Exec runs a statement without the store, as another version might.
+// Exec runs a statement that bypasses the store, as another version might.
 func (f *Fixture) Exec(query string, args ...any) {
 	f.Helper()
 	_, err := f.SQL().ExecContext(f.Context(), query, args...)
 	f.NoError(err)
 }
 
-// Int returns the one number that a query answers with.
+// Int returns the single number that a query returns.
 func (f *Fixture) Int(query string, args ...any) (n int) {
 	f.Helper()
 	f.NoError(f.SQL().QueryRowContext(f.Context(), query, args...).Scan(&n))
@@ -62,7 +62,7 @@ func (f *Fixture) CountFailures(bucket string) int {
 	return f.Int(`SELECT coalesce(sum(hits), 0) FROM throttles WHERE substr(bucket, 1, $1) = $2`, len(bucket), bucket)
 }
 
-// AllRows returns all rows of all tables, as text, with the table in front.
+// AllRows returns all rows of all tables as text, each after its table's name.
 func (f *Fixture) AllRows() (all []string) {
 	f.Helper()
 	tables := `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`
@@ -77,7 +77,7 @@ func (f *Fixture) AllRows() (all []string) {
 	return all
 }
 
-// textRows returns each row as text, bytes as the characters they are.
+// textRows returns each row as text, with bytes as characters.
 func (f *Fixture) textRows(query string) (all []string) {
 	f.Helper()
 	rows, err := f.SQL().QueryContext(f.Context(), query)
@@ -106,7 +106,7 @@ func (f *Fixture) textRows(query string) (all []string) {
 	return all
 }
 
-// RowsWith returns the rows that contain one of the words, in any case.
+// RowsWith returns the rows that contain one of the words, ignoring case.
 func RowsWith(rows []string, words ...string) (found []string) {
 	for _, row := range rows {
 		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(row), strings.ToLower(word)) }) {
@@ -117,7 +117,7 @@ func RowsWith(rows []string, words ...string) (found []string) {
 }
 
 // WantNoDeadlocks stops the nodes and fails if PostgreSQL has resolved a deadlock.
-// SQLite, with one writer at a time, has none.
+// SQLite has one writer at a time, so it has no deadlocks.
 func (f *Fixture) WantNoDeadlocks() {
 	f.Helper()
 	if f.DB.Engine() == "sqlite" {

@@ -22,7 +22,7 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// room has a trail, and somebody with the password of the database.
+// room is an audit trail and a connection with the password of the database.
 type room struct {
 	*testing.T
 	*audit.Trail
@@ -31,7 +31,7 @@ type room struct {
 	dsn string
 }
 
-// onBoth runs a test in a room of its own on each database.
+// onBoth runs a test with a new trail on each database.
 func onBoth(t *testing.T, test func(*room)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -73,7 +73,7 @@ func (r *room) ok(err error) {
 	}
 }
 
-// event is the one with the number in the trail of the tenant.
+// event is the event with the number n in the trail of the tenant.
 func event(tenantID string, n int) doorward.Event {
 	return doorward.Event{
 		ID: fmt.Sprintf("evt_%s%04d", tenantID, n), Action: doorward.UserRole, Outcome: doorward.Done,
@@ -84,7 +84,7 @@ func event(tenantID string, n int) doorward.Event {
 	}
 }
 
-// happens writes so many events, each in a transaction of its own.
+// happens writes the events with these numbers, each in its own transaction.
 func (r *room) happens(tenantID string, from, to int) {
 	r.Helper()
 	for n := from; n <= to; n++ {
@@ -93,19 +93,19 @@ func (r *room) happens(tenantID string, from, to int) {
 	}
 }
 
-// tampers runs statements past Doorward.
+// tampers runs statements that bypass Doorward.
 func (r *room) tampers(statements ...string) {
 	r.Helper()
 	for _, s := range statements {
 		res, err := r.raw.Exec(s)
 		r.ok(err)
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			r.Fatalf("%s: %d rows, %v: nothing was tampered with", s, n, err)
+			r.Fatalf("%s: %d rows, %v: the statement changed nothing", s, n, err)
 		}
 	}
 }
 
-// verdict is what Verify finds, such as "edited 3".
+// verdict is the result of Verify, such as "edited 3".
 func (r *room) verdict(tenantID string) (all []string) {
 	r.Helper()
 	_, faults, err := r.Verify(r.Context(), tenantID)
@@ -121,12 +121,12 @@ func (r *room) mark(tenantID string) audit.Mark {
 	m, faults, err := r.Verify(r.Context(), tenantID)
 	r.ok(err)
 	if len(faults) > 0 {
-		r.Fatalf("the chain is at fault: %v", faults)
+		r.Fatalf("the chain has faults: %v", faults)
 	}
 	return m
 }
 
-// Each tampering is found, for what it is.
+// Verify finds each tampering and names its kind.
 func TestTampering(t *testing.T) {
 	const where = " WHERE tenant_id = 'tnt_a' AND seq = "
 	moveUp := "UPDATE events SET seq = seq + 1 WHERE tenant_id = 'tnt_a' AND seq > 2"
@@ -187,7 +187,7 @@ func TestTampering(t *testing.T) {
 		tampered := 0
 		for name, c := range cases {
 			tampered++
-			tenantID := fmt.Sprintf("tnt_%02d", tampered) // a chain for each
+			tenantID := fmt.Sprintf("tnt_%02d", tampered) // one chain per case
 			r.happens(tenantID, 1, 6)
 			r.mark(tenantID)
 			for _, do := range c.do {
@@ -205,21 +205,21 @@ func TestTampering(t *testing.T) {
 	})
 }
 
-// insert is the statement of somebody who makes up an event after the model of
-// one that there is.
+// insert is the statement of an attacker who adds an event copied from an existing
+// one.
 func insert(seq int) string {
 	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
 SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash
 FROM events WHERE tenant_id = 'tnt_a' AND seq = 3 OR tenant_id = 'tnt_a' AND seq = 4 AND %d = 3 ORDER BY seq LIMIT 1`, seq, seq)
 }
 
-// swap exchanges what two events say and leaves numbers and hashes in place.
+// swap exchanges the contents of two events and leaves numbers and hashes in place.
 func swap(a, b int) string {
 	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
 }
 
-// Whoever computes a chain anew, or cuts it off with care, is found out by a
-// mark that somebody has kept, and only so.
+// Only a mark kept elsewhere reveals a chain that was recomputed or cut off
+// without a trace.
 func TestMarks(t *testing.T) {
 	onBoth(t, func(r *room) {
 		r.happens("tnt_a", 1, 6)
@@ -250,13 +250,13 @@ func TestMarks(t *testing.T) {
 		gone := doorward.Event{ID: "evt_gone", Action: doorward.TenantDestroy, Outcome: doorward.Done, Target: doorward.Object{Type: "tenant", ID: "tnt_a"}}
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error { return tx.InsertEvent(r.Context(), gone) })
 		r.ok(err)
-		holds(true, kept) // destroyed, and recorded so
+		holds(true, kept) // the destruction is recorded
 		holds(false, audit.Mark{TenantID: "tnt_b", Seq: 6, Hash: kept.Hash})
 	})
 }
 
-// What is personal can be blanked in the installation's chain, and the chain
-// holds; whoever blanks half of an event is found out.
+// Personal data can be blanked in the installation's chain, and the chain still
+// verifies. Verify finds an event of which only half is blanked.
 func TestBlanking(t *testing.T) {
 	onBoth(t, func(r *room) {
 		r.happens("", 1, 5)
@@ -270,13 +270,13 @@ func TestBlanking(t *testing.T) {
 		})
 		r.ok(err)
 		if diff := cmp.Diff(before, r.mark("")); diff != "" {
-			r.Errorf("the chain is another one:\n%s", diff)
+			r.Errorf("the chain has changed:\n%s", diff)
 		}
 		page, err := r.db.Read().EventPage(r.Context(), "", store.EventFilter{Target: "usr_0003"}, doorward.Window{Limit: 10})
 		r.ok(err)
 		e := page.Items[0]
 		if e.ActorEmail != "" || e.IP != "" || e.Changes != nil || e.Action != doorward.UserRole || e.ActorID != "usr_ann" {
-			r.Errorf("blanked it is %+v", e)
+			r.Errorf("the blanked event is %+v", e)
 		}
 		r.tampers("UPDATE events SET ip = '192.0.2.9' WHERE tenant_id = '' AND seq = 3")
 		if diff := cmp.Diff([]string{"edited 3"}, r.verdict("")); diff != "" {
@@ -285,8 +285,8 @@ func TestBlanking(t *testing.T) {
 	})
 }
 
-// Nodes that write to one trail at once keep it unbroken, and whoever verifies
-// it meanwhile finds nothing wrong.
+// Nodes that write to one trail at once keep its chain unbroken, and a Verify that
+// runs beside them finds no fault.
 func TestManyAtOnce(t *testing.T) {
 	onBoth(t, func(r *room) {
 		nodes := []*store.DB{r.db, r.open()}
@@ -337,8 +337,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// A chain that is longer than a batch, and one with more faults than anybody
-// wants to read.
+// A chain that is longer than a batch, and one with more faults than are listed.
 func TestLongChains(t *testing.T) {
 	onBoth(t, func(r *room) {
 		_, err := r.db.Write(r.Context(), func(tx *store.Tx) error {
@@ -413,8 +412,8 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-// Events from before the chains are numbered and have no hash: one that is taken
-// out or added is found, and the chain begins behind them.
+// Events from before the chains have a number and no hash. Verify finds one that
+// is removed or added. The chain begins after them.
 func TestOlderEvents(t *testing.T) {
 	onBoth(t, func(r *room) {
 		r.happens("tnt_a", 1, 3)
@@ -425,7 +424,7 @@ func TestOlderEvents(t *testing.T) {
 			r.Errorf("the chain ends at %d, want 6", m.Seq)
 		}
 		if holds, err := r.Holds(r.Context(), old); !holds || err != nil {
-			r.Errorf("the mark of the old events holds: %v, %v", holds, err)
+			r.Errorf("the mark of the old events is valid: %v, %v", holds, err)
 		}
 		for _, c := range []struct{ do, undo, want string }{
 			{"UPDATE events SET action = 'x' WHERE seq = 4", "UPDATE events SET action = 'user.role' WHERE seq = 4", "edited 4"},

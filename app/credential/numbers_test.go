@@ -13,11 +13,11 @@ import (
 // freeFailures is the default of --limit-login-account.
 const freeFailures = 5
 
-// TestGoldenNumbers: what docs/limits.md says of attempts, written anew by
+// TestGoldenNumbers checks the attempts in docs/limits.md. To update them:
 //
 //	go test -run Golden ./app/credential -update
 func TestGoldenNumbers(t *testing.T) {
-	var slowest time.Duration // until closedAfter failures, always as soon as possible
+	var slowest time.Duration // time of closedAfter failures, each as early as allowed
 	for failures := freeFailures; failures < closedAfter; failures++ {
 		slowest += delay(failures - freeFailures)
 	}
@@ -46,7 +46,7 @@ func TestGoldenNumbers(t *testing.T) {
 	goldentest.Section(t, "../../docs/limits.md", "numbers", out.String())
 }
 
-// plain writes days as days, and no zeros behind the last unit.
+// plain formats a duration with days, and without zeros after the last unit.
 func plain(d time.Duration) string {
 	if day := 24 * time.Hour; d%day == 0 {
 		return fmt.Sprintf("%d days", d/day)

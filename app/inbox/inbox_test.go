@@ -15,15 +15,15 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// While somebody holds the chains of the tenant and of the installation, strangers
-// are answered, and equally: what they do waits for neither.
+// While another transaction locks the chains of the tenant and of the
+// installation, requests of strangers don't wait, and their answers are the same.
 func TestStrangersWaitForNoChain(t *testing.T) {
 	t.Parallel()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
 	viewer := f.Join(owner, doorward.RoleViewer)
 	f.Settle()
-	f.NoError(f.Node(0).Access.Upkeep(t.Context(), func(tx *store.Tx) error { // so that there is one
+	f.NoError(f.Node(0).Access.Upkeep(t.Context(), func(tx *store.Tx) error { // so that the chain exists
 		return tx.InsertEvent(t.Context(), doorward.Event{ID: "evt_1", Action: doorward.KeyCreate, Outcome: doorward.Done})
 	}))
 	db, err := sql.Open("pgx", f.DSN)
@@ -69,7 +69,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	f.NoError(held.Rollback())
 }
 
-// Each refusal is recorded once, whichever workers meet, and wherever one ends.
+// Each refusal is recorded once, even if workers overlap or are killed.
 func TestRecordedOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -90,7 +90,7 @@ func TestRecordedOnce(t *testing.T) {
 		var workers sync.WaitGroup
 		for i := range 6 {
 			workers.Go(func() {
-				for n := range 20 { // killed somewhere, all but the last time
+				for n := range 20 { // every run but the last is killed
 					ctx, kill := context.WithTimeout(f.Context(), time.Duration(n*i)*time.Millisecond)
 					_ = f.Node(i).Inbox.Due(ctx)
 					kill()
@@ -108,13 +108,13 @@ func TestRecordedOnce(t *testing.T) {
 		_, faults, err := f.Node(0).Audit.Verify(f.Context(), acme.ID)
 		f.NoError(err)
 		if len(faults) > 0 {
-			f.Errorf("the chain is at fault: %v", faults)
+			f.Errorf("the chain has faults: %v", faults)
 		}
 	})
 }
 
-// A worker that is killed after the first of a minute lets the next one go on with
-// the rest of the minute.
+// When a worker is killed after the first refusal of a minute, the next one
+// continues with the rest of the minute.
 func TestCountedOverNodes(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -138,12 +138,12 @@ func TestCountedOverNodes(t *testing.T) {
 			f.Errorf("%d refusals in %d events, want 200 in two for each minute", sum, events)
 		}
 		if got := f.CountRows("inbox"); got != 0 {
-			f.Errorf("%d rows stay", got)
+			f.Errorf("%d rows are left", got)
 		}
 	})
 }
 
-// What a node counted in memory comes in when another one has closed the minute.
+// Refusals counted in memory are recorded after another node has closed the minute.
 func TestRepetitionsThatComeLate(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -168,8 +168,7 @@ func TestRepetitionsThatComeLate(t *testing.T) {
 	})
 }
 
-// The mail of somebody with an account doesn't wait for what others have asked
-// before.
+// The mail for an existing account doesn't wait for earlier requests of others.
 func TestResetWhileJunkWaits(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -191,7 +190,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 		}))
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), owner.User.Email, ""))
 		select {
-		case <-f.DB.MailQueued(): // of the mails before
+		case <-f.DB.MailQueued(): // signals of earlier mails
 		default:
 		}
 		left := make(chan int, 1)
@@ -204,12 +203,12 @@ func TestResetWhileJunkWaits(t *testing.T) {
 		}()
 		_ = f.Nodes[len(f.Nodes)-1].Inbox.Due(ctx)
 		if n := <-left; n < junk/2 {
-			f.Errorf("%d of %d others are left when the mail is queued", n, junk)
+			f.Errorf("%d of %d other requests are left when the mail is queued", n, junk)
 		}
 	})
 }
 
-// What is refused about a tenant that is gone leaves no trail.
+// A refusal about a destroyed tenant leaves no trail.
 func TestRefusalsOfTheDestroyed(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -229,13 +228,13 @@ func TestRefusalsOfTheDestroyed(t *testing.T) {
 		f.RecordDue()
 		f.Settle()
 		if n := f.Int(`SELECT count(*) FROM audit_chains WHERE tenant_id = $1`, acme.ID) + f.Int(`SELECT count(*) FROM events WHERE tenant_id = $1`, acme.ID); n != 0 {
-			f.Errorf("%d rows of a trail are there", n)
+			f.Errorf("the trail has %d rows", n)
 		}
 	})
 }
 
-// A full inbox is a fault to who asks for a reset, and no other answer to who is
-// refused.
+// While the inbox is full, a request for a reset is answered unavailable, and
+// other refusals are answered as usual.
 func TestFullInboxIsUnavailable(t *testing.T) {
 	t.Parallel()
 	e := apptest.Postgres
@@ -250,10 +249,10 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	f.NoError(err)
 	f.NoError(f.Node(0).Access.Inbox().Count(t.Context()))
 	if got := apptest.Code(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, "")); got != doorward.CodeUnavailable {
-		t.Errorf("forgotten is %q", got)
+		t.Errorf("a request for a reset: %q", got)
 	}
 	if got := f.TryLogin(owner.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {
-		t.Errorf("a wrong password is %q", got)
+		t.Errorf("a wrong password: %q", got)
 	}
 	if n := f.Node(0).Access.Inbox().Dropped(); n != 1 || f.CountRows("inbox") != 100000 {
 		t.Errorf("%d dropped, %d rows", n, f.CountRows("inbox"))
@@ -264,8 +263,8 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	f.NoError(f.Node(0).Passwords.Forgot(t.Context(), apptest.Anonymous(0), owner.User.Email, ""))
 }
 
-// A row that nobody can read, and one whose event can't be added, keep no other one
-// from being recorded, nor from being seen by who looks.
+// A row that can't be decoded, and a row whose event can't be inserted, don't block
+// other rows or the overview of the inbox.
 func TestPoisonInTheInbox(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -304,11 +303,11 @@ func TestPoisonInTheInbox(t *testing.T) {
 		if v.InboxAside != 2 {
 			f.Errorf("%d of %d rows are set aside, want 2", v.InboxAside, v.InboxRows)
 		}
-		poison("usr_013", event) // as it was
+		poison("usr_013", event) // restored
 		clock.Move(time.Minute)
 		f.RecordDue()
 		if got := recorded(); got != refusals-1 || f.CountRows("inbox") != 1 {
-			f.Errorf("%d refusals are recorded and %d rows left, want %d and 1", got, f.CountRows("inbox"), refusals-1)
+			f.Errorf("%d refusals are recorded and %d rows are left, want %d and 1", got, f.CountRows("inbox"), refusals-1)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestRestoreForgetsDevices: a database that is set back knows no browser, whatever is
-// kept: its owner may have given it up since.
+// TestRestoreForgetsDevices: after a restore no browser is known, whatever else is
+// kept: its owner may have removed it since the backup.
 func TestRestoreForgetsDevices(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -26,12 +26,12 @@ func TestRestoreForgetsDevices(t *testing.T) {
 			return len(known)
 		}
 		if knows() != 1 {
-			f.Fatal("the browser isn't known to begin with: this shows nothing")
+			f.Fatal("the browser isn't known before the restore: this test proves nothing")
 		}
 		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true})
 		f.NoError(err)
 		if knows() != 0 {
-			f.Error("a browser of before the restore is known")
+			f.Error("a browser from before the restore is still known")
 		}
 	})
 }

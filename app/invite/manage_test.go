@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestRevokeOrAccept: of a revocation and an acceptance at once one happens, and
-// the other is told.
+// TestRevokeOrAccept: of a concurrent revocation and acceptance one succeeds, and
+// the other gets an error.
 func TestRevokeOrAccept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -27,8 +27,8 @@ func TestRevokeOrAccept(t *testing.T) {
 	})
 }
 
-// TestResendOrAccept: of a resend and an acceptance by the mail before at once
-// one happens, and the other is told.
+// TestResendOrAccept: of a concurrent resend and acceptance with the previous mail
+// one succeeds, and the other gets an error.
 func TestResendOrAccept(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -47,8 +47,8 @@ func TestResendOrAccept(t *testing.T) {
 	})
 }
 
-// oneOf wants one of an administrator's act and an acceptance to have happened,
-// and the invitation to be as that one leaves it.
+// oneOf fails unless exactly one of the administrator's act and the acceptance
+// succeeded and the invitation has the matching state.
 func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), inv.ID)

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestOneRegistration: many complete one registration at once. One of them has
-// made the account, and no password but that one's opens it.
+// TestOneRegistration: of many concurrent registrations with one link, one creates
+// the account, and only its password works.
 func TestOneRegistration(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		callers := apptest.Rounds(16, 32)
@@ -30,9 +30,8 @@ func TestOneRegistration(t *testing.T) {
 	})
 }
 
-// TestTwoRegistrations: somebody new is invited to two tenants and completes
-// both at once. One makes the account; the other must be accepted with it, and
-// still can be.
+// TestTwoRegistrations: a new person is invited to two tenants and completes both
+// at once. One creates the account; the other must accept with it, and still can.
 func TestTwoRegistrations(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, a := f.Tenant()
@@ -54,8 +53,8 @@ func TestTwoRegistrations(t *testing.T) {
 	})
 }
 
-// TestOneAcceptance: many accept one invitation at once, half of them by
-// password and half by session.
+// TestOneAcceptance: many accept one invitation at once, half of them with a
+// password and half with a session.
 func TestOneAcceptance(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		callers := apptest.Rounds(16, 32)
@@ -80,7 +79,7 @@ func TestOneAcceptance(t *testing.T) {
 }
 
 // TestOneInvitation: two administrators invite one address many times at once.
-// Whoever is refused learns of the invitation that stands in the way.
+// Each refusal names the invitation that exists.
 func TestOneInvitation(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
@@ -97,15 +96,15 @@ func TestOneInvitation(t *testing.T) {
 			for i, err := range errs {
 				var e *doorward.Error
 				if errors.As(err, &e) && e.InvitationID != sent[winner].ID {
-					f.Errorf("caller %d is told of the invitation %q, and it is %q", i, e.InvitationID, sent[winner].ID)
+					f.Errorf("caller %d got the invitation %q, want %q", i, e.InvitationID, sent[winner].ID)
 				}
 			}
 		}
 	})
 }
 
-// TestSuspendedInviterInvitesNobody: an invitation is revoked with its sender's
-// membership, or accepted before, and never both.
+// TestSuspendedInviterInvitesNobody: an invitation is either revoked with its
+// sender's membership or accepted before, never both.
 func TestSuspendedInviterInvitesNobody(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -133,15 +132,15 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 				if _, err := tx.DeleteMembership(f.Context(), inv.TenantID, guest.User.ID); err != nil {
 					return err
 				}
-				return tx.ClearThrottle(f.Context(), "resend:"+inv.TenantID+":"+inv.Email) // it is no day's work
+				return tx.ClearThrottle(f.Context(), "resend:"+inv.TenantID+":"+inv.Email) // skips the limit per day
 			})
 			f.NoError(err)
 		}
 	})
 }
 
-// TestDemotedInviterInvitesNobody: whoever accepts has the inviter's authority
-// judged and the membership written as one; a demotion waits, or is seen.
+// TestDemotedInviterInvitesNobody: an acceptance checks the inviter's role and
+// adds the membership in one transaction, which a demotion can't interrupt.
 func TestDemotedInviterInvitesNobody(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
@@ -149,7 +148,7 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	_, guest := f.Tenant()
 	_, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
 
-	// The account is held, so that the acceptance stops after its judgement.
+	// The account is locked, so that the acceptance stops after its check.
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
@@ -168,7 +167,7 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 		waiting(2, demotion)
 		select {
 		case <-demotion:
-			t.Error("the inviter was demoted between the judgement of the acceptance and its commit")
+			t.Error("the inviter was demoted between the check in the acceptance and its commit")
 		default:
 		}
 	})
@@ -177,8 +176,8 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	f.NoError(errors.Join(accepted, demoted))
 }
 
-// TestInviterIsJudgedAgain: whoever is demoted while an acceptance waits for its
-// turn has lost the authority by then, and the invitation stays what it was.
+// TestInviterIsJudgedAgain: an acceptance that waits for a lock checks the inviter's role
+// afterwards. If the inviter was demoted, the invitation stays unchanged.
 func TestInviterIsJudgedAgain(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestKeyIsRevokedOnce: of many who revoke a key at once, one has done it. Another
-// key of the name goes on.
+// TestKeyIsRevokedOnce: of many concurrent revocations of a key one succeeds.
+// Another key with the same name stays valid.
 func TestKeyIsRevokedOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		by := doorward.OperatorAtTerminal()
@@ -24,7 +24,7 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeNotFound: callers - 1})
 		if left, err := f.Node(1).Keys.FindOperators(f.Context(), "signup"); err != nil || len(left) != 1 || left[0].ID != found[1].ID {
-			f.Errorf("left are %+v, %v, want the other one", left, err)
+			f.Errorf("the keys left are %+v, %v; want the other one", left, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// setHash gives the account a hash whatever it had.
+// setHash overwrites the account's password hash.
 func setHash(f *apptest.Fixture, p apptest.Person, hash string) {
 	f.Helper()
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
@@ -23,13 +23,13 @@ func setHash(f *apptest.Fixture, p apptest.Person, hash string) {
 	f.NoError(err)
 }
 
-// busy has somebody guess wrong at an account whose hash takes so long that others
-// can come meanwhile, and all workers of node 0 besides. It returns when that has
-// begun; the channel says how it has ended.
+// busy starts a wrong guess at an account with a slow hash and occupies all other
+// workers of node 0. It returns once hashing has begun; the channel gets the
+// guess's error.
 func busy(f *apptest.Fixture, ctx context.Context, passes uint32) (apptest.Person, <-chan error) {
 	f.Helper()
 	_, slow := f.Tenant()
-	digest := strings.Repeat("A", 43) // of no password: who guesses is wrong after all the passes
+	digest := strings.Repeat("A", 43) // of no password: the guess fails after all passes
 	setHash(f, slow, fmt.Sprintf("$argon2id$v=19$m=65536,t=%d,p=1$c2FsdHNhbHRzYWx0c2FsdA$%s", passes, digest))
 	done := make(chan error, 1)
 	go func() {
@@ -42,8 +42,8 @@ func busy(f *apptest.Fixture, ctx context.Context, passes uint32) (apptest.Perso
 
 func inFlight(f *apptest.Fixture) int { return f.Int(`SELECT count(*) FROM attempts`) }
 
-// TestRightPasswordsAtOnce: sixty people of one office sign in at once. Who is one
-// too many waits for a second; nobody has failed, and the address is open.
+// TestRightPasswordsAtOnce: sixty people of one office sign in at once. Those above the
+// limit must wait for a second; nothing counts as failed, and the address isn't blocked.
 func TestRightPasswordsAtOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, owner := f.Tenant()
@@ -69,7 +69,7 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 			f.NoError(err)
 		}
 		if got := f.TryLogin("nobody@example.com", apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
-			f.Errorf("somebody else there gets %s", got)
+			f.Errorf("another person of the office gets %s", got)
 		}
 		if n := inFlight(f); n != 0 {
 			f.Errorf("%d attempts are in flight", n)
@@ -77,10 +77,10 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttemptsInFlight: while attempts are only in flight, those beyond the free
-// ones wait for a second and leave nothing. When all in flight were right, nothing
-// has happened. Here they wait for somebody who holds the account; on SQLite nobody
-// else could write meanwhile, see TestAttemptsOfAKilledNode.
+// TestAttemptsInFlight: attempts beyond the free ones wait for a second and leave
+// no trace. If all in flight succeed, nothing is counted. Here another transaction
+// locks the account; on SQLite that blocks all writers, see
+// TestAttemptsOfAKilledNode.
 func TestAttemptsInFlight(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.ProductionLimits, time.Now)
 	_, ann := f.Tenant()
@@ -102,7 +102,7 @@ func TestAttemptsInFlight(t *testing.T) {
 		waitsForASecond(f, err)
 	}
 	if n := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`) - refusals; n != 0 {
-		t.Errorf("%d refusals are recorded, and nothing was refused", n)
+		t.Errorf("%d refusals are recorded, want none", n)
 	}
 	f.NoError(held.Rollback())
 	f.WantCodes(<-right, apptest.Codes{"": apptest.ProductionLimits.PerAccount})
@@ -111,17 +111,17 @@ func TestAttemptsInFlight(t *testing.T) {
 	}
 }
 
-// waitsForASecond wants the error to be of somebody who came beside others.
+// waitsForASecond fails unless the error is that of an attempt beside others in flight.
 func waitsForASecond(f *apptest.Fixture, err error) {
 	f.Helper()
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Code != doorward.CodeTooManyAttempts || e.RetryAfter != time.Second {
-		f.Errorf("one beside those in flight ended in %v", err)
+		f.Errorf("an attempt beside those in flight ended with %v", err)
 	}
 }
 
-// TestAttemptsThatCantBeJudged: what is answered 503 was no failure. Here it is a
-// hash that can't be read.
+// TestAttemptsThatCantBeJudged: an attempt answered with 503 is not a failure. The
+// cause here is a hash that can't be parsed.
 func TestAttemptsThatCantBeJudged(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, _ *apptest.StoppedClock) {
 		_, ann := f.Tenant()
@@ -129,7 +129,7 @@ func TestAttemptsThatCantBeJudged(t *testing.T) {
 		setHash(f, ann, "$unknown$")
 		for range 40 {
 			if got := f.TryLogin(ann.User.Email, apptest.FirstPassword); got != doorward.CodeUnavailable {
-				f.Fatalf("a login with a hash that can't be read: %s", got)
+				f.Fatalf("a login with a hash that can't be parsed: %s", got)
 			}
 		}
 		setHash(f, ann, good)
@@ -140,8 +140,8 @@ func TestAttemptsThatCantBeJudged(t *testing.T) {
 	})
 }
 
-// TestHangingUp: who hangs up before an attempt was judged gets it back, and who
-// hangs up after that doesn't get rid of the failure.
+// TestHangingUp: a client that disconnects before its password is checked isn't
+// charged for the attempt; one that disconnects afterwards is.
 func TestHangingUp(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -160,28 +160,28 @@ func TestHangingUp(t *testing.T) {
 				f.Until("it waits for a worker", func() bool { return f.Node(0).Hashing().Queued == 1 })
 				hangUp()
 				if err := <-waiting; apptest.Code(err) != doorward.CodeUnavailable {
-					t.Fatalf("hanging up ends in %v", err)
+					t.Fatalf("hanging up ends with %v", err)
 				}
 				f.Until("the attempt is given back", func() bool { return inFlight(f) == 1 })
 			}
 			stop() // while it is being hashed
 			if err := <-guess; apptest.Code(err) != doorward.CodeUnavailable {
-				t.Fatalf("hanging up after the hash ends in %v", err)
+				t.Fatalf("hanging up after the hash ends with %v", err)
 			}
 			f.Until("the wrong one is counted", func() bool { return inFlight(f) == 0 })
 			if got := f.CountFailures("account:" + slow.User.Email); got != 1 {
 				t.Errorf("%d failures are counted, want that of the wrong password", got)
 			}
 			if got := f.CountFailures("account:" + ann.User.Email); got != 0 {
-				t.Errorf("%d failures are counted, and none was judged", got)
+				t.Errorf("%d failures are counted, want none: no password was checked", got)
 			}
 			f.SignIn(ann.User.Email, apptest.FirstPassword)
 		})
 	}
 }
 
-// TestAttemptsOfAKilledNode: what a node has left in flight keeps others waiting
-// for a minute at most, and is no failure.
+// TestAttemptsOfAKilledNode: attempts that a killed node left in flight delay
+// others for at most a minute and don't count as failures.
 func TestAttemptsOfAKilledNode(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
@@ -197,7 +197,7 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 		_, err = f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), ann.User.Email, apptest.FirstPassword, "")
 		waitsForASecond(f, err)
 		if n := f.CountFailures("account:") + f.CountFailures("ip:") + f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`); n != 0 || inFlight(f) != apptest.ProductionLimits.PerAccount {
-			f.Errorf("it has left %d traces, and %d in flight", n, inFlight(f))
+			f.Errorf("%d failures and %d attempts in flight are left", n, inFlight(f))
 		}
 		clock.Move(time.Microsecond)
 		f.SignIn(ann.User.Email, apptest.FirstPassword)
@@ -208,8 +208,8 @@ func TestAttemptsOfAKilledNode(t *testing.T) {
 	})
 }
 
-// TestDeviceGuessesAtOnce: the allowances hold for guesses at once too, on several
-// nodes, with the cookies in any order, and nobody waits for a deadlock.
+// TestDeviceGuessesAtOnce: the limits hold for concurrent guesses on several
+// nodes, with the cookies in any order and without deadlocks.
 func TestDeviceGuessesAtOnce(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		_, ann := f.Tenant()
@@ -229,7 +229,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 			{"two, in any order", func(i int) [][]byte { return [][]byte{devices[1+i%2], devices[2-i%2]} }, 20},
 			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
 		} {
-			for round := range 4 { // those in flight keep others waiting
+			for round := range 4 { // those in flight delay others
 				got := apptest.CountCodes(apptest.Together(60, func(i int) error {
 					by := apptest.Anonymous(i)
 					by.Devices = c.of(i)
@@ -254,8 +254,8 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 	})
 }
 
-// TestDevicesAtOnce: however many browsers are remembered at once, an account has
-// twenty, and the one that was used is among them.
+// TestDevicesAtOnce: however many browsers are remembered at once, an account
+// keeps twenty, including the one that was used.
 func TestDevicesAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -275,7 +275,7 @@ func TestDevicesAtOnce(t *testing.T) {
 		known, err := f.DB.Read().KnownDevices(f.Context(), ann.User.Email, by.Devices, time.Time{})
 		f.NoError(err)
 		if len(known) != 1 {
-			f.Error("the one that was used is gone")
+			f.Error("the device that was used is gone")
 		}
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/doorward/doorward/app/credential"
 )
 
-// TestGuessesAtOnce: however many guesses come at once, to whichever node, no
-// more of them are looked at than the limits say. (Checked first and counted
-// after the hash, 181 of 200 were seen to get through a limit of 5.)
+// TestGuessesAtOnce: of any number of concurrent guesses, on any node, no more are
+// checked than the limits allow. (When attempts were counted after the hash, 181
+// of 200 passed a limit of 5.)
 func TestGuessesAtOnce(t *testing.T) {
 	const guesses = 200
 	limits := credential.Limits{PerAccount: 5, PerIP: 30}
@@ -50,7 +50,7 @@ func TestGuessesAtOnce(t *testing.T) {
 					doorward.CodeInvalidCredentials, limits.PerIP,
 				},
 				{
-					"by invitation", // the address has been tried nowhere else
+					"by invitation", // the address has had no other attempt
 					func(i int) error {
 						_, err := f.Node(i).Invitations.Accept(f.Context(), apptest.Anonymous(5), token, apptest.Password(i+1))
 						return err
@@ -75,14 +75,14 @@ func TestGuessesAtOnce(t *testing.T) {
 					want[c.wrong] = c.most
 				}
 				if fmt.Sprint(got) != fmt.Sprint(want) || hashes(f)-before != uint64(c.most) {
-					t.Errorf("%s: %d of %d guesses were hashed, and they ended in %v: want %v", c.name, hashes(f)-before, guesses, got, want)
+					t.Errorf("%s: %d of %d guesses were hashed, with the results %v; want %v", c.name, hashes(f)-before, guesses, got, want)
 				}
 			}
 		})
 	}
 }
 
-// hashes counts what the nodes have hashed.
+// hashes returns how many hashes the nodes have computed.
 func hashes(f *apptest.Fixture) (n uint64) {
 	for _, node := range f.Nodes {
 		n += node.Hashing().Hashes
@@ -90,9 +90,9 @@ func hashes(f *apptest.Fixture) (n uint64) {
 	return n
 }
 
-// TestHonestLoginsDontWaitForEachOther: logins of one person count up and down
-// in two counters, on two nodes. Did they lock the two in different orders,
-// PostgreSQL would need a second to notice.
+// TestHonestLoginsDontWaitForEachOther: logins of one person update two counters,
+// on two nodes. If they locked them in different orders, PostgreSQL would take a
+// second to detect the deadlock.
 func TestHonestLoginsDontWaitForEachOther(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 	_, ann := f.Tenant()

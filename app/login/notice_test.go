@@ -6,12 +6,12 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestOneNotice: one browser that is not known signs in many times at once. Its
-// owner hears of it once, and of each other one.
+// TestOneNotice: an unknown browser signs in many times at once. Its owner gets
+// one mail, and one for each other browser.
 func TestOneNotice(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
-		_, owner := f.Tenant() // who has signed in once
+		_, owner := f.Tenant() // has signed in once
 		for _, client := range []int{1, 2} {
 			before := len(f.Subjects(owner.User.Email))
 			f.WantCodes(apptest.Together(callers, func(i int) error {

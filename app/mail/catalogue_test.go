@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// kinds are the mails there are, in the order of their names.
+// kinds returns the kinds of mail, sorted by name.
 func kinds() []string {
 	var all []string
 	for kind := range composers {
@@ -27,7 +27,7 @@ func kinds() []string {
 	return all
 }
 
-// The queue hands over what is in the list of kinds, and each needs its composer.
+// The queue only returns mail of the kinds in its list, and each needs its composer.
 func TestEveryKindIsComposed(t *testing.T) {
 	var listed []string
 	for _, kind := range store.MailKinds {
@@ -45,7 +45,7 @@ func TestEveryLanguageSaysEverything(t *testing.T) {
 	promised := documented(t)
 	for _, language := range []string{"en", "de"} {
 		if _, ok := catalogues()[language]; !ok {
-			t.Fatalf("there is no catalogue %s.yaml", language)
+			t.Fatalf("the catalogue %s.yaml is missing", language)
 		}
 	}
 	for language, c := range catalogues() {
@@ -55,7 +55,7 @@ func TestEveryLanguageSaysEverything(t *testing.T) {
 	}
 }
 
-// faults compares a catalogue with the English one and with what is promised.
+// faults compares a catalogue with the English one and with the documented variables.
 func faults(c catalogue, promised map[string][]string) (all []string) {
 	if c.Direction != "ltr" && c.Direction != "rtl" {
 		all = append(all, "direction is neither ltr nor rtl")
@@ -94,8 +94,8 @@ func faults(c catalogue, promised map[string][]string) (all []string) {
 	return all
 }
 
-// parts returns the sentences of a message by the names that they have in the
-// file; those without text are left out.
+// parts returns the sentences of a message by their names in the file, without the
+// empty ones.
 func parts(m message) map[string][]*sentence {
 	all := map[string][]*sentence{}
 	add := func(name string, sentences ...*sentence) {
@@ -151,8 +151,8 @@ func variablesIn(n parse.Node) (names []string) {
 	return names
 }
 
-// documented returns the variables of each mail by the table in docs/mail.md,
-// which translators go by.
+// documented returns the variables of each mail from the table in docs/mail.md,
+// which translators use.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/mail.md")
@@ -167,19 +167,19 @@ func documented(t *testing.T) map[string][]string {
 		}
 	}
 	if diff := cmp.Diff(kinds(), slices.Sorted(maps.Keys(all))); diff != "" {
-		t.Fatalf("docs/mail.md has other mails than there are:\n%s", diff)
+		t.Fatalf("docs/mail.md doesn't list the existing mails:\n%s", diff)
 	}
 	for kind, names := range all {
 		for _, name := range names {
 			if _, ok := reflect.TypeFor[variables]().FieldByName(name); !ok {
-				t.Errorf("docs/mail.md promises %s to %s, which words don't have", name, kind)
+				t.Errorf("docs/mail.md lists %s for %s, but the variables lack it", name, kind)
 			}
 		}
 	}
 	return all
 }
 
-// What a translator can get wrong is named.
+// Each possible mistake of a translator is named.
 func TestFaultsOfACatalogueAreNamed(t *testing.T) {
 	german, err := texts.ReadFile("text/de.yaml")
 	if err != nil {
@@ -224,7 +224,7 @@ func TestLanguage(t *testing.T) {
 		"fr": "en", "deu": "en", "nds": "en", "-": "en", "e": "en",
 	} {
 		if got := language(locale); got != want {
-			t.Errorf("%q is written to in %s, want %s", locale, got, want)
+			t.Errorf("mail for %q is in %s, want %s", locale, got, want)
 		}
 	}
 }

@@ -21,8 +21,8 @@ const (
 	code = "hK3_xw-0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// chosen returns words in which whatever is text is the value; link and code
-// are ours.
+// chosen returns variables in which every text is the value; Doorward itself
+// chooses link and code.
 func chosen(value string) variables {
 	w := variables{ByMail: true}
 	v := reflect.ValueOf(&w).Elem()
@@ -35,7 +35,7 @@ func chosen(value string) variables {
 	return w
 }
 
-// values are what people may call themselves and their tenants, or worse.
+// values are names of people and tenants, some of them hostile.
 var values = map[string]string{
 	"usual":           "Ann Lee",
 	"empty":           "",
@@ -72,8 +72,8 @@ func eachLetter(t *testing.T, look func(t *testing.T, kind store.MailKind, value
 // linked are the mails with a link.
 var linked = map[store.MailKind]bool{store.MailInvitation: true, store.MailReset: true}
 
-// Whatever the words are, the mail is one that mail servers take, with a
-// subject of one line.
+// Whatever the values are, mail servers accept the mail, and its subject is one
+// line.
 func TestEveryMailCanBeSent(t *testing.T) {
 	transport, err := smtp.Open("file:"+t.TempDir(), "Doorward <no-reply@door.example>", nil)
 	if err != nil {
@@ -90,8 +90,8 @@ func TestEveryMailCanBeSent(t *testing.T) {
 	})
 }
 
-// In the text part link and code are alone on their lines, no other line could
-// be taken for one, and lines are short.
+// In the text part the link and the code each have their own line, no other line
+// looks like one, and lines are short.
 func TestThePlainText(t *testing.T) {
 	isLink, isCode := regexp.MustCompile(`^https?://\S*$`), regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 	eachLetter(t, func(t *testing.T, kind store.MailKind, _ string, m smtp.Message) {
@@ -118,8 +118,8 @@ func TestThePlainText(t *testing.T) {
 	})
 }
 
-// The HTML part has the elements and attributes of the layout, whatever the
-// words are, and says what the words are.
+// Whatever the values are, the HTML part has only the layout's elements and
+// attributes, and contains the values.
 func TestTheHTML(t *testing.T) {
 	tags := []string{"html", "head", "meta", "title", "body", "div", "p", "strong", "br", "a"}
 	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href"}
@@ -160,8 +160,7 @@ func TestTheHTML(t *testing.T) {
 	})
 }
 
-// What tells people of their account's safety has nothing to click on, in
-// neither part.
+// Security notices have no link in either part.
 func TestSecurityNoticesHaveNoLink(t *testing.T) {
 	for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn} {
 		for language := range catalogues() {
@@ -175,7 +174,7 @@ func TestSecurityNoticesHaveNoLink(t *testing.T) {
 	}
 }
 
-// The words of the invitation, as they have been from the beginning.
+// The text of the invitation hasn't changed since the first version.
 func TestTheInvitation(t *testing.T) {
 	w := variables{Name: "Bob", Tenant: "Acme", Role: "USER", Actor: "Ann Lee (ann@acme.example)", Link: link, Code: code, Until: "2031-05-06 12:00 UTC"}
 	want := `Hello Bob,
@@ -204,22 +203,22 @@ you don't expect it, ignore this mail; nothing happens without you.
 		t.Errorf("the HTML is\n%s", l.html())
 	}
 	if strings.Contains(l.html(), "<strong></strong>") {
-		t.Errorf("what is empty is strong in the HTML\n%s", l.html())
+		t.Errorf("an empty value is set in bold in the HTML\n%s", l.html())
 	}
 }
 
-// Nobody who adds a word can forget that it may be hostile.
+// Every string variable is sanitised, including those added later.
 func TestEveryWordIsTidied(t *testing.T) {
 	w := reflect.ValueOf(chosen("a\nb"))
 	tidied := reflect.ValueOf(chosen("a\nb").sanitized())
 	for i := range w.NumField() {
 		if got := fmt.Sprint(tidied.Field(i)); strings.Contains(got, "\n") {
-			t.Errorf("%s stays %q", w.Type().Field(i).Name, got)
+			t.Errorf("%s is unchanged: %q", w.Type().Field(i).Name, got)
 		}
 	}
 	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
 	if linked.Link != "a b" || linked.Code != "a b" {
-		t.Errorf("link and code stay %q, %q", linked.Link, linked.Code)
+		t.Errorf("link and code have become %q, %q", linked.Link, linked.Code)
 	}
 }
 

@@ -31,7 +31,7 @@ type fixture struct {
 	now func() time.Time
 }
 
-// node sends mail from the database.
+// node sends mail from the queue of the database.
 type node struct {
 	*mail.Mail
 	db     *store.DB
@@ -90,7 +90,7 @@ func (f *fixture) write(fn func(tx *store.Tx) error) {
 	f.must(f.access.Upkeep(f.Context(), fn))
 }
 
-// invite queues mails of a tenant to ann.TENANT at each of the hosts.
+// invite queues one mail of a tenant to ann.TENANT at each of the hosts.
 func (f *fixture) invite(tenant string, hosts ...string) {
 	f.Helper()
 	f.write(func(tx *store.Tx) error {
@@ -114,7 +114,7 @@ func (f *fixture) invite(tenant string, hosts ...string) {
 	})
 }
 
-// reset queues the mail for somebody who has forgotten the password of an account.
+// reset queues the mail for a forgotten password.
 func (f *fixture) reset(network, email string) {
 	f.Helper()
 	f.write(func(tx *store.Tx) error {
@@ -126,12 +126,12 @@ func (f *fixture) reset(network, email string) {
 	})
 }
 
-// until returns when the condition holds.
+// until waits for the condition.
 func (f *fixture) until(what string, holds func() bool) {
 	f.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
-			f.Fatalf("in vain: %s", what)
+			f.Fatalf("timeout: %s", what)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -144,10 +144,10 @@ func (f *fixture) count(state doorward.Delivery) int {
 	return n
 }
 
-// dead is whether nothing answers for an address.
+// dead reports whether the server of an address never answers.
 func dead(address string) bool { return strings.Contains(address, "@dead") }
 
-// hosts returns so many names.
+// hosts returns n host names.
 func hosts(n int, name string) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("%s%d.example", name, i))
@@ -155,7 +155,7 @@ func hosts(n int, name string) (all []string) {
 	return all
 }
 
-// load is a transport that counts what is under way at once, in all, by host and by
+// load is a transport that counts concurrent deliveries: in total, by host and by
 // tenant.
 type load struct {
 	smtp.Transport
@@ -180,7 +180,7 @@ func (l *load) count(by int, names ...string) {
 	}
 }
 
-// within wants that at no time more has been under way than is allowed.
+// within fails if there were ever more concurrent deliveries than allowed.
 func (l *load) within(t *testing.T, all, host, tenant int) {
 	t.Helper()
 	l.mu.Lock()
@@ -193,8 +193,8 @@ func (l *load) within(t *testing.T, all, host, tenant int) {
 	}
 }
 
-// TestSlowHostDelaysNobody: a host that answers nothing has many mails; somebody
-// else's mail, and that of the same tenant to another host, leave meanwhile.
+// TestSlowHostDelaysNobody: a silent host has many mails. Mail of other tenants,
+// and of the same tenant to another host, is sent in the meantime.
 func TestSlowHostDelaysNobody(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.sink.StallTo(dead)
@@ -211,8 +211,8 @@ func TestSlowHostDelaysNobody(t *testing.T) {
 	})
 }
 
-// TestThousandDeadHosts: mails to them hold up a reset for a moment at most, whether
-// one tenant has queued all of them, many have, or people have asked for resets.
+// TestThousandDeadHosts: mail to dead hosts delays a reset for a moment at most,
+// whether one tenant, many tenants or resets have queued it.
 func TestThousandDeadHosts(t *testing.T) {
 	for _, tenants := range []int{1, 20} {
 		t.Run(fmt.Sprint(tenants), func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestThousandDeadHosts(t *testing.T) {
 				f.sink.Wait(f, "cat@fine.example", 1)
 				f.Logf("an invitation and a reset took %v", time.Since(asked))
 				if n := f.sink.Stalled(); n == 0 {
-					t.Error("nothing hangs any more")
+					t.Error("no delivery hangs: the test proves nothing")
 				}
 				f.load.within(f.T, 32, 4, 12)
 			})
@@ -243,8 +243,8 @@ func TestThousandDeadHosts(t *testing.T) {
 	}
 }
 
-// TestDeadHostsOfResets: those who ask for resets to dead hosts, from many networks,
-// don't hold up somebody else's.
+// TestDeadHostsOfResets: resets to dead hosts, asked for from many networks, don't
+// delay the resets of others.
 func TestDeadHostsOfResets(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.sink.StallTo(dead)
@@ -253,14 +253,14 @@ func TestDeadHostsOfResets(t *testing.T) {
 		}
 		f.run(f.node)
 		f.until("all that may be are tried", func() bool { return f.sink.Stalled() >= 24 })
-		f.reset("192.0.2.1", "bob@good.example") // from a network that has asked before
+		f.reset("192.0.2.1", "bob@good.example") // from a network with earlier requests
 		f.sink.Wait(f, "bob@good.example", 1)
 		f.load.within(f.T, 32, 4, 32)
 	})
 }
 
-// TestTenantsTakeTurns: a tenant that queues one mail is not behind all those of one
-// that has queued many before.
+// TestTenantsTakeTurns: the one mail of a tenant is sent before the last of the many
+// that another tenant queued earlier.
 func TestTenantsTakeTurns(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.invite("acme", slices.Repeat([]string{"big.example", "small.example"}, 300)...)
@@ -274,14 +274,14 @@ func TestTenantsTakeTurns(t *testing.T) {
 			}
 		}
 		if last > 60 {
-			t.Errorf("the other tenant's mails were number %d and before, want them among the first", last)
+			t.Errorf("the other tenant's mails were sent by position %d, want them among the first", last)
 		}
 		f.load.within(f.T, 32, 4, 8)
 	})
 }
 
-// TestUrgentMailsGoFirst: a reset that was asked for last is not behind a tenant's
-// invitations.
+// TestUrgentMailsGoFirst: a reset is sent before a tenant's invitations, even if
+// it was queued last.
 func TestUrgentMailsGoFirst(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.invite("acme", hosts(300, "good")...)
@@ -294,7 +294,7 @@ func TestUrgentMailsGoFirst(t *testing.T) {
 	})
 }
 
-// TestNodesShareTheQueue: of two nodes one sends each mail.
+// TestNodesShareTheQueue: each mail is sent by only one of two nodes.
 func TestNodesShareTheQueue(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.invite("acme", hosts(200, "good")...)
@@ -309,13 +309,13 @@ func TestNodesShareTheQueue(t *testing.T) {
 			}
 		}
 		if len(seen) != 200 {
-			t.Errorf("%d have their mail", len(seen))
+			t.Errorf("%d recipients have their mail", len(seen))
 		}
 	})
 }
 
-// TestNodeThatDies: what it was sending is sent by another one when its claims have
-// run out, and not before.
+// TestNodeThatDies: mail that a dead node was sending is sent by another node when
+// its claims have expired, not before.
 func TestNodeThatDies(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		start := time.Now()
@@ -341,8 +341,8 @@ func TestNodeThatDies(t *testing.T) {
 	})
 }
 
-// TestMailServerThatHangs: when the mail server answers nobody, nothing is given up,
-// and when it answers again everything leaves.
+// TestMailServerThatHangs: while the mail server doesn't answer, no mail is given
+// up; when it answers again, all are sent.
 func TestMailServerThatHangs(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		f.sink.Stall(smtptest.AtConnect)
@@ -351,15 +351,15 @@ func TestMailServerThatHangs(t *testing.T) {
 		f.until("hosts turn out to be slow", func() bool { return f.Sending().SlowHosts >= 8 })
 		f.reset("192.0.2.1", "bob@good.example")
 		f.until("the reset is tried", func() bool { return f.Sending().Fast+f.Sending().Slow > 8 })
-		f.sink.Stop() // which ends the silence of those that wait
+		f.sink.Stop() // closes the silent connections
 		f.sink.Behave()
 		f.sink.Restart(f)
 		f.until("all are sent", func() bool { return f.count(doorward.DeliverySent) == 41 })
 	})
 }
 
-// TestOldMailsKeepNoAddress: a day after a mail was finished the queue has no address
-// of it any more, and the invitation still says whether its mail came.
+// TestOldMailsKeepNoAddress: a day after a mail was finished the queue no longer has
+// its address, and the invitation still shows whether it was delivered.
 func TestOldMailsKeepNoAddress(t *testing.T) {
 	onBoth(t, func(f *fixture) {
 		start := time.Now()
@@ -391,7 +391,7 @@ func TestOldMailsKeepNoAddress(t *testing.T) {
 	})
 }
 
-// addresses counts the mails that have an address somewhere.
+// addresses counts the mails that still contain an address.
 func (f *fixture) addresses() (n int) {
 	f.Helper()
 	driver, dsn := "pgx", f.dsn
@@ -405,9 +405,9 @@ func (f *fixture) addresses() (n int) {
 	return n
 }
 
-// TestOneSubjectAlone: what is about one subject leaves while any number of dead hosts
-// are queued before it, and nobody else's is touched. A host that is dead itself has
-// so much time, and the mail is tried again later.
+// TestOneSubjectAlone: mail about one subject is sent even if many dead hosts are
+// queued before it, and no other mail is touched. If its own host is dead, the try
+// times out and is repeated later.
 func TestOneSubjectAlone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(f *fixture) {
@@ -431,11 +431,11 @@ func TestOneSubjectAlone(t *testing.T) {
 		tried := 0
 		for _, m := range queued() {
 			if tried += m.Tries; m.Tries > 0 && (m.SubjectID != "inv_dead_7" || m.LastError == "") {
-				f.Errorf("tried was %+v", m)
+				f.Errorf("the mail is %+v", m)
 			}
 		}
 		if tried != 1 {
-			f.Errorf("%d tries, want 1", tried)
+			f.Errorf("the mail has %d tries, want 1", tried)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func (f *fixture) passwordOf(id string) string {
 	return a.PasswordHash
 }
 
-// An address has one account, whoever creates it, and a tenant has it once.
+// An address has one account and each tenant has it once, even if several callers add it.
 func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "hash")
@@ -112,8 +112,8 @@ func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 	})
 }
 
-// A hash that somebody else hands in becomes the password only of an account that
-// nobody uses; the owner of the address may set the first one of any.
+// A hash from another system is set only on an account that is in no tenant; the
+// owner of the address may set the first password of any account.
 func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "")
@@ -121,14 +121,14 @@ func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 			f.Errorf("the unused account is %+v with the password %q", got, f.passwordOf(ann.ID))
 		}
 		if got := f.ensure("ann@acme.example", "other"); got.Unused || f.passwordOf(ann.ID) != "listed" {
-			f.Errorf("an account with a password is %+v and has %q now", got, f.passwordOf(ann.ID))
+			f.Errorf("an account with a password is %+v and now has %q", got, f.passwordOf(ann.ID))
 		}
 		bob := f.ensure("bob@acme.example", "")
 		if err := f.add(bob.ID, "tnt_a"); err != nil {
 			f.Fatal(err)
 		}
 		if got := f.ensure("bob@acme.example", "listed"); got.Unused || f.passwordOf(bob.ID) != "" {
-			f.Errorf("a member without a password is %+v and has %q now", got, f.passwordOf(bob.ID))
+			f.Errorf("a member without a password is %+v and now has %q", got, f.passwordOf(bob.ID))
 		}
 		first := func() error {
 			return f.try(func(tx *access.Tx) error { return member.SetFirstPassword(f.Context(), tx, bob.Account, "own") })
@@ -156,7 +156,7 @@ func TestAddressesAreCanonical(t *testing.T) {
 	})
 }
 
-// An account that is deleted while it is looked for is created again.
+// An account that is deleted between lookup and use is created again.
 func TestEnsureWhileAnAccountIsDeleted(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		for range 100 {

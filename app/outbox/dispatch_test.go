@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// table is a queue in memory: what dispatcher does by itself. How it does with a
-// database and a mail server is tested in app/mail.
+// table is a queue in memory, to test the dispatcher alone. app/mail tests it with
+// a database and a mail server.
 type table struct {
 	mu   sync.Mutex
 	rows []Job // by due, then by id
 	err  error
-	// looks are how many rows each look has found.
+	// looks has the number of rows that each read found.
 	looks []int
 	tried []string
-	fails int  // tries to come that fail for want of the database
-	blind bool // what has been found once is not found again
+	fails int  // how many of the next tries fail because of the database
+	blind bool // a row is found only once
 }
 
 func (b *table) queue() *Queue[Job] {
@@ -70,8 +70,8 @@ func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (foun
 // byDue is the order of a table's rows.
 func byDue(a, b Job) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
 
-// TestLongQueueIsReadInPieces: all of a queue that is longer than what is read at
-// once, and than what is kept in memory, is done, each piece of work once.
+// TestLongQueueIsReadInPieces: a queue longer than one read, and than fits in
+// memory, is processed completely, each job once.
 func TestLongQueueIsReadInPieces(t *testing.T) {
 	b := &table{}
 	const all = maxWaiting + 3*batchSize
@@ -86,12 +86,12 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
 	}
 	if slices.Max(b.looks) > batchSize {
-		t.Errorf("%d were read at once", slices.Max(b.looks))
+		t.Errorf("one read returned %d rows", slices.Max(b.looks))
 	}
 }
 
-// TestFailingDatabaseIsLeftAlone: while the database fails it is asked once a second
-// or so, and the error is told as often.
+// TestFailingDatabaseIsLeftAlone: while the database fails it is queried, and the
+// error reported, about once a second.
 func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	b := &table{err: errors.New("gone")}
 	q := b.queue()
@@ -99,7 +99,7 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	warned := 0
 	q.Warn = func(err error) {
 		if !strings.Contains(err.Error(), "gone") {
-			t.Errorf("told is %v", err)
+			t.Errorf("the error reported is %v", err)
 		}
 		if warned++; warned == 2 {
 			stop()
@@ -108,7 +108,7 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	began := time.Now()
 	q.Run(ctx)
 	if took := time.Since(began); took < pollEvery || len(b.looks) > 4 {
-		t.Errorf("in %v it was asked %d times", took, len(b.looks))
+		t.Errorf("in %v there were %d queries", took, len(b.looks))
 	}
 }
 
@@ -119,8 +119,8 @@ func (b *table) failing() bool {
 	return b.fails >= 0
 }
 
-// TestFailedClaimIsNotForgotten: what could not be claimed is tried again as soon as
-// the database is there, and not when all of a long queue has been read again.
+// TestFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
+// the database answers, not after a complete read of a long queue.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
 	b := &table{fails: 2, blind: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
 	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
@@ -135,6 +135,6 @@ func TestFailedClaimIsNotForgotten(t *testing.T) {
 	}
 	q.Run(ctx)
 	if len(b.tried) != 1 {
-		t.Errorf("tried are %q", b.tried)
+		t.Errorf("the jobs tried are %q", b.tried)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// order takes all that waits in a lane and returns it, in the order in which it came.
+// order takes all jobs of a lane and returns them in order.
 func order(w *waiting[string], lane int) string {
 	var all []string
 	for {
@@ -22,7 +22,7 @@ func order(w *waiting[string], lane int) string {
 
 func anyHost(string) func(string) bool { return func(string) bool { return true } }
 
-// keep adds work that is named after its share, its host and a number.
+// keep adds jobs named after their share, host and number.
 func keep(w *waiting[string], slow bool, names ...string) (kept int) {
 	for _, name := range names {
 		if w.add(name, Job{ID: name, Share: name[:1], Host: name[1:2]}, slow) {
@@ -43,7 +43,7 @@ func TestSharesAndHostsTakeTurns(t *testing.T) {
 	}
 }
 
-// What has no place is passed over, and keeps it in the line.
+// A job that can't start is skipped and keeps its position.
 func TestWhatHasNoPlaceIsPassedOver(t *testing.T) {
 	w := newWaiting[string]()
 	keep(w, false, "Ax1", "Bx1", "By1", "Cx1")
@@ -54,7 +54,7 @@ func TestWhatHasNoPlaceIsPassedOver(t *testing.T) {
 		return func(host string) bool { return host != "x" }
 	})
 	if got != "By1" {
-		t.Errorf("taken is %q", got)
+		t.Errorf("the job taken is %q", got)
 	}
 	if got, want := order(w, laneOf(false, false)), "Cx1 Ax1 Bx1"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
@@ -67,14 +67,14 @@ func TestWorkMovesWithItsHost(t *testing.T) {
 	w.move("x", true)
 	keep(w, true, "Ax3")
 	if got, want := order(w, laneOf(false, false)), "Ay1"; got != want {
-		t.Errorf("to good hosts go %s, want %s", got, want)
+		t.Errorf("jobs to good hosts are %s, want %s", got, want)
 	}
 	if got, want := order(w, laneOf(false, true)), "Ax1 Bx1 Ax2 Ax3"; got != want {
-		t.Errorf("to slow hosts go %s, want %s", got, want)
+		t.Errorf("jobs to slow hosts are %s, want %s", got, want)
 	}
 }
 
-// A share that has all the memory leaves room for others.
+// One share can't use all memory.
 func TestMemoryIsShared(t *testing.T) {
 	w := newWaiting[string]()
 	fill := func(share string, want int) {
@@ -86,7 +86,7 @@ func TestMemoryIsShared(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%d of share %s are kept, want %d", got, share, want)
+			t.Errorf("%d jobs of share %s are kept, want %d", got, share, want)
 		}
 	}
 	fill("A", maxWaiting)
@@ -127,7 +127,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 	}
 }
 
-// What is slow depends on what the mail server itself takes, within bounds.
+// The threshold for slow follows the mail server's own delay, within bounds.
 func TestSlowIsRelative(t *testing.T) {
 	var h hosts
 	want := func(after time.Duration) {

@@ -12,12 +12,12 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// idle is the limit that the tenant of these tests has tightened from an hour.
+// idle is the idle limit that the tenant sets instead of an hour.
 const idle = 5 * time.Minute
 
 // TestEndedAreTheLive: a tenant tightens its idle limit, which ends sessions
-// without deleting them. What an act is about to end, what it says that it has
-// ended and what is on record are then all the number of sessions that still pass.
+// without deleting them. The count before an act, the count in its result and the
+// count in the trail all equal the number of valid sessions.
 func TestEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -42,7 +42,7 @@ func TestEndedAreTheLive(t *testing.T) {
 			after, err := end.do(who[i])
 			f.NoError(err)
 			if want := (doorward.Ended{Sessions: 2}); before != want || held(f, after) != want || onRecord(f, acme.ID, end.act) != "2" {
-				f.Errorf("%s: %+v before, %+v after, %q on record; two sessions were live", end.act, before, after, onRecord(f, acme.ID, end.act))
+				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, onRecord(f, acme.ID, end.act))
 			}
 		}
 		before, err := f.Node(0).Overviews.AllAtStake(ctx, owner.Caller)
@@ -50,13 +50,13 @@ func TestEndedAreTheLive(t *testing.T) {
 		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
 		f.NoError(err)
 		if want := (doorward.Ended{Sessions: 4}); before != want || held(f, after) != want || onRecord(f, acme.ID, doorward.TenantClose) != "4" {
-			f.Errorf("closing: %+v before, %+v after, %q on record; four sessions were live", before, after, onRecord(f, acme.ID, doorward.TenantClose))
+			f.Errorf("closing: %+v before, %+v after, %q in the trail; four sessions were valid", before, after, onRecord(f, acme.ID, doorward.TenantClose))
 		}
 	})
 }
 
-// TestOwnEndedAreTheLive is the same for what people do to their own sessions, and
-// for what an operator does to a tenant.
+// TestOwnEndedAreTheLive is the same for acts on one's own sessions and for acts
+// of an operator on a tenant.
 func TestOwnEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
@@ -68,20 +68,20 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 		f.NoError(apptest.Failure(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
 		for i, act := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
 			if got := onRecord(f, acme.ID, act); got != "1" || !f.IsValid(who[i].Token) {
-				f.Errorf("%s: %q on record, and that session passes: %v; one other was live", act, got, f.IsValid(who[i].Token))
+				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", act, got, f.IsValid(who[i].Token))
 			}
 		}
 		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
 		f.NoError(err)
 		if ended.Sessions != 4 || onRecord(f, acme.ID, doorward.TenantFreeze) != "4" {
-			f.Errorf("freezing: %+v, %q on record; four sessions were live", ended, onRecord(f, acme.ID, doorward.TenantFreeze))
+			f.Errorf("freezing: %+v, %q in the trail; four sessions were valid", ended, onRecord(f, acme.ID, doorward.TenantFreeze))
 		}
 	})
 }
 
-// tighten has every member sign in twice more, after what they have already is
-// older than the limit that the tenant sets then, and returns the OWNER and the
-// others with a session that is live.
+// tighten signs every member in twice more, once their earlier sessions exceed the
+// limit that the tenant sets afterwards, and returns the OWNER and the others with
+// a valid session.
 func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock) (owner apptest.Person, others []apptest.Person) {
 	f.Helper()
 	page, err := f.DB.Read().UserPage(f.Context(), acme.ID, store.UserFilter{}, doorward.Window{Limit: 20})
@@ -109,7 +109,7 @@ func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 	return e
 }
 
-// onRecord is how many sessions the newest such act has ended, by the trail.
+// onRecord is how many sessions the newest such act ended, from the trail.
 func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
@@ -124,8 +124,8 @@ func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
 	return ""
 }
 
-// TestUnwrittenUseCounts: a session in use on another node, of which the database
-// doesn't know yet, is counted by a node that has not seen it.
+// TestUnwrittenUseCounts: a session in use on one node, whose use isn't written
+// yet, is counted by another node.
 func TestUnwrittenUseCounts(t *testing.T) {
 	clock := apptest.NewMovedClock()
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
@@ -145,20 +145,20 @@ func TestUnwrittenUseCounts(t *testing.T) {
 	clock.Move(2 * time.Second)
 	check()
 	if before, want := atStake(f, owner, bob), (doorward.Ended{Sessions: 1}); before != want {
-		t.Errorf("%+v before, and one session passes", before)
+		t.Errorf("%+v before, want the one valid session", before)
 	}
 	ended, err := f.Node(0).Users.SignOut(f.Context(), owner.Caller, bob.User)
 	f.NoError(err)
 	if ended.Sessions != 1 || onRecord(f, acme.ID, doorward.UserSignOut) != "1" {
-		t.Errorf("%+v after, and one session passed", ended)
+		t.Errorf("%+v after, want the one valid session", ended)
 	}
 }
 
-// held is the count without how it was made to hold, which every node has.
+// held is the count alone, after a check that it took effect on every node.
 func held(f *apptest.Fixture, e doorward.Ended) doorward.Ended {
 	f.Helper()
 	if e.Revocation.Nodes != len(f.Nodes) || e.Revocation.Took <= 0 {
-		f.Errorf("%+v: want it to hold on every node", e.Revocation)
+		f.Errorf("%+v: want it to take effect on every node", e.Revocation)
 	}
 	e.Revocation = doorward.Revocation{}
 	return e

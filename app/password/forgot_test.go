@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// A flood of requests for resets, from many networks for many addresses, leaves a
-// handful of rows, and after an hour nothing but the events.
+// A flood of reset requests, from many networks for many addresses, adds a few
+// rows, and after an hour only events are left.
 func TestFloodOfForgotten(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -34,29 +34,29 @@ func TestFloodOfForgotten(t *testing.T) {
 		f.RecordDue()
 		clock.Move(time.Minute)
 		f.RecordDue()
-		// One for the owner; for each minute that it took, ten networks and the rest.
+		// One for the owner; per minute of the test, ten for networks and one for the rest.
 		if got := f.CountRows("events") - events; got < 2 || got > 1+3*11 {
 			f.Errorf("%d events of %d requests", got, networks*each)
 		}
 		if got := f.Int(`SELECT CAST(sum(times) AS BIGINT) FROM events WHERE action = 'password.forgot'`); got != networks*each+1 {
-			f.Errorf("the events tell of %d requests, want %d", got, networks*each+1)
+			f.Errorf("the events count %d requests, want %d", got, networks*each+1)
 		}
 		if got := f.CountRows("mails") - mails; got != 1 {
-			f.Errorf("%d mails, want the owner's", got)
+			f.Errorf("%d mails, want only the owner's", got)
 		}
 		if got := f.CountRows("inbox"); got != 0 {
-			f.Errorf("%d rows stay in the inbox", got)
+			f.Errorf("%d rows are left in the inbox", got)
 		}
 		clock.Move(time.Hour)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if got := f.CountRows("throttles"); got > throttles {
-			f.Errorf("%d counters were %d before, an hour ago", got, throttles)
+			f.Errorf("an hour later there are %d counters, want the %d of before", got, throttles)
 		}
 	})
 }
 
-// A network asks thirty times an hour, an address gets three, and what is more
-// writes nothing.
+// The limits are thirty requests an hour for a network and three for an address. A
+// request beyond them writes nothing.
 func TestForgottenPerNetwork(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
@@ -102,7 +102,7 @@ func TestForgottenPerNetwork(t *testing.T) {
 	})
 }
 
-// anonymousAt returns somebody unknown at the address.
+// anonymousAt returns an anonymous caller at the address.
 func anonymousAt(ip string) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestOneReset: many use one reset at once.
+// TestOneReset: a reset that many callers use at once succeeds once.
 func TestOneReset(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
@@ -21,13 +21,13 @@ func TestOneReset(t *testing.T) {
 		winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeResetUsed: callers - 1})
 		f.WantPassword(email, winner+1, callers+1)
 		if f.IsValid(owner.Token) {
-			f.Error("a session from before the reset is let pass")
+			f.Error("a session from before the reset is valid")
 		}
 	})
 }
 
-// TestNewPasswordOutrunsLogin: once a new password is set, no session that was
-// opened with the old one is of use.
+// TestNewPasswordOutrunsLogin: once a new password is set, no session opened with
+// the old one is valid.
 func TestNewPasswordOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -50,7 +50,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 			f.NoError(errs[5])
 			f.WantOnly(errs, "", doorward.CodeInvalidCredentials)
 			if n := f.CountValid(&o); n > 0 {
-				f.Fatalf("%d sessions opened with the old password are let pass", n)
+				f.Fatalf("%d sessions opened with the old password are valid", n)
 			}
 			if got := f.TryLogin(ann.User.Email, old); got != doorward.CodeInvalidCredentials {
 				f.Fatalf("the old password: %q", got)
@@ -60,7 +60,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 	})
 }
 
-// changeOrReset prepares a change of the password, or a reset, to be run later.
+// changeOrReset prepares a password change or a reset, to be run later.
 func changeOrReset(f *apptest.Fixture, round int, p apptest.Person, old, next string) func() error {
 	f.Helper()
 	if round%2 == 0 {
@@ -74,8 +74,8 @@ func changeOrReset(f *apptest.Fixture, round int, p apptest.Person, old, next st
 	}
 }
 
-// TestOnePasswordChange: the same session changes the password many times at
-// once. One of the new passwords is the password.
+// TestOnePasswordChange: one session changes the password many times at once.
+// Exactly one of the new passwords works.
 func TestOnePasswordChange(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16

@@ -64,7 +64,7 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// at is where a fault is and what it is called.
+// at returns the position and the code of each fault.
 func at(list List) (all []string) {
 	for _, f := range list.Faults.Faults {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%d %s %s", f.Line, f.Code, f.Column)))
@@ -130,14 +130,14 @@ func TestFaults(t *testing.T) {
 			}
 			for _, f := range list.Faults.Faults {
 				if !strings.HasSuffix(f.Message, ".") || strings.Contains(f.Message, "hunter2") {
-					t.Errorf("%q is no sentence, or tells a secret", f.Message)
+					t.Errorf("%q is not a sentence, or contains a secret", f.Message)
 				}
 			}
 		})
 	}
 }
 
-// TestFormatsOfHashesAreNamed: who has another one learns which there are.
+// TestFormatsOfHashesAreNamed: the fault of an unknown format lists the supported ones.
 func TestFormatsOfHashesAreNamed(t *testing.T) {
 	list := read(t, CSV, "email,role,passwordHash\nann@acme.example,USER,5f4dcc3b5aa765d61d8327deb882cf99\n")
 	for _, name := range []string{"bcrypt", "scrypt", "pbkdf2", "argon2id", "Django"} {
@@ -184,7 +184,7 @@ func TestReadersFail(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is written is read.
+// TestRoundTrip: Read returns what Write wrote.
 func TestRoundTrip(t *testing.T) {
 	want := []Person{ann, {Email: "bob@acme.example", Name: "<Bob> \"&\u2028", Role: doorward.RoleViewer, Status: doorward.UserSuspended}}
 	want[1].Name = "<Bob> \"& é"
@@ -200,8 +200,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is in a file, who comes through is as Person says, each
-// address once, and comes through again when written.
+// FuzzRead: each person that Read accepts from any file is valid as Person says,
+// has a unique address, and is accepted again after Write.
 func FuzzRead(f *testing.F) {
 	f.Add("email,role,name,status,passwordHash\nann@acme.example,USER,Ann,active,"+bcrypt+"\n", true)
 	f.Add("\ufeffrole;email\nUSER;\"a\n@b.example\"\n", true)
@@ -244,12 +244,12 @@ func sound(t *testing.T, p Person) {
 	t.Helper()
 	canonical, err := mailaddr.Parse(p.Email)
 	if err != nil || canonical != p.Email || !p.Role.Valid() || len(doorward.CheckName("", p.Name)) > 0 {
-		t.Fatalf("%+v came through: %v", p, err)
+		t.Fatalf("%+v was accepted: %v", p, err)
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {
-		t.Fatalf("the status %q came through", p.Status)
+		t.Fatalf("the status %q was accepted", p.Status)
 	}
 	if p.PasswordHash != "" && argon.Known(p.PasswordHash) != nil {
-		t.Fatalf("the hash %q came through", p.PasswordHash)
+		t.Fatalf("the hash %q was accepted", p.PasswordHash)
 	}
 }

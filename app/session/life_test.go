@@ -16,7 +16,7 @@ func limits(idle, absolute time.Duration) doorwardtest.Option {
 	return doorwardtest.SessionLimits(doorward.SessionLimits{Idle: idle, Absolute: absolute, PerUser: 10})
 }
 
-// live reports whether the session is, by a check in memory.
+// live reports whether the session is valid, by a check in memory.
 func live(t *testing.T, p *doorwardtest.Person) bool {
 	t.Helper()
 	status, body := p.Get("/api/v2/access/check")
@@ -26,8 +26,8 @@ func live(t *testing.T, p *doorwardtest.Person) bool {
 	return status == http.StatusOK
 }
 
-// TestIdleIsExact: each use gives the session its whole idle time again, to the
-// microsecond, however often it was used before.
+// TestIdleIsExact: each use restarts the idle time, exact to the microsecond,
+// however often the session was used before.
 func TestIdleIsExact(t *testing.T) {
 	c := standing()
 	server := doorwardtest.Start(t, limits(time.Hour, 24*time.Hour), c.option())
@@ -35,17 +35,16 @@ func TestIdleIsExact(t *testing.T) {
 	for range 5 {
 		c.move(time.Hour - time.Microsecond)
 		if !live(t, ann) {
-			t.Fatal("a session is over before its idle time is")
+			t.Fatal("a session ended before its idle time")
 		}
 	}
 	c.move(time.Hour)
 	if live(t, ann) {
-		t.Error("a session lives on after its idle time")
+		t.Error("a session is valid after its idle time")
 	}
 }
 
-// TestAbsoluteIsExact: no use makes a session live longer than its absolute
-// time.
+// TestAbsoluteIsExact: no use keeps a session valid beyond its absolute time.
 func TestAbsoluteIsExact(t *testing.T) {
 	c := standing()
 	server := doorwardtest.Start(t, limits(time.Hour, 3*time.Hour), c.option())
@@ -53,17 +52,17 @@ func TestAbsoluteIsExact(t *testing.T) {
 	for _, d := range []time.Duration{time.Hour, time.Hour, time.Hour, 2 * time.Microsecond} {
 		c.move(d - time.Microsecond)
 		if !live(t, ann) {
-			t.Fatal("a session in use is over before its absolute time is")
+			t.Fatal("a session in use ended before its absolute time")
 		}
 	}
 	c.move(2 * time.Microsecond)
 	if live(t, ann) {
-		t.Error("a session lives on after its absolute time")
+		t.Error("a session is valid after its absolute time")
 	}
 }
 
-// TestTouchRevivesNothing: uses that are on their way while the session ends,
-// and are written right after, leave it dead, 500 times out of 500.
+// TestTouchRevivesNothing: uses in flight while the session ends, and written
+// right afterwards, don't revive it, 500 times out of 500.
 func TestTouchRevivesNothing(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -71,12 +70,12 @@ func TestTouchRevivesNothing(t *testing.T) {
 	ctx := context.Background()
 	for n := range 500 {
 		token := login(t, server, ann)
-		server.Advance(2 * time.Minute) // so that the next use is to be written
+		server.Advance(2 * time.Minute) // so that the next use must be written
 		var uses sync.WaitGroup
 		for range 2 {
 			uses.Go(func() {
 				for range 3 {
-					_, _ = sessions.Check(ctx, token) // either answer is right now
+					_, _ = sessions.Check(ctx, token) // either answer is right at this point
 					_ = sessions.Flush(ctx)
 				}
 			})
@@ -85,19 +84,19 @@ func TestTouchRevivesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := sessions.Check(ctx, token); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
-			t.Fatalf("try %d: a session that was ended: %v", n, err)
+			t.Fatalf("try %d: check of an ended session: %v", n, err)
 		}
 		uses.Wait()
 		if err := sessions.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := sessions.Check(ctx, token); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
-			t.Fatalf("try %d: a session that was ended, after its uses were written: %v", n, err)
+			t.Fatalf("try %d: check of an ended session after its uses were written: %v", n, err)
 		}
 	}
 }
 
-// TestUseIsWritten: at most once a minute, and at the end of the process.
+// TestUseIsWritten: uses are written once a minute at most, and at the process's end.
 func TestUseIsWritten(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -128,7 +127,7 @@ func TestUseIsWritten(t *testing.T) {
 	}
 }
 
-// TestRememberedDoesNotAllocate: the check in memory makes no garbage.
+// TestRememberedDoesNotAllocate: a check in memory allocates nothing.
 func TestRememberedDoesNotAllocate(t *testing.T) {
 	server := doorwardtest.Start(t)
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -137,7 +136,7 @@ func TestRememberedDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !live(t, ann) {
-		t.Fatal("the session is over")
+		t.Fatal("the session is invalid")
 	}
 	sessions, found := server.Node.App.Sessions, 0
 	n := testing.AllocsPerRun(200, func() {

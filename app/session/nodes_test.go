@@ -22,8 +22,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// clock stands still until it is moved, for all nodes at once. A test that has
-// one says what happens to the microsecond.
+// clock is stopped until it is moved, for all nodes at once. Tests with it are
+// exact to the microsecond.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -45,7 +45,7 @@ func (c *clock) move(d time.Duration) {
 
 func (c *clock) option() doorwardtest.Option { return func(cfg *node.Config) { cfg.Clock = c.read } }
 
-// pair is two nodes on one PostgreSQL and one clock, and a person.
+// pair is two nodes on one PostgreSQL and one clock, and a signed-up person.
 type pair struct {
 	*testing.T
 	a, b *doorwardtest.Server
@@ -56,7 +56,7 @@ type pair struct {
 func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	t.Helper()
 	p := &pair{T: t, clock: clock{now: standing().now}}
-	var mailbox smtp.Transport // one for both: either may send what the other queued
+	var mailbox smtp.Transport // shared, since either node may send the mail that the other queued
 	options = append(options, doorwardtest.Database(dbtest.Postgres(t)), p.option())
 	p.a = doorwardtest.Start(t, append(options, func(c *node.Config) { mailbox = c.Transport })...)
 	p.b = doorwardtest.Start(t, append(options, func(c *node.Config) { c.Transport = mailbox })...)
@@ -64,10 +64,10 @@ func newPair(t *testing.T, options ...doorwardtest.Option) *pair {
 	return p
 }
 
-// nothingElse is done with the opening of a session.
+// nothingElse is an empty callback for the opening of a session.
 func nothingElse(*access.Tx) error { return nil }
 
-// login opens a session on a node, as a login does whose password was right.
+// login opens a session on a node, like a login with the right password.
 func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secret.Token {
 	t.Helper()
 	account, err := on.Node.DB.Read().AccountByEmail(t.Context(), who.Email)
@@ -85,7 +85,7 @@ func login(t *testing.T, on *doorwardtest.Server, who *doorwardtest.Person) secr
 	return opened.Token
 }
 
-// check is the code of a check's error, or empty.
+// check returns the code of a check's error, or empty.
 func check(t *testing.T, on *doorwardtest.Server, token secret.Token) doorward.Code {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -109,12 +109,12 @@ func (p *pair) is(on *doorwardtest.Server, token secret.Token, want doorward.Cod
 	}
 }
 
-// TestOtherNodeSawItUsed: a node that sees an idle session, which another has
-// just seen used and not written down, asks, and neither ends it early nor lets
-// it live on.
+// TestOtherNodeSawItUsed: a node that finds a session idle, whose use on another
+// node isn't written yet, asks for that use: it ends the session neither too early
+// nor too late.
 func TestOtherNodeSawItUsed(t *testing.T) {
 	p := newPair(t)
-	for range 5 { // the use is about to be written, but isn't yet
+	for range 5 { // the use waits to be written
 		token := login(t, p.a, p.ann)
 		p.move(59 * time.Minute)
 		p.is(p.a, token, "", "in use")
@@ -128,7 +128,7 @@ func TestOtherNodeSawItUsed(t *testing.T) {
 	if err := p.a.Node.App.Sessions.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.move(30 * time.Second) // too soon after that to be written
+	p.move(30 * time.Second) // too soon after the last write
 	p.is(p.a, token, "", "in use")
 	p.move(time.Hour - time.Microsecond)
 	p.is(p.b, token, "", "an hour less a microsecond after the last use, of which one node knows")
@@ -137,8 +137,8 @@ func TestOtherNodeSawItUsed(t *testing.T) {
 	p.is(p.b, token, doorward.CodeUnauthenticated, "an hour after the last use")
 }
 
-// TestSilentNodeLeavesItOpen: while a node doesn't say when it saw a session
-// used, nobody is told that the session is over, nor let in.
+// TestSilentNodeLeavesItOpen: while a node doesn't report its last use of a
+// session, a check answers neither that the session is over nor that it is valid.
 func TestSilentNodeLeavesItOpen(t *testing.T) {
 	p := newPair(t)
 	token := login(t, p.a, p.ann)
@@ -167,8 +167,8 @@ func TestSilentNodeLeavesItOpen(t *testing.T) {
 	p.is(p.b, token, doorward.CodeUnauthenticated, "idle, as everybody knows")
 }
 
-// TestSessionLimitHoldsInMemory: the session that is too many ends in the
-// memory of every node before the login is answered, and no other does.
+// TestSessionLimitHoldsInMemory: the session beyond the limit is gone from the
+// memory of every node before the login is answered, and no other one is.
 func TestSessionLimitHoldsInMemory(t *testing.T) {
 	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour, PerUser: 3}))
 	var all []secret.Token
@@ -189,8 +189,8 @@ func TestSessionLimitHoldsInMemory(t *testing.T) {
 	}
 }
 
-// TestLimitsAreExact, to the microsecond, in memory and on a node that has to
-// ask the database.
+// TestLimitsAreExact, to the microsecond, in memory and on a node that must ask
+// the database.
 func TestLimitsAreExact(t *testing.T) {
 	p := newPair(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: 3 * time.Hour, PerUser: 10}))
 	for _, second := range []*doorwardtest.Server{p.a, p.b} {
@@ -215,8 +215,8 @@ func TestLimitsAreExact(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: sessions that don't fit in memory are as good as others,
-// their uses count, and their end is one.
+// TestMemoryIsBounded: sessions that don't fit in memory stay valid, their uses
+// count, and they can be ended.
 func TestMemoryIsBounded(t *testing.T) {
 	const places, sessions = 256, 160 // the places are one for each of 256 hashes
 	c := standing()
@@ -253,8 +253,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestUsesAreWrittenAtTheEnd of the process, those too that came too soon after
-// others to be written at once.
+// TestUsesAreWrittenAtTheEnd of the process, including those that came too soon
+// after others to be written at once.
 func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	c, dsn := standing(), "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), c.option())
@@ -275,8 +275,8 @@ func TestUsesAreWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestRoleCountsAtOnce: after the answer to a change of role no node knows the
-// old one, though checks load the session at every moment of the change.
+// TestRoleCountsAtOnce: after a change of role is answered no node uses the old
+// role, though checks load the session during the change.
 func TestRoleCountsAtOnce(t *testing.T) {
 	p := newPair(t)
 	bob := p.a.Tenant("Other").Join("bob@other.example", "USER")
@@ -318,7 +318,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 			if a, b := role(p.a), role(p.b); a != want || b != want {
 				t.Fatalf("change %d: the nodes say %s and %s, want %s", n, a, b, want)
 			}
-			<-time.After(time.Millisecond) // for what was on its way
+			<-time.After(time.Millisecond) // for checks in flight
 		}
 	}
 }

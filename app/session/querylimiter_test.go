@@ -8,8 +8,8 @@ import (
 )
 
 // While the database is silent, a limited number of checks wait for it and all
-// others fail at once. A reply admits the next, and so does the end of those that
-// waited.
+// others fail at once. A reply admits the next check, as does the end of the
+// waiting ones.
 func TestQueriesToASilentDatabase(t *testing.T) {
 	var q queryLimiter
 	now := time.Hour
@@ -36,7 +36,7 @@ func TestQueriesToASilentDatabase(t *testing.T) {
 	expect := func(want bool, when string) {
 		t.Helper()
 		if queried() != want {
-			t.Errorf("%s: queried is %v, want %v", when, !want, want)
+			t.Errorf("%s: the check queries: %v, want %v", when, !want, want)
 		}
 	}
 	hang(probes)

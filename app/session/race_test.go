@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestSessionLimit: of many logins at once as many stay as the limit allows, in
-// whichever tenants they are.
+// TestSessionLimit: of many concurrent logins the limit's number of sessions
+// stays, in any tenants.
 func TestSessionLimit(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, ann := f.Tenant()
@@ -25,7 +25,7 @@ func TestSessionLimit(t *testing.T) {
 			var o apptest.Opened
 			errs := apptest.Together(20, func(i int) error {
 				to := tenants[i%len(tenants)]
-				if round > 0 { // without the hash they come closer together
+				if round > 0 { // without hashing the logins are closer together
 					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.WriteNothingElse))
 				}
 				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
@@ -35,13 +35,13 @@ func TestSessionLimit(t *testing.T) {
 			rows, err := f.DB.Read().UserSessions(f.Context(), ann.User.ID)
 			f.NoError(err)
 			if n := f.CountValid(&o); n != 10 || len(rows) != 10 {
-				f.Fatalf("of 20 new sessions %d are let pass and %d are stored, want 10", n, len(rows))
+				f.Fatalf("of 20 new sessions %d are valid and %d are stored, want 10", n, len(rows))
 			}
 		}
 	})
 }
 
-// TestOneSwitch: a session is exchanged once, however often that is asked for.
+// TestOneSwitch: a session is exchanged once, however often that is requested.
 func TestOneSwitch(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -56,14 +56,14 @@ func TestOneSwitch(t *testing.T) {
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeUnauthenticated: 7})
 		if f.IsValid(guest.Token) || f.CountValid(&o) != 1 {
-			f.Errorf("the old session passes: %v; %d new ones do", f.IsValid(guest.Token), f.CountValid(&o))
+			f.Errorf("the old session is valid: %v; %d new ones are", f.IsValid(guest.Token), f.CountValid(&o))
 		}
 		switchesCross(f, owner, guest, joined.TenantID, zeta.ID)
 	})
 }
 
-// switchesCross: people who go from one tenant to another write into the trails
-// of both, and those who come the other way meanwhile never wait for each other.
+// switchesCross: people who switch between two tenants write to both trails.
+// Switches in opposite directions don't deadlock.
 func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta string) {
 	f.Helper()
 	guest = f.SignIn(guest.User.Email, apptest.FirstPassword)
@@ -85,7 +85,7 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 	f.WantNoDeadlocks()
 }
 
-// moved is the person in the tenant.
+// moved is the person after a switch to the tenant.
 func moved(f *apptest.Fixture, p apptest.Person, tenantID string) apptest.Person {
 	f.Helper()
 	s, err := f.Node(0).Sessions.Switch(f.Context(), p.Caller, tenantID)

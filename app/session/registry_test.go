@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// daily are limits that no test here comes near.
+// daily are limits that these tests never reach.
 var daily = doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour}
 
 // sample is a session of its own user in one of a hundred tenants.
@@ -30,14 +30,14 @@ func sample(n int) (secret.Hash, store.Credential) {
 	return secret.New().Hash(), store.Credential{Session: s, User: u}
 }
 
-// TestForget: a change ends what it names and nothing else.
+// TestForget: a change invalidates the entries it names and no others.
 func TestForget(t *testing.T) {
 	h1, c1 := sample(1)
 	h2, c2 := sample(2)
 	for _, c := range []struct {
 		name         string
 		change       func(r *registry)
-		first, other bool // whether they are still good
+		first, other bool // whether they are still valid
 	}{
 		{"session", func(r *registry) {
 			r.forget(store.Change{Kind: store.ChangeSession, Subject: store.SessionSubject(h1[:])})
@@ -58,21 +58,21 @@ func TestForget(t *testing.T) {
 			r.put(h2, entryOf(c2, daily, r.mark()))
 			c.change(r)
 			if got := r.get(h1) != nil; got != c.first {
-				t.Errorf("the session it names is good: %v, want %v", got, c.first)
+				t.Errorf("the session it names is valid: %v, want %v", got, c.first)
 			}
 			if got := r.get(h2) != nil; got != c.other {
-				t.Errorf("another session is good: %v, want %v", got, c.other)
+				t.Errorf("another session is valid: %v, want %v", got, c.other)
 			}
 			r.put(h1, entryOf(c1, daily, r.mark()))
 			if r.get(h1) == nil {
-				t.Error("what is read after the change is not good")
+				t.Error("a value read after the change is not valid")
 			}
 		})
 	}
 }
 
-// TestRule5: a value that was read before a change is no good after it, wherever
-// in the reading the change comes.
+// TestRule5: a value read before a change is invalid after it, at whatever moment
+// of the reading the change arrives.
 func TestRule5(t *testing.T) {
 	h, c := sample(1)
 	for _, change := range []store.Change{
@@ -91,27 +91,27 @@ func TestRule5(t *testing.T) {
 			comes(0)
 			mark := r.mark()
 			comes(1)
-			alive := !ended // what the database says
+			alive := !ended // in the database
 			comes(2)
 			if alive {
 				r.put(h, entryOf(c, daily, mark))
 			}
 			comes(3)
 			if r.get(h) != nil {
-				t.Errorf("%s at moment %d: an ended session is good", change.Kind, at)
+				t.Errorf("%s at moment %d: an ended session is valid", change.Kind, at)
 			}
 		}
 	}
 }
 
-// TestRule5Raced: readers, revokers and the sweep at once; the database is a
-// variable. A check that begins after the revocation has been applied never
-// finds the session. A reader that takes its mark too late is caught, so the
-// race is one.
+// TestRule5Raced: readers, revokers and the sweep run at once; the database is a
+// variable. A check that begins after the revocation was applied never finds the
+// session. A reader that takes its mark too late is caught, which proves that the
+// race happens.
 func TestRule5Raced(t *testing.T) {
 	late := func(r *registry, read func() bool) (uint64, bool) {
 		before, alive := r.mark(), read()
-		for range 1000 { // the answer takes its time
+		for range 1000 { // a slow query
 			if r.mark() != before {
 				break
 			}
@@ -121,15 +121,15 @@ func TestRule5Raced(t *testing.T) {
 	}
 	right := func(r *registry, read func() bool) (uint64, bool) { mark := r.mark(); return mark, read() }
 	if n := race(5000, right); n > 0 {
-		t.Errorf("an ended session was good after its end in round %d", n)
+		t.Errorf("an ended session was still valid in round %d", n)
 	}
 	if n := race(20000, late); n == 0 {
-		t.Error("readers that take their mark after they have read were never caught: this test shows nothing")
+		t.Error("readers that take their mark after they have read were never caught: this test proves nothing")
 	}
 }
 
-// race returns after how many rounds an ended session was good, or 0: it stops
-// at the first.
+// race returns the first round in which an ended session was still valid, or 0,
+// and stops there.
 func race(rounds int, load func(r *registry, read func() bool) (mark uint64, alive bool)) int {
 	r := newRegistry(1000)
 	for n := range rounds {
@@ -161,8 +161,8 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 }
 
 // TestUsesWaitUntilWritten: uses are written in batches, each session once, with
-// its last use; what isn't written yet is still known, and a use that comes
-// while an earlier one is being written isn't lost with it.
+// its last use. An unwritten use is still known, and a use during the write of an
+// earlier one isn't lost.
 func TestUsesWaitUntilWritten(t *testing.T) {
 	var d dirty
 	var first secret.Hash
@@ -197,8 +197,8 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	}
 }
 
-// TestBounded: the registry keeps to its size, lets go only of sessions whose
-// last use is written, and a use that is known survives a new reading.
+// TestBounded: the registry keeps its limit, evicts only sessions whose last use
+// is written, and keeps a known use over a new read.
 func TestBounded(t *testing.T) {
 	const limit = shards * 4
 	r := newRegistry(limit)
@@ -216,7 +216,7 @@ func TestBounded(t *testing.T) {
 	}
 	for _, h := range unwritten {
 		if r.remembered(h) == nil {
-			t.Fatal("a session was let go whose last use nobody has written")
+			t.Fatal("a session was evicted before its last use was written")
 		}
 	}
 	h, c := sample(0)
@@ -228,8 +228,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkRegistry shows what one session takes in memory, all text included,
-// each with a user of its own, and what finding one costs.
+// BenchmarkRegistry measures the memory of one session with all its text, each
+// with its own user, and the cost of a lookup.
 func BenchmarkRegistry(b *testing.B) {
 	for _, count := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
@@ -265,8 +265,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestEntryKeepsThePrincipal: what is put in comes out again, each with its own
-// text and limits, although entries share what they have in common.
+// TestEntryKeepsThePrincipal: each entry returns its own text and limits, although
+// entries share common values.
 func TestEntryKeepsThePrincipal(t *testing.T) {
 	r := newRegistry(10_000)
 	hashes, want := map[int]secret.Hash{}, map[int]doorward.Principal{}
@@ -296,8 +296,8 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 	}
 }
 
-// TestEntryIsSmall: there is one for each of a million sessions. What only some
-// credentials have belongs beside the registry.
+// TestEntryIsSmall: a registry has up to a million entries. Data of only some
+// credentials belongs outside the registry.
 func TestEntryIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(entry{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want 64 at most", size)

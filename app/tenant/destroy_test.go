@@ -24,8 +24,8 @@ func dot(f *apptest.Fixture) []byte {
 	return out.Bytes()
 }
 
-// leaveTraces has the person guess wrong, forget the password, and set the same
-// one again.
+// leaveTraces enters a wrong password, asks for a reset, and sets the same
+// password again.
 func leaveTraces(f *apptest.Fixture, p apptest.Person) {
 	f.Helper()
 	if got := f.TryLogin(p.User.Email, "not the password"); got != doorward.CodeInvalidCredentials {
@@ -39,7 +39,7 @@ func leaveTraces(f *apptest.Fixture, p apptest.Person) {
 	f.MailToken(p.User.Email)
 }
 
-// soundTrail wants the chain of the installation to hold.
+// soundTrail fails if the chain of the installation has faults.
 func soundTrail(f *apptest.Fixture) {
 	f.Helper()
 	_, faults, err := f.Node(0).Audit.Verify(f.Context(), "")
@@ -49,9 +49,9 @@ func soundTrail(f *apptest.Fixture) {
 	}
 }
 
-// TestClosedTenantIsGone: until the hold is over a closed tenant can be
-// restored whole; then no table knows its people any more, while those who are
-// members elsewhere too stay there, and the trail says that it happened.
+// TestClosedTenantIsGone: during the hold a closed tenant can be restored
+// completely; afterwards no table has its people, members of other tenants stay
+// there, and the trail records the destruction.
 func TestClosedTenantIsGone(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 			people := []string{owner.User.Email, alone.User.Email, "pending.vanish@example.com"}
 			ids := []string{owner.User.ID, alone.User.ID, gone.ID}
 			if before := f.AllRows(); len(apptest.RowsWith(before, names...)) == 0 || len(apptest.RowsWith(before, people...)) < 10 || len(apptest.RowsWith(before, ids...)) < 10 {
-				t.Fatal("the search finds too little before the destruction to say anything after it")
+				t.Fatal("the search finds too little before the destruction: its result afterwards proves nothing")
 			}
 			for i := range 2 {
 				f.NoError(f.Node(i).Tenants.Sweep(t.Context()))
@@ -109,23 +109,23 @@ func TestClosedTenantIsGone(t *testing.T) {
 				t.Errorf("the logo: %v", err)
 			}
 			if left := apptest.RowsWith(after, append(names, people...)...); len(left) > 0 {
-				t.Errorf("there is left:\n%s", strings.Join(left, "\n"))
+				t.Errorf("rows left:\n%s", strings.Join(left, "\n"))
 			}
-			// The log of changes is followed by nodes and swept by the hour; in the
-			// trail of the installation ids stand for those whose data is blanked.
+			// Nodes follow the log of changes, which is swept hourly; the trail of the
+			// installation keeps ids of blanked people.
 			about := slices.DeleteFunc(apptest.RowsWith(after, ids...), func(row string) bool {
 				return strings.HasPrefix(row, "changes: ") || strings.HasPrefix(row, "events: ") && !strings.Contains(row, gone.ID)
 			})
 			if len(about) != 1 || !strings.Contains(about[0], string(doorward.TenantDestroy)) {
-				t.Errorf("of the tenant there is left, besides one event:\n%s", strings.Join(about, "\n"))
+				t.Errorf("rows left about the tenant, besides one event:\n%s", strings.Join(about, "\n"))
 			}
 			soundTrail(f)
 			if again := f.SignIn(both.User.Email, apptest.FirstPassword); again.User.TenantID != staying.ID {
-				t.Errorf("the member of both is in %s, want the tenant that stays", again.User.TenantID)
+				t.Errorf("the member of both tenants is in %s, want the remaining one", again.User.TenantID)
 			}
 			f.SignIn(stayer.User.Email, apptest.FirstPassword)
 			if got := f.TryLogin(alone.User.Email, apptest.FirstPassword); got != doorward.CodeInvalidCredentials {
-				t.Errorf("somebody who is gone gets %s", got)
+				t.Errorf("a login of a deleted person: %s", got)
 			}
 		})
 	}

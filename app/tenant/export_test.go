@@ -32,15 +32,15 @@ func TestExportedPeopleComeIn(t *testing.T) {
 		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, false)
 		other.NoError(err)
 		if done.Members != 3 || done.Unset != 0 {
-			f.Errorf("done: %+v", done)
+			f.Errorf("the import returned %+v", done)
 		}
 		for email, want := range map[string]doorward.Code{owner.User.Email: "", cat.User.Email: "", bob.User.Email: doorward.CodeMembershipSuspended} {
 			if got := other.TryLogin(email, apptest.FirstPassword); got != want {
-				f.Errorf("%s signs in there: %q, want %q", email, got, want)
+				f.Errorf("%s signs in after the import: %q, want %q", email, got, want)
 			}
 		}
 		if p := other.SignIn(owner.User.Email, apptest.FirstPassword); p.User.Role != doorward.RoleOwner {
-			f.Errorf("the OWNER is %s there", p.User.Role)
+			f.Errorf("the OWNER's role after the import is %s", p.User.Role)
 		}
 	})
 }
@@ -55,18 +55,18 @@ func TestExport(t *testing.T) {
 			var file bytes.Buffer
 			f.NoError(f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, hashes, &file))
 			if got := strings.Contains(file.String(), hash); got != hashes {
-				f.Errorf("hashes asked for: %v, and there: %v", hashes, got)
+				f.Errorf("hashes requested: %v, exported: %v", hashes, got)
 			}
 			for _, secret := range []string{token, owner.Token.Reveal(), stranger.User.Email} {
 				if strings.Contains(file.String(), secret) {
-					f.Errorf("the export has %q in it", secret)
+					f.Errorf("the export contains %q", secret)
 				}
 			}
 			whole(f, file.Bytes(), hashes)
 		}
 		err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, "tnt_none", false, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeNotFound {
-			f.Errorf("no tenant: %v", err)
+			f.Errorf("without a tenant: %v", err)
 		}
 		err = f.Node(0).Tenants.Export(f.Context(), owner.Caller, acme.ID, true, &bytes.Buffer{})
 		if apptest.Code(err) != doorward.CodeForbidden {
@@ -74,7 +74,7 @@ func TestExport(t *testing.T) {
 		}
 		full := errors.New("the disk is full")
 		if err := f.Node(0).Tenants.Export(f.Context(), apptest.Operator, acme.ID, false, failing{full}); !errors.Is(err, full) {
-			f.Errorf("a writer that fails: %v", err)
+			f.Errorf("to a writer that fails: %v", err)
 		}
 	})
 }
@@ -83,7 +83,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// whole wants a document with all parts, the record of itself included.
+// whole fails unless the document has all parts, including the record of the export.
 func whole(f *apptest.Fixture, text []byte, hashes bool) {
 	f.Helper()
 	var doc struct {

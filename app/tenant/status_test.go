@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestClosingOutrunsLogin: once the closing has answered no session of a USER is
-// of use, and none comes back to life when the tenant is restored.
+// TestClosingOutrunsLogin: once the closing is answered no session of a USER is
+// valid, and a restore of the tenant revives none.
 func TestClosingOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -35,20 +35,20 @@ func TestClosingOutrunsLogin(t *testing.T) {
 			f.NoError(errs[4])
 			f.WantOnly(errs, "", doorward.CodeTenantClosing)
 			if n := f.CountValid(&o); n > 0 {
-				f.Fatalf("%d sessions are let pass after the closing", n)
+				f.Fatalf("%d sessions are valid after the closing", n)
 			}
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 			_, err := f.Node(1).Tenants.Restore(f.Context(), owner.Caller)
 			f.NoError(err)
 			if n := f.CountValid(&o); n > 0 || !f.IsValid(owner.Token) {
-				f.Fatalf("%d sessions have come back to life; the OWNER's own passes: %v", n, f.IsValid(owner.Token))
+				f.Fatalf("%d sessions were revived; the OWNER's own is valid: %v", n, f.IsValid(owner.Token))
 			}
 		}
 	})
 }
 
-// TestRestoreBringsNoSessionBack: not even one that was written while the tenant
-// was being closed.
+// TestRestoreBringsNoSessionBack: this includes a session written during the
+// closing.
 func TestRestoreBringsNoSessionBack(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -64,12 +64,12 @@ func TestRestoreBringsNoSessionBack(t *testing.T) {
 		})
 		f.NoError(err)
 		if f.IsValid(slipped) {
-			f.Fatal("a USER's session passes in a tenant that is closing")
+			f.Fatal("a USER's session is valid in a tenant that is closing")
 		}
 		_, err = f.Node(0).Tenants.Restore(f.Context(), f.SignIn(owner.User.Email, apptest.FirstPassword).Caller)
 		f.NoError(err)
 		if f.IsValid(slipped) {
-			f.Error("it has come back to life")
+			f.Error("the session was revived")
 		}
 	})
 }
@@ -82,8 +82,8 @@ func status(f *apptest.Fixture, id string) doorward.Tenant {
 	return t
 }
 
-// TestFreezeOfAClosedTenant: an OWNER gets out of a freeze by no way, closing and
-// restoring included.
+// TestFreezeOfAClosedTenant: an OWNER can't leave a freeze, not even by closing
+// and restoring.
 func TestFreezeOfAClosedTenant(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -95,10 +95,10 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 			t.Fatalf("freezing a closed tenant ends %d sessions, %v; want the OWNER's", ended.Sessions, err)
 		}
 		if f.IsValid(owner.Token) {
-			t.Error("the OWNER's session goes on")
+			t.Error("the OWNER's session is still valid")
 		}
 		if got := f.TryLogin(owner.User.Email, apptest.FirstPassword); got != doorward.CodeTenantFrozen {
-			t.Errorf("the OWNER's login ends with %q", got)
+			t.Errorf("the OWNER's login: %q", got)
 		}
 		if _, err := f.Node(0).Tenants.Restore(f.Context(), owner.Caller); apptest.Code(err) != doorward.CodeUnauthenticated {
 			t.Errorf("restoring with a session that has ended: %v", err)
@@ -110,7 +110,7 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 
 		f.NoError(apptest.Failure(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 		if err := apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
-			t.Errorf("thawing what is closed and not frozen: %v", err)
+			t.Errorf("thawing a closed tenant that isn't frozen: %v", err)
 		}
 		if is := status(f, acme.ID); is.Status != doorward.TenantClosing {
 			t.Errorf("the thawed tenant is %s", is.Status)
@@ -123,8 +123,8 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 	})
 }
 
-// TestFreezeCloseAndRestoreAtOnce: whatever comes first, a tenant that the operator
-// has frozen stays so, and nobody's session is of use there.
+// TestFreezeCloseAndRestoreAtOnce: in any order, a tenant frozen by the operator
+// stays frozen, and no session there is valid.
 func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -147,7 +147,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			f.WantOnly(errs[1:], "", doorward.CodeUnauthenticated, doorward.CodeTenantFrozen, doorward.CodeTenantNotClosing)
 			is := status(f, acme.ID)
 			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
-				t.Fatalf("the tenant is %s; sessions pass: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
+				t.Fatalf("the tenant is %s; sessions are valid: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
 			}
 			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
@@ -159,12 +159,12 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 				restored++
 			}
 		}
-		t.Logf("of %d freezes %d met a closing", rounds, closedToo)
+		t.Logf("of %d freezes %d came with a closing", rounds, closedToo)
 	})
 }
 
-// TestFrozenTenantsAreNotDestroyed: what is frozen is kept, however long ago the
-// hold ended, and after the thaw an OWNER has a day.
+// TestFrozenTenantsAreNotDestroyed: a frozen tenant is kept even if its hold is
+// over, and after the thaw an OWNER has a day to restore it.
 func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -187,14 +187,14 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 			clock.Move(2 * time.Hour)
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
 			if _, err := f.Node(0).Tenants.Get(t.Context(), acme.ID); apptest.Code(err) != doorward.CodeNotFound {
-				t.Errorf("a day after the thaw the tenant is there: %v", err)
+				t.Errorf("a day after the thaw the tenant still exists: %v", err)
 			}
 		})
 	}
 }
 
-// TestDestructionIsAsPromised: neither another node's hold nor what the version
-// before leaves out brings it forward.
+// TestDestructionIsAsPromised: neither the hold of another node nor a missing
+// destroy_at from the previous version makes it earlier.
 func TestDestructionIsAsPromised(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestDestructionIsAsPromised(t *testing.T) {
 			}
 			_, _, err = f.Node(0).Tenants.Close(t.Context(), oldOwner.Caller, old.Name)
 			f.NoError(err)
-			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the version before leaves it
+			f.Exec(`UPDATE tenants SET destroy_at = NULL WHERE id = $1`, old.ID) // as the previous version leaves it
 			var journal logtest.Journal
 			hasty := app.New(f.DB, app.Settings{Lease: lease.MinLease, Hash: argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}, Log: slog.New(slog.NewTextHandler(&journal, nil))}).Tenants // a hold of 0s
 			for range 2 {
@@ -223,12 +223,12 @@ func TestDestructionIsAsPromised(t *testing.T) {
 			f.NoError(hasty.Sweep(t.Context()))
 			for _, id := range []string{acme.ID, old.ID} {
 				if _, err := f.Node(0).Tenants.Get(t.Context(), id); apptest.Code(err) != doorward.CodeNotFound {
-					t.Errorf("after the hold the tenant is there: %v", err)
+					t.Errorf("after the hold the tenant still exists: %v", err)
 				}
 			}
 			for _, want := range []string{"tenant data is being destroyed", "tenant data is destroyed", acme.ID, "destroyAt"} {
 				if !strings.Contains(journal.String(), want) {
-					t.Errorf("the log does not say %q:\n%s", want, journal.String())
+					t.Errorf("the log doesn't contain %q:\n%s", want, journal.String())
 				}
 			}
 		})

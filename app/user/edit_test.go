@@ -10,9 +10,8 @@ import (
 	"github.com/doorward/doorward/app/user"
 )
 
-// TestRemoveAsSeen: of a removal that was decided on what a member was, and an
-// edit of the member at once, one happens: nobody is removed whom an edit that
-// the remover hasn't seen has just made somebody else.
+// TestRemoveAsSeen: of a concurrent edit and removal of a member only one
+// succeeds: a removal fails if the member has changed since the remover saw it.
 func TestRemoveAsSeen(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -37,9 +36,9 @@ func TestRemoveAsSeen(t *testing.T) {
 	})
 }
 
-// TestDeedsAreJudgedBeforeTheyAreDone: who gives up a role may still do with it
-// what was asked for in the same breath, and what is given to somebody doesn't
-// put that one out of reach.
+// TestDeedsAreJudgedBeforeTheyAreDone: an edit is authorised by the roles before
+// it, so one request may give up a role and still use it, and may raise its target
+// out of the caller's reach.
 func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -48,21 +47,21 @@ func TestDeedsAreJudgedBeforeTheyAreDone(t *testing.T) {
 		after, ended, err := f.Node(0).Users.Edit(f.Context(), self.Caller, self.User, user.Edit{Role: &role, Status: &status, Name: &name})
 		f.NoError(err)
 		if after.Role != role || after.Status != status || after.Name != name || ended.Sessions != 1 || f.IsValid(self.Token) {
-			f.Errorf("the edit of oneself has led to %+v and ended %+v", after, ended)
+			f.Errorf("the edit of oneself results in %+v and ended %+v", after, ended)
 		}
 		admin, bob := f.Join(owner, doorward.RoleAdmin), f.Join(owner, doorward.RoleUser)
 		role = doorward.RoleAdmin
 		after, _, err = f.Node(0).Users.Edit(f.Context(), admin.Caller, bob.User, user.Edit{Role: &role, Name: &name})
 		f.NoError(err)
 		if after.Role != role || after.Name != name {
-			f.Errorf("the edit has led to %+v", after)
+			f.Errorf("the edit results in %+v", after)
 		}
 	})
 }
 
-// TestSuspensionOutrunsLogin: whatever a login has answered, once the suspension
-// has answered no session of the person is of use, and none comes back to life
-// with the membership.
+// TestSuspensionOutrunsLogin: once the suspension is answered no session of the
+// person is valid, whatever logins have returned, and resuming the membership
+// revives none.
 func TestSuspensionOutrunsLogin(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -85,17 +84,17 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 			f.NoError(errs[suspended])
 			f.WantOnly(errs, "", doorward.CodeMembershipSuspended)
 			if n := f.CountValid(&o); n > 0 {
-				f.Fatalf("%d sessions are let pass after the suspension", n)
+				f.Fatalf("%d sessions are valid after the suspension", n)
 			}
 			f.NoError(f.Node(1).Users.Resume(f.Context(), owner.Caller, bob.User))
 			if n := f.CountValid(&o); n > 0 {
-				f.Fatalf("%d sessions have come back to life", n)
+				f.Fatalf("%d sessions were revived", n)
 			}
 		}
 	})
 }
 
-// A dry run returns what would end, and leaves every row as it is.
+// A dry run returns what would end and changes no row.
 func TestDryRunWritesNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

@@ -16,14 +16,14 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// staple is the password of the hashes here; they were made by the programs
-// that internal/argon's tests name.
+// staple is the password of these hashes, which were made by the programs named in
+// internal/argon's tests.
 const (
 	staple        = "correct horse battery staple"
 	stapledBcrypt = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"
 )
 
-// people reads a list in CSV, whose columns are these.
+// people reads a CSV list with these columns.
 func people(f *apptest.Fixture, rows ...string) roster.List {
 	f.Helper()
 	list, err := roster.Read(strings.NewReader("email,role,name,status,passwordHash\n"+strings.Join(rows, "\n")+"\n"), roster.CSV)
@@ -31,7 +31,7 @@ func people(f *apptest.Fixture, rows ...string) roster.List {
 	return list
 }
 
-// faults are the places and codes of an import that was refused.
+// faults returns the positions and codes of the faults of a refused import.
 func faults(f *apptest.Fixture, err error) (all []string) {
 	f.Helper()
 	var refused *roster.Error
@@ -44,7 +44,7 @@ func faults(f *apptest.Fixture, err error) (all []string) {
 	return all
 }
 
-// picture is all that an import could change.
+// picture returns everything that an import could change.
 func picture(f *apptest.Fixture) (all []any) {
 	f.Helper()
 	ctx, read := f.Context(), f.DB.Read()
@@ -61,7 +61,7 @@ func picture(f *apptest.Fixture) (all []any) {
 func unchanged(f *apptest.Fixture, before []any) {
 	f.Helper()
 	if diff := cmp.Diff(before, picture(f)); diff != "" {
-		f.Errorf("something is left of it:\n%s", diff)
+		f.Errorf("the import left changes:\n%s", diff)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestImport(t *testing.T) {
 		f.NoError(err)
 		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: stapledBcrypt}}
 		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, Unset: 1, Kept: kept, Invitations: 1}, done); diff != "" {
-			f.Errorf("done (-want +got):\n%s", diff)
+			f.Errorf("result (-want +got):\n%s", diff)
 		}
 
 		for email, want := range map[string]doorward.Code{
@@ -91,7 +91,7 @@ func TestImport(t *testing.T) {
 			}
 		}
 		if got := f.TryLogin(elsewhere.User.Email, apptest.FirstPassword); got != "" {
-			f.Errorf("who had an account and signs in with the password of that: %q", got)
+			f.Errorf("a login with the password of the existing account: %q", got)
 		}
 		bob := f.SignIn("bob@acme.example", staple).User
 		if bob.Role != doorward.RoleAdmin || bob.Name != "Bob" || bob.TenantID != acme.ID {
@@ -99,14 +99,14 @@ func TestImport(t *testing.T) {
 		}
 		_, err = f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword, apptest.FirstPassword)
 		if apptest.Code(err) != doorward.CodeInvitationRevoked {
-			f.Errorf("the invitation %s of somebody who was imported: %v", inv.ID, err)
+			f.Errorf("the invitation %s of an imported person: %v", inv.ID, err)
 		}
 		recorded(f, acme.ID, bob.ID, 4)
 	})
 }
 
-// recorded wants a record of the import for each person, and one with their
-// number.
+// recorded fails unless the trail has one event per imported person and one with
+// their number.
 func recorded(f *apptest.Fixture, tenantID, bob string, people int) {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
@@ -130,8 +130,8 @@ func recorded(f *apptest.Fixture, tenantID, bob string, people int) {
 	}
 }
 
-// TestImportAllOrNothing: one row that can't be, and nobody comes in, whether
-// that shows in the list, in the tenant, or only when it is written.
+// TestImportAllOrNothing: one bad row stops the whole import, whether the fault
+// shows in the list, in the tenant or only on writing.
 func TestImportAllOrNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -176,7 +176,7 @@ func TestImportIntoAClosingTenant(t *testing.T) {
 	})
 }
 
-// TestDryRunLeavesNothing and says what the import then does.
+// TestDryRunLeavesNothing and returns the same result as the import.
 func TestDryRunLeavesNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -194,13 +194,13 @@ func TestDryRunLeavesNothing(t *testing.T) {
 		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
 		f.NoError(err)
 		if diff := cmp.Diff(dry, done); diff != "" || done.Members != 2 {
-			f.Errorf("the dry run said something else (-dry +done):\n%s", diff)
+			f.Errorf("the dry run returned another result (-dry +import):\n%s", diff)
 		}
 	})
 }
 
-// TestImportsAtOnce: two lists with people in common, in opposite orders. Into
-// one tenant one of them comes; into two both, and everybody has one account.
+// TestImportsAtOnce: two lists with common people, in opposite orders. In one
+// tenant only one succeeds; in two tenants both do, with one account per person.
 func TestImportsAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const size = 200
@@ -254,8 +254,8 @@ func members(f *apptest.Fixture, tenantID string, want int) {
 	}
 }
 
-// TestImportedHashes: who was somebody elsewhere signs in as there, and has a
-// hash of ours from then on.
+// TestImportedHashes: an imported person signs in with the old password, and the
+// login replaces the hash by one of Doorward's.
 func TestImportedHashes(t *testing.T) {
 	hashes := map[string]string{
 		"bcrypt": stapledBcrypt,
@@ -288,8 +288,8 @@ func TestImportedHashes(t *testing.T) {
 	})
 }
 
-// TestImportedWithoutPassword: nothing opens the account, the empty password
-// neither, until its owner has set one by mail.
+// TestImportedWithoutPassword: no password opens the account, nor does the empty
+// one, until its owner sets one by mail.
 func TestImportedWithoutPassword(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, _ := f.Tenant()
@@ -302,7 +302,7 @@ func TestImportedWithoutPassword(t *testing.T) {
 			}
 		}
 		if got := f.Node(0).Hashing().Hashes - hashes; got != 3 {
-			f.Errorf("%d hashes for three attempts: the time tells that there is no password", got)
+			f.Errorf("%d hashes for three attempts: the response time reveals that there is no password", got)
 		}
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), "ann@acme.example", ""))
 		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))

@@ -10,10 +10,9 @@ import (
 	"github.com/doorward/doorward/app/roster"
 )
 
-// What stays of an account that is in no tenant any more, and how its person comes
-// back.
+// What is kept of an account without a membership, and how its person returns.
 
-// signInHere is signIn with a browser that is known from then on.
+// signInHere is signIn from a browser that is remembered.
 func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	f.Helper()
 	r, err := apptest.SignedIn(f.Node(0).Login.WithPassword(f.Context(), apptest.Anonymous(0), email, password, ""))
@@ -27,7 +26,7 @@ func signInHere(f *apptest.Fixture, email, password string) apptest.Person {
 	return apptest.Person{Caller: by, User: r.User, Token: r.Token}
 }
 
-// holds says whether the account has a password, and how many browsers it knows.
+// holds describes whether the account has a password, and how many browsers it knows.
 func holds(f *apptest.Fixture, p apptest.Person) string {
 	f.Helper()
 	devices, err := f.DB.Read().CountDevices(f.Context(), p.User.ID, time.Time{})
@@ -40,8 +39,8 @@ const (
 	holdsNothing = "password: false, browsers: 0"
 )
 
-// TestLastMembership: the password and the known browsers go with it, at once, and
-// with no other one; the counters go a day later.
+// TestLastMembership: the end of the last membership deletes the password and the known
+// browsers at once, that of another one doesn't; the counters are deleted a day later.
 func TestLastMembership(t *testing.T) {
 	for _, e := range apptest.Engines {
 		t.Run(e.Name, func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestLastMembership(t *testing.T) {
 					t.Errorf("suspended: %s", got)
 				}
 				f.NoError(f.Node(0).Users.Resume(f.Context(), apptest.Operator, p.User))
-				p = signInHere(f, p.User.Email, apptest.FirstPassword) // a third one, of which two are counted below
+				p = signInHere(f, p.User.Email, apptest.FirstPassword) // a third browser; two are counted below
 				f.NoError(end(p))
 				if got := holds(f, p); got != holdsNothing {
 					t.Errorf("%s: %s", how, got)
@@ -94,26 +93,26 @@ func TestLastMembership(t *testing.T) {
 				clock.Move(24*time.Hour - time.Microsecond)
 				f.NoError(f.Node(0).Sweep(f.Context()))
 				if f.CountFailures(bucket) == 0 {
-					t.Errorf("%s: its counter is gone within a day", how)
+					t.Errorf("%s: its counter was deleted within a day", how)
 				}
 				clock.Move(time.Microsecond)
 				f.NoError(f.Node(0).Sweep(f.Context()))
 				if n := len(apptest.RowsWith(f.AllRows(), bucket, "newcomers:"+p.User.ID, "devices:"+p.User.ID)); n != 0 {
 					t.Errorf("%s: after a day %d of its counters are left", how, n)
 				}
-				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword) // a day is over
+				owner, boss = f.SignIn(owner.User.Email, apptest.FirstPassword), f.SignIn(boss.User.Email, apptest.FirstPassword) // the sessions are a day old
 
-				// And comes back, as the same one.
+				// The person returns with the same account.
 				_, token = f.Invite(owner, p.User.Email, doorward.RoleViewer)
 				shown, err := f.Node(0).Invitations.Show(f.Context(), token)
 				f.NoError(err)
 				if shown.HasAccount {
-					t.Errorf("%s: who has no password is asked for it", how)
+					t.Errorf("%s: a person without a password is asked for one", how)
 				}
 				again, err := f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.Password(2), apptest.Password(2))
 				f.NoError(err)
 				if again.ID != p.User.ID {
-					t.Errorf("%s: comes back as %s, was %s", how, again.ID, p.User.ID)
+					t.Errorf("%s: returns as %s, was %s", how, again.ID, p.User.ID)
 				}
 				clock.Move(24 * time.Hour)
 				f.NoError(f.Node(0).Sweep(f.Context()))
@@ -124,7 +123,7 @@ func TestLastMembership(t *testing.T) {
 	}
 }
 
-// TestImportOfWhoWasRemoved: a list that brings somebody back brings the password.
+// TestImportOfWhoWasRemoved: the import of a removed person sets the password.
 func TestImportOfWhoWasRemoved(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
@@ -141,15 +140,15 @@ func TestImportOfWhoWasRemoved(t *testing.T) {
 		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
 		f.NoError(err)
 		if done.Members != 2 || done.Accounts != 0 || done.Unset != 1 || len(done.Kept) != 0 {
-			f.Errorf("the import has done %+v", done)
+			f.Errorf("the import returned %+v", done)
 		}
 		f.SignIn(p.User.Email, apptest.FirstPassword)
 	})
 }
 
-// TestRemovalAndReturnAtOnce: somebody is removed from the only tenant, and becomes
-// a member of another one at the same time. Who is a member then has the password,
-// who is none has nothing, and nobody waits for a deadlock.
+// TestRemovalAndReturnAtOnce: a person is removed from the only tenant while
+// becoming a member of another. A member has the password, a non-member has
+// nothing, and there is no deadlock.
 func TestRemovalAndReturnAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -201,7 +200,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 					f.Errorf("%s: a member: %v, a password: %v; %v", how, member, password, errs)
 				}
 				if memberships == 0 && holds(f, p) != holdsNothing {
-					f.Errorf("%s: who is in no tenant has %s", how, holds(f, p))
+					f.Errorf("%s: a person in no tenant has %s", how, holds(f, p))
 				}
 			}
 		}
@@ -209,14 +208,14 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 	})
 }
 
-// TestLeftBeforeTheUpgrade: of accounts that were left when the password stayed, it
-// goes with the first sweep, unless they are members again.
+// TestLeftBeforeTheUpgrade: accounts without a membership that a version before
+// kept with a password lose it in the first sweep, unless they are members again.
 func TestLeftBeforeTheUpgrade(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		left, member := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		left = signInHere(f, left.User.Email, apptest.FirstPassword)
-		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as it was done
+		f.Exec(`DELETE FROM memberships WHERE user_id = $1`, left.User.ID) // as older versions did
 		f.Exec(`DELETE FROM sessions WHERE user_id = $1`, left.User.ID)
 		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
 		f.NoError(f.Node(0).Sweep(f.Context()))
@@ -225,7 +224,7 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 		}
 		f.SignIn(member.User.Email, apptest.FirstPassword)
 		if n := f.Int(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {
-			f.Errorf("%d are marked still", n)
+			f.Errorf("%d accounts are still marked", n)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// againstOwners are what an OWNER can do against an OWNER, oneself included.
+// againstOwners are the acts of an OWNER against an OWNER, oneself included.
 var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person) error{
 	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
 		return f.Node(i).Users.SetRole(f.Context(), by.Caller, target.User, doorward.RoleAdmin)
@@ -30,17 +30,17 @@ var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person)
 }
 
 // TestOneOwnerIsLeft: two OWNERs demote, suspend and remove each other and
-// themselves, and leave, at once. One active OWNER is left, whoever was first,
-// and nobody is told of a success that didn't happen.
+// themselves, and leave, at once. In every order one active OWNER is left, and
+// each reported success took effect.
 func TestOneOwnerIsLeft(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		bob := f.Join(ann, doorward.RoleOwner)
 		two := []apptest.Person{ann, bob}
 		ways := len(againstOwners)
-		for round := range apptest.Rounds(4*ways*ways, 200) { // each pair of ways, by each of the four
+		for round := range apptest.Rounds(4*ways*ways, 200) { // each pair of ways with each of the four targets
 			way := []int{round % ways, round / ways % ways}
-			self := round / ways / ways % 4 // who acts on oneself: nobody, the first, the second, both
+			self := round / ways / ways % 4 // acts on oneself: nobody, the first, the second, both
 			errs := apptest.Together(2, func(i int) error {
 				target := two[1-i]
 				if self>>i&1 == 1 {
@@ -53,14 +53,14 @@ func TestOneOwnerIsLeft(t *testing.T) {
 				f.Fatalf("round %d: both lost: %v", round, errs)
 			}
 			oneOwnerThenTwo(f, two)
-			for i, p := range two { // who lost the membership lost the session
+			for i, p := range two { // the end of a membership ends its sessions
 				two[i] = f.SignIn(p.User.Email, apptest.FirstPassword)
 			}
 		}
 	})
 }
 
-// TestLastOwnerStays: two owners demote each other, as long as it takes.
+// TestLastOwnerStays: two owners demote each other, repeatedly.
 func TestLastOwnerStays(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -70,14 +70,14 @@ func TestLastOwnerStays(t *testing.T) {
 			errs := apptest.Together(2, func(i int) error {
 				return f.Node(i).Users.SetRole(f.Context(), two[i].Caller, two[1-i].User, doorward.RoleAdmin)
 			})
-			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // who was demoted first may not any more
+			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // the one demoted first is refused
 			oneOwnerThenTwo(f, two)
 		}
 	})
 }
 
-// TestLastOwnerStaysWhoeverActs: by operators, whom no role restrains, and by
-// suspension and leaving, too.
+// TestLastOwnerStaysWhoeverActs: the same by operators, whom no role limits, and
+// by suspension and leaving.
 func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
@@ -107,7 +107,7 @@ func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 	})
 }
 
-// oneOwnerThenTwo wants one active owner to be left, and makes both owners again.
+// oneOwnerThenTwo fails unless one active owner is left, and makes both owners again.
 func oneOwnerThenTwo(f *apptest.Fixture, two []apptest.Person) {
 	f.Helper()
 	all, err := f.DB.Read().Users(f.Context(), two[0].User.TenantID)
@@ -122,7 +122,7 @@ func oneOwnerThenTwo(f *apptest.Fixture, two []apptest.Person) {
 		f.Fatalf("%d active owners are left", owners)
 	}
 	hash := f.Account(two[0]).PasswordHash + f.Account(two[1]).PasswordHash
-	hash = hash[strings.LastIndex(hash, "$argon2id$"):] // who lost the membership lost the password
+	hash = hash[strings.LastIndex(hash, "$argon2id$"):] // the end of the last membership deletes the password
 	_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
 		for _, p := range two {
 			_, err1 := tx.DeleteMembership(f.Context(), p.User.TenantID, p.User.ID)

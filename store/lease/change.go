@@ -8,15 +8,15 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// loggedChange is a change as it is stored. No two are equal, not even where two
-// histories of one database (it was restored to an older state, or a standby took over
-// that lacked the newest commits) have used one number twice.
+// loggedChange is a change as stored. No two are equal, even if two histories of one
+// database used the same number: after a restore to an older state, or a failover to a
+// standby without the newest commits.
 type loggedChange struct {
 	store.Change
 	at int64
 }
 
-// history is one reading of the log: the number of the newest change, and the changes
+// history is one read of the log: the number of the newest change, and the changes
 // from a position on.
 type history struct {
 	last    int64
@@ -45,13 +45,12 @@ FROM change_position p LEFT JOIN changes c ON c.seq >= $1 WHERE p.id = 1 ORDER B
 	sqlDeleteChanges = `DELETE FROM changes WHERE at <= $1`
 )
 
-// newestChange is the number of the newest change.
+// newestChange returns the number of the newest change.
 func newestChange(ctx context.Context, r store.Reader) (int64, error) {
 	return rows.One(ctx, r.Conn, int64Column, sqlNewestChange)
 }
 
-// readHistory returns the changes from seq on, in the order of their commits, and at
-// most so many.
+// readHistory returns at most limit changes from seq on, in commit order.
 func readHistory(ctx context.Context, r store.Reader, seq int64, limit int) (history, error) {
 	all, err := rows.List(ctx, r.Conn, historyColumns, sqlHistory, seq, limit)
 	var h history
@@ -65,9 +64,8 @@ func readHistory(ctx context.Context, r store.Reader, seq int64, limit int) (his
 }
 
 // after returns the changes that follow a position, and whether they follow it without a
-// gap: not so where some are deleted already, or where the database has another history
-// than the one in which the position was read. A position whose instant is 0 is compared
-// by its number alone.
+// gap: some may be deleted already, or the database may have another history than when
+// the position was read. A position whose instant is 0 is compared only by number.
 func (h history) after(position loggedChange, limit int) (news []store.Change, complete bool) {
 	all := h.changes
 	if len(all) > 0 && all[0].Seq == position.Seq {
@@ -86,8 +84,8 @@ func (h history) after(position loggedChange, limit int) (news []store.Change, c
 	return news, next == h.last || len(h.changes) == limit
 }
 
-// deleteChanges deletes changes made until an instant. A node that has slept through
-// some of them notices the gap and forgets all it knows.
+// deleteChanges deletes changes made until an instant. A node that missed some of
+// them notices the gap and clears its memory.
 func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time) error {
 	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteChanges, until.UnixMicro())
 	return err
@@ -96,9 +94,9 @@ func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time) error {
 // batchSize is how many changes are read at once.
 const batchSize = 500
 
-// catchUp applies what has changed since the position. A node that was away for longer
-// than changes are kept, or whose database was restored to an older state, forgets
-// everything and starts from the newest change.
+// catchUp applies the changes since the position. A node that was away for longer than
+// changes are kept, or whose database was restored to an older state, clears its
+// memory and starts from the newest change.
 func (l *Lease) catchUp(ctx context.Context) error {
 	for {
 		h, err := readHistory(ctx, l.db.Read(), l.position.Seq, batchSize)

@@ -20,13 +20,13 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// port is that of the server which answers a query.
+// port returns the port of the server that answers a query.
 func port(ctx context.Context, db *store.DB) (int, error) {
 	return rows.One(ctx, db.Read().Conn, func(n *int) []any { return []any{n} }, `SELECT inet_server_port()`)
 }
 
-// allPorts asks by many connections at once, all of the idle ones among them, and returns
-// the servers that answered.
+// allPorts queries through many connections, including all idle ones, and returns the
+// servers that answered.
 func allPorts(t *testing.T, db *store.DB) map[int]bool {
 	t.Helper()
 	var mu sync.Mutex
@@ -73,10 +73,10 @@ func occupy(t *testing.T, db *store.DB) (release func()) {
 	return func() { stop(); wg.Wait() }
 }
 
-// A primary that was replaced and lives on is still the first that the DSN names,
-// has connections in the pool, and says of itself that it takes writes.
-// Nothing is read from it once the leases that it gave are over; and without help
-// the node finds the one that took its place.
+// A primary that was replaced and still runs comes first in the DSN, has
+// connections in the pool, and reports that it accepts writes. The node reads
+// nothing from it once the leases it renewed are over, and finds the new primary
+// by itself.
 func TestReplacedPrimaryIsAbandoned(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -93,22 +93,22 @@ func TestReplacedPrimaryIsAbandoned(t *testing.T) {
 		defer cancel()
 		current, err := port(ctx, db)
 		if err == nil && current == before && began.After(promoted.Add(longest)) {
-			t.Fatalf("the old primary is read %v after it was replaced, which is after the lease", began.Sub(promoted))
+			t.Fatalf("the old primary is read %v after it was replaced, when the lease is over", began.Sub(promoted))
 		}
 		return err == nil && current != before
 	})
 	storetest.Until(t, "the lease", f.Valid)
 	release()
 	if allPorts(t, db)[before] {
-		t.Error("after the new primary, the old one is read")
+		t.Error("the old primary is read after the new one")
 	}
 	applied := f.all()
 	commit(t, db, "tnt_new")
 	storetest.Until(t, "a change on the new primary", func() bool { return len(f.all()) > len(applied) })
 }
 
-// A server that was promoted a moment ago is not used, not even by a process that has only
-// just started: other nodes may still read from the one before.
+// A server that was just promoted is not used, even by a process that has just started:
+// other nodes may still read from the old primary.
 func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -119,7 +119,7 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 	pair.Standby.Promote(t)
 	conn, err := pgx.Connect(t.Context(), dsn)
 	ok(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // it has only read
+	defer conn.Close(t.Context()) //nolint:errcheck // it only read
 	db := storetest.Open(t, dsn, time.Now)
 	storetest.Until(t, "the new primary to be read", func() bool {
 		if _, err := port(t.Context(), db); err != nil {
@@ -128,13 +128,13 @@ func TestNewPrimaryWaitsForLeases(t *testing.T) {
 		var since float64
 		ok(t, conn.QueryRow(t.Context(), `SELECT extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())`).Scan(&since))
 		if since < lease.MaxLease.Seconds() {
-			t.Fatalf("it was read at most %.3f s after the last commit of the one before", since)
+			t.Fatalf("it was read at most %.3f s after the last commit of the old primary", since)
 		}
 		return true
 	})
 }
 
-// The same holds for one that was restarted since, and has forgotten what it replayed.
+// The same holds for a server that has restarted since and forgot what it replayed.
 func TestNewPrimaryWaitsAfterARestart(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -152,7 +152,7 @@ func TestNewPrimaryWaitsAfterARestart(t *testing.T) {
 		return err == nil
 	})
 	if took := time.Since(began); took < lease.MaxLease {
-		t.Errorf("it was read at most %v after the last commit of the one before", took)
+		t.Errorf("it was read at most %v after the last commit of the old primary", took)
 	}
 }
 
@@ -167,16 +167,16 @@ func TestNothingIsReadWithoutALease(t *testing.T) {
 	defer pair.Standby.Resume(t)
 	storetest.Until(t, "the end of the lease", func() bool { return !f.Valid() })
 	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); !doorward.HasCode(err, doorward.CodeUnavailable) {
-		t.Errorf("a reading without a lease: %v, want unavailable", err)
+		t.Errorf("a read without a lease: %v, want unavailable", err)
 	}
 	pair.Standby.Resume(t)
 	storetest.Until(t, "the lease", f.Valid)
 	if _, err := db.Read().Tenant(t.Context(), "tnt_none"); doorward.HasCode(err, doorward.CodeUnavailable) {
-		t.Errorf("a reading with a lease: %v", err)
+		t.Errorf("a read with a lease: %v", err)
 	}
 }
 
-// onceOver refuses changes until the lease is over, and has do apply them then.
+// onceOver refuses changes until the lease is over; then do applies them.
 func onceOver(l *lease.Lease, do func(context.Context) error) func(context.Context, []store.Change) error {
 	return func(ctx context.Context, changes []store.Change) error {
 		switch {
@@ -189,8 +189,8 @@ func onceOver(l *lease.Lease, do func(context.Context) error) func(context.Conte
 	}
 }
 
-// Applying a change may write, and the lease isn't renewed until it has: so this write
-// can't wait for the lease.
+// Applying a change may write, and the lease isn't renewed until it is applied: so
+// this write can't wait for the lease.
 func TestApplyingWritesWithoutALease(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -209,9 +209,9 @@ func TestApplyingWritesWithoutALease(t *testing.T) {
 	storetest.Until(t, "the change to be applied", func() bool { return wrote.Load() && l.Valid() })
 }
 
-// A primary that was replaced may be configured not to wait for its standby any more: a
-// Patroni that is restarted beside it does so. What commits then is lost, and not reported
-// as committed, not even by a process without a lease, such as a command.
+// A primary that was replaced may no longer wait for its standby: a Patroni restarted
+// beside it configures this. Its commits are lost, and must not be reported as committed,
+// even by a process without a lease, such as a command.
 func TestReplacedWhileItCommits(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
@@ -226,7 +226,7 @@ func TestReplacedWhileItCommits(t *testing.T) {
 		return announce("tnt_lost")(tx)
 	})
 	if !doorward.HasCode(err, doorward.CodeUnavailable) {
-		t.Errorf("a commit on the primary that was replaced: %v, want unavailable", err)
+		t.Errorf("a commit on the replaced primary: %v, want unavailable", err)
 	}
 	storetest.Until(t, "the new primary to be used", func() bool {
 		if _, err := db.Write(t.Context(), announce("tnt_new")); err != nil {
@@ -241,8 +241,8 @@ func TestReplacedWhileItCommits(t *testing.T) {
 	})
 }
 
-// Connecting to a machine that vanished takes all the time there is. The server that
-// answered instead is tried first.
+// Connecting to a machine that vanished takes until the timeout. The server that
+// answered in its place is tried first.
 func TestVanishedServerIsTriedLast(t *testing.T) {
 	t.Parallel()
 	vanished, err := net.Listen("tcp", "127.0.0.1:0")

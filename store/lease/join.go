@@ -16,8 +16,8 @@ const (
 	sqlMoveClock = `UPDATE shared_clock SET moved = $1 WHERE id = 1`
 )
 
-// lockClock makes nodes register one after the other, and returns how far the
-// installation's clock is moved.
+// lockClock serializes the registration of nodes, and returns the offset of the
+// installation's clock.
 func lockClock(ctx context.Context, tx *store.Tx) (time.Duration, error) {
 	moved, err := rows.One(ctx, tx.Conn, int64Column, sqlLockClock)
 	return time.Duration(moved) * time.Microsecond, err
@@ -28,25 +28,25 @@ func moveClock(ctx context.Context, tx *store.Tx, by time.Duration) error {
 	return err
 }
 
-// admission is how a node decides about its peers before it starts: each is alive once it
-// has counted a heartbeat or appeared since, and dead after three leases without.
+// admission decides about the peers of a node before it starts: a peer lives if it has
+// counted a heartbeat or appeared since, and is dead after three leases without.
 type admission struct {
 	l     *Lease
 	began time.Time
-	first []node // as they were found at first
+	first []node // as first read
 }
 
 const (
-	// joinInterval is how often a node that waits to start looks.
+	// joinInterval is how often a node that waits to start checks its peers.
 	joinInterval = 50 * time.Millisecond
-	// joinTimeout bounds a try, as a poll is bounded.
+	// joinTimeout bounds one try, as a poll is bounded.
 	joinTimeout = 2 * time.Second
 )
 
-// Join registers this process, before Run. Where a setting differs in which nodes have to
-// agree, or this machine's clock is moved otherwise than the installation's, it waits
-// until each other node has shown that it lives or has been silent for three leases, some
-// seconds. Errors: *DiffersError, unavailable.
+// Join registers this process, before Run. If a setting differs that must agree, or this
+// machine's clock has another offset than the installation's, it waits, for some seconds,
+// until each other node has shown a heartbeat or none for three leases. Errors:
+// *DiffersError, unavailable.
 func (l *Lease) Join(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,9 +84,9 @@ func (a *admission) try(ctx context.Context) error {
 	})
 }
 
-// decide reports whether something depends on a node of which it isn't known whether it
-// lives. Else the dead are removed, and the first node to live moves the installation's
-// clock as its own is moved.
+// decide reports whether the result depends on a node not yet known to be alive or
+// dead. Otherwise it removes the dead nodes, and the first living node sets the
+// installation's clock offset to its own.
 func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, err error) {
 	moved, err := lockClock(ctx, tx)
 	if err != nil {
@@ -132,8 +132,8 @@ func (a *admission) alive(n node) (alive, known bool) {
 	return false, time.Since(a.began) >= deadAfter*max(a.l.length, n.length())
 }
 
-// claimClock moves the installation's clock for a node that lost its row, is back, and
-// is alone.
+// claimClock sets the installation's clock offset for a node that lost its row, is
+// back, and is alone.
 func (l *Lease) claimClock(ctx context.Context, tx *store.Tx) error {
 	moved, err := lockClock(ctx, tx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package lease keeps the memory of this process true to the database: a session that
-// was ended passes nowhere once the call that ended it is answered. docs/lease.md has
+// Package lease keeps the memory of this process consistent with the database: once
+// the call that ended a session is answered, no node accepts it. docs/lease.md has
 // the argument and the models; the rules are
 //
 //  1. Every statement that can end or change what a session may do writes a row to
@@ -33,24 +33,24 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// The bounds of the lease. A revoking call may have to wait for a whole one, and
-// every request is answered within 3 s.
+// The bounds of the lease. A revoking call may wait for a complete one, and every
+// request is answered within 3 s.
 const (
 	MinLease = cluster.MinLease
 	MaxLease = cluster.MaxLease
 )
 
 const (
-	// skewMargin: memory is trusted for this part of the lease less, because a revoker
-	// measures the lease by a clock of its own, and time services correct clocks by
-	// running them faster or slower: chrony by up to 8.3 % (maxslewrate). The slowest and
-	// the fastest differ by 15.4 %.
+	// skewMargin is the part of the lease (1/6) by which memory expires early: a revoker
+	// measures the lease by its own clock, and time services correct clocks by running
+	// them faster or slower: chrony by up to 8.3 % (maxslewrate). The slowest and the
+	// fastest differ by 15.4 %.
 	skewMargin = 6
-	// deadAfter is after how many leases without a heartbeat a node's row is removed.
-	// Its memory has long ceased to be good by then.
+	// deadAfter is the number of leases without a heartbeat after which a node's row
+	// is removed. Its memory is invalid long before.
 	deadAfter = 3
-	// changesKept is how long changes are kept for nodes that are cut off; one that
-	// comes back later starts with an empty memory.
+	// changesKept is how long changes are kept for nodes that are cut off. A node that
+	// returns later starts with an empty memory.
 	changesKept = 10 * time.Minute
 )
 
@@ -67,13 +67,13 @@ type Lease struct {
 
 	validUntil atomic.Int64 // since epoch, nanoseconds
 	applied    atomic.Int64 // the number of position, for metrics
-	full       atomic.Bool  // the lease wasn't renewed for want of disk space
+	full       atomic.Bool  // the lease wasn't renewed because the disk was full
 
 	mu            sync.Mutex // one poll at a time
 	registered    bool
-	position      loggedChange // the last change that is applied
-	acked         int64        // the last that this node's row says is applied,
-	maxAcked      int64        // or may say, where no answer came
+	position      loggedChange // the last applied change
+	acked         int64        // the last change that this node's row says is applied,
+	maxAcked      int64        // or may say, if the write wasn't answered
 	lastHeartbeat time.Time
 	peersSeenAt   time.Time // when the heartbeats of the other nodes were last read
 	peers         map[string]peer
@@ -86,7 +86,7 @@ type Lease struct {
 }
 
 // New returns the lease of this process, which lasts from MinLease to MaxLease. Until
-// Run its memory is never good, and Settle waits for the nodes that run.
+// Run its memory is invalid, and Settle waits for the running nodes.
 func New(db *store.DB, length time.Duration) *Lease {
 	return &Lease{
 		db: db, id: doorward.NewID("nod_"), length: length, epoch: time.Now(),
@@ -96,37 +96,37 @@ func New(db *store.DB, length time.Duration) *Lease {
 	}
 }
 
-// Follow sets what is given the changes: apply each batch, from any goroutine and of some
-// batches twice; and reset when some were missed, so that all memory must go. A change is
-// applied when apply has returned nil; until then the lease isn't renewed, so apply
-// queries the database with its context, which needs no lease. Call it before Run.
+// Follow sets the receiver of changes: apply gets each batch, from any goroutine, some
+// twice; reset must clear all memory, since changes were missed. A change is applied when
+// apply has returned nil; until then the lease isn't renewed, so apply must query the
+// database with its context, which needs no lease. Call it before Run.
 func (l *Lease) Follow(apply func(context.Context, []store.Change) error, reset func()) {
 	l.apply, l.reset = apply, reset
 }
 
-// ID is the id of this process among the nodes.
+// ID returns the id of this process among the nodes.
 func (l *Lease) ID() string { return l.id }
 
-// Valid reports whether memory may be answered from. It costs one reading of the clock.
+// Valid reports whether answers from memory are allowed. It reads the clock once.
 func (l *Lease) Valid() bool { return int64(time.Since(l.epoch)) < l.validUntil.Load() }
 
-// Age is how long ago the last successful poll was sent, for metrics.
+// Age returns the time since the last successful poll was sent, for metrics.
 func (l *Lease) Age() time.Duration {
 	return time.Since(l.epoch) - time.Duration(l.validUntil.Load()) + l.length - l.length/skewMargin
 }
 
-// Lost reports whether the last successful poll is so long ago that other nodes take
-// this one for dead: it is cut off. A full disk doesn't count with one server: all that
-// the database says is right, so checks can be answered, and no other node could do
-// more. With several servers it may be one that was replaced.
+// Lost reports whether the node is cut off: its last successful poll is so old that
+// other nodes count it as dead. With one server a full disk doesn't count: the database
+// can still be read, so checks can be answered, and other nodes can do no more. With
+// several servers this one may have been replaced.
 func (l *Lease) Lost() bool {
 	return l.Age() > deadAfter*l.length && (!l.full.Load() || l.db.Servers() != nil)
 }
 
-// Applied is the number of the last change that this process has applied, for metrics.
+// Applied returns the number of the last change applied by this process, for metrics.
 func (l *Lease) Applied() int64 { return l.applied.Load() }
 
-// Begin polls for the first time. From here to the end of Run, several servers are read
+// Begin polls for the first time. From then to the end of Run, several servers are read
 // only while the lease is valid.
 func (l *Lease) Begin(ctx context.Context) {
 	l.begun.Do(func() {
@@ -135,7 +135,7 @@ func (l *Lease) Begin(ctx context.Context) {
 	})
 }
 
-// Run follows changes until ctx ends, then gives the lease back. It is called once.
+// Run follows changes until ctx ends, then gives the lease back. Call it once.
 func (l *Lease) Run(ctx context.Context) {
 	l.Begin(ctx)
 	var listening sync.WaitGroup
@@ -156,8 +156,8 @@ func (l *Lease) Run(ctx context.Context) {
 	l.db.Servers().Gate(nil)
 }
 
-// listen only wakes the poll; nothing rests on a notification arriving. A broken
-// connection shows in the polls.
+// listen only wakes the poll; correctness doesn't need notifications. The polls
+// notice a broken connection.
 func (l *Lease) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := l.db.Listen(ctx, l.wakePoll); errors.Is(err, store.ErrNone) {
@@ -177,7 +177,7 @@ func (l *Lease) wakePoll() {
 	}
 }
 
-// Leave gives back the lease of a process that joined and never ran. After Run it does
+// Leave gives back the lease of a process that joined but never ran. After Run it does
 // nothing.
 func (l *Lease) Leave(ctx context.Context) {
 	l.mu.Lock()
@@ -188,8 +188,8 @@ func (l *Lease) Leave(ctx context.Context) {
 	}
 }
 
-// giveBack ends the lease before its row goes, so that no revoker waits for this node
-// and nothing is answered from memory without the row.
+// giveBack ends the lease before it deletes the row, so that no revoker waits for
+// this node and memory answers nothing without the row.
 func (l *Lease) giveBack(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,17 +197,17 @@ func (l *Lease) giveBack(ctx context.Context) {
 	l.registered = false
 	ctx, cancel := context.WithTimeout(ctx, l.length)
 	defer cancel()
-	_, _ = l.db.Write(ctx, func(tx *store.Tx) error { return deleteNode(ctx, tx, l.id) }) // else the others remove it
+	_, _ = l.db.Write(ctx, func(tx *store.Tx) error { return deleteNode(ctx, tx, l.id) }) // on an error the others remove it
 }
 
 // poll renews the lease: it makes sure that revokers wait for this node, then reads and
-// applies what has changed. On a fault nothing is renewed.
+// applies changes. On a fault the lease isn't renewed.
 func (l *Lease) poll(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	bounded, cancel := context.WithTimeout(cluster.Renewal(ctx), max(l.length, 500*time.Millisecond))
 	defer cancel()
-	sent := time.Now() // before everything: rule 3
+	sent := time.Now() // before any query: rule 3
 	l.noteLease()
 	err := l.register(bounded, sent)
 	l.full.Store(err != nil && l.db.Full(err))
@@ -215,7 +215,7 @@ func (l *Lease) poll(ctx context.Context) {
 		err = l.catchUp(bounded)
 	}
 	if err == nil && l.position.Seq < l.maxAcked {
-		err = l.ack(bounded) // in another history: the row may promise what isn't applied
+		err = l.ack(bounded) // in another history: the row may list changes that aren't applied
 	}
 	if err != nil {
 		l.db.Servers().Probe(ctx)
@@ -225,17 +225,17 @@ func (l *Lease) poll(ctx context.Context) {
 	l.renew(sent)
 	l.notePoll(ctx, sent, nil)
 	if l.position.Seq != l.acked {
-		_ = l.ack(bounded) // else the revoker waits for the lease
+		_ = l.ack(bounded) // on an error the revoker waits for the lease
 	}
-	if sent.Sub(l.clockReadAt) >= l.length/8 { // not with each poll that a flood of changes wakes
+	if sent.Sub(l.clockReadAt) >= l.length/8 { // not on each poll during a flood of changes
 		l.clockReadAt = sent
 		l.db.MeasureClock(bounded)
 	}
 	l.noteClock()
 }
 
-// renew starts the lease at the instant before the poll was sent; of several servers,
-// before the last heartbeat that was committed.
+// renew starts the lease at the instant before the poll was sent; with several
+// servers, before the last committed heartbeat.
 func (l *Lease) renew(sent time.Time) {
 	if l.db.Servers() != nil {
 		sent = l.lastHeartbeat
@@ -244,9 +244,9 @@ func (l *Lease) renew(sent time.Time) {
 	l.db.Servers().Renewed()
 }
 
-// heartbeatEvery is how often a heartbeat is due. Of several servers each heartbeat
-// renews the lease: so there is one with every tick, or with a poll that was woken
-// halfway to it.
+// heartbeatEvery returns how often a heartbeat is due. With several servers only
+// heartbeats renew the lease: so there is one on every tick, or on a poll woken
+// after half a tick.
 func (l *Lease) heartbeatEvery() time.Duration {
 	if l.db.Servers() != nil {
 		return l.length / 8
@@ -254,10 +254,10 @@ func (l *Lease) heartbeatEvery() time.Duration {
 	return l.length
 }
 
-// register has this node's row committed before changes are read: a revoker that
-// committed before the row was there is seen by the read, and one that commits later sees
-// the row and waits. now is an instant before the heartbeat is sent: a node that counted
-// from after it, and was paused in between, could be removed and not notice for a lease.
+// register commits this node's row before changes are read: a revocation committed before
+// the row is seen by the read, and one committed later sees the row and waits. now is an
+// instant before the heartbeat is sent: a node that counted from a later one, and was
+// paused in between, could be removed and not notice for a lease.
 func (l *Lease) register(ctx context.Context, now time.Time) error {
 	if l.registered && now.Sub(l.lastHeartbeat) < l.heartbeatEvery() {
 		return nil
@@ -269,13 +269,13 @@ func (l *Lease) register(ctx context.Context, now time.Time) error {
 	}
 	l.lastHeartbeat = now
 	if l.db.Servers() != nil && now.Sub(l.peersSeenAt) < l.length {
-		return nil // heartbeats are more frequent than the other nodes have to be looked at
+		return nil // peers are read less often than heartbeats are sent
 	}
 	return l.removeDeadNodes(ctx)
 }
 
-// heartbeat shows that the node lives, and reports whether it has a row: not at first,
-// and not when it was taken for dead.
+// heartbeat counts a heartbeat, and reports whether the node has a row: it has none at
+// first, or after it was removed as dead.
 func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
 	if !l.registered {
 		return false, nil
@@ -287,11 +287,11 @@ func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
 	return exists, err
 }
 
-// enter starts from the newest change. Memory is reset after the position was read: what
-// was loaded before may rest on changes that this node will never hear of. admit comes
+// enter starts from the newest change. It resets memory after it has read the position:
+// older entries may depend on changes that this node will never receive. admit runs
 // first in the transaction.
 func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) error) error {
-	l.validUntil.Store(0) // the row says applied before the memory is reset
+	l.validUntil.Store(0) // the row reports changes as applied before memory is reset
 	position := int64(0)
 	_, err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if err := admit(tx); err != nil {
@@ -312,16 +312,16 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 	return err
 }
 
-// startAt forgets everything and follows from a position.
+// startAt clears the memory and follows from a position.
 func (l *Lease) startAt(position int64) {
 	l.reset()
 	l.position = loggedChange{Change: store.Change{Seq: position}}
 	l.applied.Store(position)
 }
 
-// ack tells revokers how far this node has come. It comes after the read, never before:
-// only the read shows that the position is one in the history that the database has now.
-// Without a row it does nothing; the next heartbeat makes a new one.
+// ack publishes how far this node has come. It must follow the read: only the read shows
+// that the position belongs to the database's present history. Without a row it does
+// nothing; the next heartbeat adds a new one.
 func (l *Lease) ack(ctx context.Context) error {
 	exists, seq := false, l.position.Seq
 	l.maxAcked = max(l.maxAcked, seq)
@@ -335,7 +335,7 @@ func (l *Lease) ack(ctx context.Context) error {
 	return err
 }
 
-// Sweep deletes changes that no living node can be waiting for.
+// Sweep deletes changes that no living node can still need.
 func (l *Lease) Sweep(ctx context.Context) error {
 	_, err := l.db.Write(ctx, func(tx *store.Tx) error { return deleteChanges(ctx, tx, tx.Now.Add(-changesKept)) })
 	return err

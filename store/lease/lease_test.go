@@ -22,15 +22,15 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// The leases of tests: shorter than what an installation may choose where one has to pass,
-// shorter still where only polls are waited for, and the longest where none may pass.
+// The leases of tests: below MinLease where one has to pass, shorter still where only
+// polls are waited for, and the longest where none may pass.
 const (
 	short   = 400 * time.Millisecond
 	shorter = 100 * time.Millisecond
 	longest = lease.MaxLease
 )
 
-// database is one that several processes open.
+// database is opened by several processes.
 type database struct {
 	testing.TB
 	dsn string
@@ -43,7 +43,7 @@ func newDatabase(t testing.TB, dsn string) database {
 	return database{t, dsn, storetest.Raw(t, dsn)}
 }
 
-// open opens the database as one more process does.
+// open opens the database like another process.
 func (d database) open() *store.DB {
 	d.Helper()
 	return storetest.Open(d, d.dsn, time.Now)
@@ -76,19 +76,19 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// follower is a process that answers from memory, and the changes it has applied.
+// follower is a process that answers from memory, with the changes it has applied.
 type follower struct {
 	*lease.Lease
 	db   *store.DB
 	stop func()
 
 	mu      sync.Mutex
-	changes []string // subjects, in the order of their arrival
+	changes []string // subjects, in order of arrival
 	resets  int
 	before  func() error // called by each batch
 }
 
-// follow starts a follower and waits until its memory is good.
+// follow starts a follower and waits until its memory is valid.
 func follow(t *testing.T, db *store.DB, length time.Duration) *follower {
 	t.Helper()
 	f := &follower{Lease: lease.New(db, length), db: db, before: func() error { return nil }}
@@ -97,7 +97,7 @@ func follow(t *testing.T, db *store.DB, length time.Duration) *follower {
 	return f
 }
 
-// run runs the lease until stop is called, or the test is over.
+// run runs the lease until stop is called or the test ends.
 func run(t *testing.T, l *lease.Lease) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,7 +131,7 @@ func (f *follower) reset() {
 	f.resets++
 }
 
-// beforeEach has every batch go through fn before it is applied.
+// beforeEach calls fn before each batch is applied.
 func (f *follower) beforeEach(fn func() error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func (f *follower) countResets() int {
 	return f.resets
 }
 
-// subject is what commit called a change.
+// subject returns the subject that was passed to commit.
 func subject(c store.Change) string {
 	raw, _ := hex.DecodeString(c.Subject)
 	return string(raw)
@@ -193,8 +193,8 @@ func announce(subjects ...string) func(*store.Tx) error {
 	}
 }
 
-// revocation turns changes into those that end something: a silent node doesn't leave
-// these open.
+// revocation marks changes as ones that end something: a silent node can't keep them
+// unsettled.
 func revocation(changes []store.Change) []store.Change {
 	for i := range changes {
 		changes[i].Kind = store.ChangeSession
@@ -202,16 +202,16 @@ func revocation(changes []store.Change) []store.Change {
 	return changes
 }
 
-// Rule 3 and its end: whatever keeps polls from succeeding, memory is good for
-// a lease at most, and good again without help.
+// Rule 3 and its end: whatever makes polls fail, memory stays valid for a lease at
+// most, and becomes valid again by itself.
 func TestLeaseEnds(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		d := newDatabase(t, storetest.Engines["sqlite"](t))
 		f := follow(t, d.open(), short)
-		tx, err := d.raw.Begin() // takes the only lock on writing
+		tx, err := d.raw.Begin() // takes the only write lock
 		ok(t, err)
-		// Reading goes on; the heartbeat that is due within a lease fails.
+		// Reads still work; the heartbeat that is due within a lease fails.
 		expectEnd(t, f, time.Now().Add(2*short))
 		ok(t, tx.Rollback())
 		expectReturn(t, f, d.open())
@@ -228,7 +228,7 @@ func TestLeaseEnds(t *testing.T) {
 	})
 }
 
-// expectEnd wants the lease to be over from an instant on.
+// expectEnd fails unless the lease ends by an instant and stays invalid.
 func expectEnd(t *testing.T, f *follower, from time.Time) {
 	t.Helper()
 	for f.Valid() {
@@ -239,7 +239,7 @@ func expectEnd(t *testing.T, f *follower, from time.Time) {
 	}
 	for checked := 0; time.Now().Before(from.Add(short)); checked++ {
 		if f.Valid() {
-			t.Fatalf("the lease is valid again after %d looks, while every poll fails", checked)
+			t.Fatalf("the lease is valid again after %d checks, while every poll fails", checked)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -254,8 +254,8 @@ func expectReturn(t *testing.T, f *follower, db *store.DB) {
 	}
 }
 
-// expectSettledUnanswered: what is committed holds everywhere when the longest lease has
-// passed, also when the database doesn't answer any more.
+// expectSettledUnanswered: a commit takes effect everywhere once the longest lease has
+// passed, even if the database no longer answers.
 func expectSettledUnanswered(t *testing.T, f *follower) {
 	t.Helper()
 	began := time.Now()
@@ -297,8 +297,8 @@ func TestLateCommitOfAnEarlyNumber(t *testing.T) {
 	})
 }
 
-// TestNoChangeIsMissed: many write at once, some of them are rolled back, and each change
-// comes to the follower once and in the order of its number.
+// TestNoChangeIsMissed: many write at once, some roll back, and each change reaches the
+// follower once and in numerical order.
 func TestNoChangeIsMissed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		const writers, each = 8, 60
@@ -340,8 +340,8 @@ func TestNoChangeIsMissed(t *testing.T) {
 	})
 }
 
-// TestGaps: a follower that can't know what it has missed forgets everything, and applies
-// what comes then.
+// TestGaps: a follower that may have missed changes forgets everything, and applies later
+// changes.
 func TestGaps(t *testing.T) {
 	restore := func(t *testing.T, d database) { // a backup, or a standby that lacked the end
 		d.exec(`UPDATE change_position SET last = 0 WHERE id = 1`)
@@ -388,7 +388,7 @@ func TestGaps(t *testing.T) {
 				began := f.countResets()
 				reached, release := f.block(t)
 				commit(t, db, "second")
-				<-reached // it has read the second one, and nothing after it
+				<-reached // it has read the second change and no later one
 				cause(t, d, db)
 				release()
 				storetest.Until(t, "a reset", func() bool { return f.countResets() > began })
@@ -402,9 +402,9 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestDeadNodesAreRemoved: the row of a process that was killed costs each revocation a
-// lease, until it has been silent for three. A process that lives and was taken for dead
-// starts again with an empty memory.
+// TestDeadNodesAreRemoved: the row of a killed process delays each revocation by a
+// lease, until three leases have passed without a heartbeat. A living process whose row
+// was removed starts again with an empty memory.
 func TestDeadNodesAreRemoved(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, db := follow(t, d.open(), short), d.open()
@@ -412,7 +412,7 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_dead', $1, 0, 7)`, short.Microseconds())
 		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "while it counts")))
 		if err != nil || settled.Nodes != 1 || settled.Took < short {
-			t.Errorf("%+v, %v: want the one node that lives, after a lease", settled, err)
+			t.Errorf("%+v, %v: want the one living node, after a lease", settled, err)
 		}
 		storetest.Until(t, "the removal", func() bool { return d.countNodes() == 1 })
 		if after := time.Since(began); after < 3*short {
@@ -430,7 +430,7 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 	})
 }
 
-// TestLivingNodesAreNotRemoved by each other, nor by one that was cut off itself.
+// TestLivingNodesAreNotRemoved by each other, nor by a node that was cut off itself.
 func TestLivingNodesAreNotRemoved(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -451,7 +451,7 @@ func TestLivingNodesAreNotRemoved(t *testing.T) {
 	}
 	for i, f := range all {
 		if f.countResets() != 1 {
-			t.Errorf("node %d has started %d times: an outage of the database is no death of a node", i, f.countResets())
+			t.Errorf("node %d has started %d times: an outage of the database must not remove a node", i, f.countResets())
 		}
 	}
 }
@@ -468,24 +468,24 @@ func TestSettleWaitsForSlowNodes(t *testing.T) {
 		}
 		other.stop()
 		if other.Valid() {
-			t.Error("the memory of a node that has left is good")
+			t.Error("the memory of a node that has left is valid")
 		}
 		settled, err = f.Settle(t.Context(), revocation(commit(t, db, "left")))
 		if err != nil || settled.Nodes != 1 || settled.Took >= longest {
-			t.Errorf("a node that has left: %+v, %v", settled, err)
+			t.Errorf("Settle by a node that has left: %+v, %v", settled, err)
 		}
 	})
 }
 
-// TestSettleWaitsForStoppedNodes for one lease, after which their memory isn't good any
-// more. A flush stays open then, and a request may be over before.
+// TestSettleWaitsForStoppedNodes for one lease, after which their memory is invalid. A
+// flush stays unsettled then, and a request may time out earlier.
 func TestSettleWaitsForStoppedNodes(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
 		reached, release := other.block(t)
 		settled, err := f.Settle(t.Context(), revocation(commit(t, db, "stopped")))
 		if good := other.Valid(); err != nil || settled.Nodes != 1 || settled.Took < short || good {
-			t.Errorf("%+v, %v; its memory is good: %v; want one node after %v", settled, err, good, short)
+			t.Errorf("%+v, %v; its memory is valid: %v; want one node after %v", settled, err, good, short)
 		}
 		<-reached
 		_, err = f.Settle(t.Context(), commit(t, db, "flush"))
@@ -501,7 +501,7 @@ func TestSettleWaitsForStoppedNodes(t *testing.T) {
 		release()
 		storetest.Until(t, "its lease", other.Valid)
 		if settled, err = f.Settle(t.Context(), commit(t, db, "flush")); err != nil || settled.Nodes != 2 {
-			t.Errorf("it goes on: %+v, %v", settled, err)
+			t.Errorf("after the node has resumed: %+v, %v", settled, err)
 		}
 	})
 }
@@ -514,19 +514,19 @@ func TestFailedApplyIsNotAcknowledged(t *testing.T) {
 		other.beforeEach(func() error { return errors.New("no") })
 		_, err := f.Settle(t.Context(), commit(t, db, "a"))
 		if !doorward.HasCode(err, doorward.CodeUnavailable) {
-			t.Errorf("the other node failed: %v, want unavailable", err)
+			t.Errorf("while the other node fails: %v, want unavailable", err)
 		}
 		storetest.Until(t, "the end of its lease", func() bool { return !other.Valid() })
 		other.beforeEach(func() error { return nil })
 		storetest.Until(t, "its lease", other.Valid)
 		if _, err := f.Settle(t.Context(), commit(t, db, "b")); err != nil {
-			t.Errorf("the other node works again: %v", err)
+			t.Errorf("after the other node works again: %v", err)
 		}
 	})
 }
 
-// TestSettleAll: a caller that finds something ended waits like the one that has ended it,
-// and not at all when everything is settled.
+// TestSettleAll: a caller that finds something already ended waits as long as the caller
+// that ended it, and not at all if everything is settled.
 func TestSettleAll(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		f, other, db := follow(t, d.open(), short), follow(t, d.open(), short), d.open()
@@ -540,17 +540,17 @@ func TestSettleAll(t *testing.T) {
 		<-reached
 		settled, err = f.SettleAll(t.Context())
 		if err != nil || settled.Nodes != 1 || settled.Took < short {
-			t.Errorf("%+v, %v: want a lease for the one that is stopped", settled, err)
+			t.Errorf("%+v, %v: want a lease for the stopped node", settled, err)
 		}
-		command, err := lease.New(d.open(), short).SettleAll(t.Context()) // it has no memory, and waits for the nodes
+		command, err := lease.New(d.open(), short).SettleAll(t.Context()) // without a memory, it waits for the nodes
 		if err != nil || command.Took < short {
-			t.Errorf("%+v, %v: want a lease for the one that is stopped", command, err)
+			t.Errorf("%+v, %v: want a lease for the stopped node", command, err)
 		}
 	})
 }
 
-// TestTwoProcesses share a file, with a lease each, and nothing but the file: no
-// notifications, no common memory.
+// TestTwoProcesses share only a file, with a lease each: no notifications, no
+// common memory.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, storetest.Engines["sqlite"](t))
@@ -578,19 +578,19 @@ func TestTwoProcesses(t *testing.T) {
 		subject := fmt.Sprint("change ", i)
 		settled, err := f.Settle(t.Context(), commit(t, f.db, subject))
 		if err != nil || settled.Nodes != 2 {
-			t.Errorf("%+v, %v: want both processes", settled, err)
+			t.Errorf("%+v, %v: want both processes to have applied it", settled, err)
 		}
 		storetest.Until(t, "the line about it", func() bool { return has("applied " + subject) })
 	}
 	ok(t, other.Process.Kill())
 	settled, err := f.Settle(t.Context(), revocation(commit(t, f.db, "after its death")))
 	if err != nil || settled.Nodes != 1 || settled.Took < short {
-		t.Errorf("after its death: %+v, %v: want a lease", settled, err)
+		t.Errorf("after the process was killed: %+v, %v: want a lease", settled, err)
 	}
 	storetest.Until(t, "the removal", func() bool { return d.countNodes() == 1 })
 }
 
-// TestFollowerProcess is the other process.
+// TestFollowerProcess runs in the other process.
 func TestFollowerProcess(t *testing.T) {
 	dsn := os.Getenv("DOORWARD_FOLLOW")
 	if dsn == "" {
@@ -609,7 +609,7 @@ func TestFollowerProcess(t *testing.T) {
 	<-time.After(time.Minute) // it is killed long before
 }
 
-// TestAlive: a node that runs shows heartbeats; one that was killed doesn't.
+// TestAlive: a running node shows heartbeats; a killed one doesn't.
 func TestAlive(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		db := d.open()
@@ -623,17 +623,17 @@ func TestAlive(t *testing.T) {
 		}
 		stop := run(t, lease.New(db, lease.MinLease))
 		if !alive() {
-			t.Error("a node that runs is taken for dead")
+			t.Error("a running node is reported as dead")
 		}
 		stop()
 		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_killed', 1000000, 0, 5)`)
 		if alive() {
-			t.Error("a node that was killed is taken for alive")
+			t.Error("a killed node is reported as alive")
 		}
 	})
 }
 
-// TestSweep deletes only changes that no node can be waiting for.
+// TestSweep deletes only changes that no node can still need.
 func TestSweep(t *testing.T) {
 	for engine, dsn := range storetest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -647,14 +647,14 @@ func TestSweep(t *testing.T) {
 			now = time.Unix(1e9+1, 0).Add(lease.ChangesKept)
 			ok(t, lease.New(db, lease.MinLease).Sweep(t.Context()))
 			if got := storetest.Ask[string](t, storetest.Raw(t, at), `SELECT count(*) || ' from ' || min(seq) FROM changes`); got != "1 from 3" {
-				t.Errorf("left are %s: want 1 from 3", got)
+				t.Errorf("the changes left are %s: want 1 from 3", got)
 			}
 		})
 	}
 }
 
-// TestDifferences: what a node publishes is compared by name, and a name that only one of
-// two knows is no difference.
+// TestDifferences: published settings are compared by name, and a name that only one of
+// two nodes knows is no difference.
 func TestDifferences(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		db := d.open()

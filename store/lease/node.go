@@ -38,9 +38,9 @@ func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
 	return rows.List(ctx, r.Conn, nodeColumns, sqlNodes)
 }
 
-// insertNode begins to count heartbeats at a random number. From 0 the new row of a node
-// that was removed and is back could show the very count at which the old one stopped,
-// and other nodes would remove it at once.
+// insertNode begins to count heartbeats at a random number. If it began at 0, the new
+// row of a node that was removed and is back could show the count at which the old row
+// stopped, and other nodes would remove it at once.
 func insertNode(ctx context.Context, tx *store.Tx, n node) error {
 	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings)
 	return err
@@ -61,22 +61,22 @@ func deleteNode(ctx context.Context, tx *store.Tx, id string) error {
 	return err
 }
 
-// deleteDeadNode removes a node that has not counted a heartbeat since n was read.
+// deleteDeadNode removes a node without a new heartbeat since n was read.
 func deleteDeadNode(ctx context.Context, tx *store.Tx, n node) error {
 	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteDeadNode, n.id, n.heartbeat)
 	return err
 }
 
-// peer is when the heartbeat of another node was last seen to change.
+// peer records when the heartbeat of another node was last seen to change.
 type peer struct {
 	heartbeat int64
 	at        time.Time
 }
 
-// removeDeadNodes removes the rows of nodes that were killed, so that revoking calls stop
-// waiting for them. Only heartbeats are compared, never clocks. After a pause in which
-// this node couldn't look, the time of all others starts again: it may be the database
-// that was away, for all of them.
+// removeDeadNodes removes the rows of killed nodes, so that revoking calls stop waiting
+// for them. It compares only heartbeats, never clocks. After a pause in which this node
+// couldn't read, the time of all others starts again: the database may have been away for
+// all.
 func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	nodes, err := readNodes(ctx, l.db.Read())
 	if err != nil {
@@ -106,12 +106,12 @@ func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	return nil
 }
 
-// aliveInterval is how often Alive looks.
+// aliveInterval is how often Alive reads the nodes.
 const aliveInterval = 50 * time.Millisecond
 
 // Alive reports whether a server runs on the database: whether any registered node shows
-// a heartbeat. Without rows it knows at once; that those which are registered were killed
-// it knows after three leases, some seconds. The error is unavailable.
+// a heartbeat. Without rows it returns at once; if all registered nodes were killed,
+// after three leases, some seconds. The error is unavailable.
 func Alive(ctx context.Context, db *store.DB) (bool, error) {
 	first, err := readNodes(ctx, db.Read())
 	if err != nil || len(first) == 0 {
@@ -140,7 +140,7 @@ func Alive(ctx context.Context, db *store.DB) (bool, error) {
 	return false, nil
 }
 
-// showsLife reports whether a node has counted a heartbeat since, or is new.
+// showsLife reports whether a node has counted a heartbeat since before, or is new.
 func showsLife(before []node, now node) bool {
 	return !slices.ContainsFunc(before, func(n node) bool { return n.id == now.id && n.heartbeat == now.heartbeat })
 }

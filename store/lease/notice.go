@@ -8,22 +8,22 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Notice is an event in the life of a node, for the log: of its database, its lease, its
-// clock or another node.
+// Notice is an event of a node for the log: about its database, its lease, its clock or
+// another node.
 type Notice struct {
 	Kind    NoticeKind
 	Node    string        // id of the other node
-	Lasted  time.Duration // of the kinds that end something: how long it has lasted
-	Err     error         // the cause, where one is known
-	Drift   time.Duration // of the kinds about the clock: how far it is ahead of the database's
-	Setting Difference    // of the kinds about settings
+	Lasted  time.Duration // for kinds that end a state: how long it lasted
+	Err     error         // the cause, if known
+	Drift   time.Duration // for kinds about the clock: how far it is ahead of the database's
+	Setting Difference    // for kinds about settings
 }
 
-// NoticeKind says what happened. It is the text of the line in the log.
+// NoticeKind is what happened, as the text of the log line.
 type NoticeKind string
 
-// The kinds of notices. A node that left has given its lease back; one that is gone was
-// killed or cut off, and its row was removed by another node.
+// The kinds of notices. "Left" means that the node gave its lease back; "gone" that it
+// was killed or cut off, and another node removed its row.
 const (
 	DatabaseLost  NoticeKind = "database lost"
 	DatabaseBack  NoticeKind = "database back"
@@ -35,34 +35,34 @@ const (
 
 	ClockOff   NoticeKind = "clock off"   // beyond store.ClockWarning
 	ClockWrong NoticeKind = "clock wrong" // beyond store.ClockTolerance, see store.Clock
-	ClockRight NoticeKind = "clock right" // after either
+	ClockRight NoticeKind = "clock right" // after ClockOff or ClockWrong
 
 	SettingDiffers NoticeKind = "setting differs"
 	SettingAgrees  NoticeKind = "setting agrees" // or the other node has gone
 )
 
-// OnNotice sets what is called with each notice, under the lock of a poll: it must not
-// wait. Call it before Run.
+// OnNotice sets the function called with each notice, under the lock of a poll: it
+// must not block. Call it before Run.
 func (l *Lease) OnNotice(report func(Notice)) { l.notices.report = report }
 
 // notices is the state that the next notice is compared with.
 type notices struct {
 	report   func(Notice)
-	failures int       // polls that failed, one after the other
+	failures int       // consecutive failed polls
 	failing  time.Time // since when
-	err      error     // of the last of them
-	valid    bool      // the lease, when it was last looked at
-	expired  time.Time // when it was found to be over
+	err      error     // of the last failed poll
+	valid    bool      // the lease, when last checked
+	expired  time.Time // when the lease was found to be over
 	clock    NoticeKind
 	differ   []Difference
 }
 
-// lostAfter is how many polls fail before the database counts as lost. A single one may
-// have waited for another transaction's lock.
+// lostAfter is how many polls in a row fail before the database counts as lost. A
+// single one may have waited for another transaction's lock.
 const lostAfter = 2
 
-// notePoll notes how a poll that began at an instant went. When the node is ending, a
-// failure says nothing of the database.
+// notePoll records the result of a poll. While the node shuts down, a failure says
+// nothing about the database.
 func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
 	n := &l.notices
 	switch {
@@ -84,7 +84,7 @@ func (l *Lease) notePoll(ctx context.Context, began time.Time, err error) {
 	l.noteLease()
 }
 
-// noteLease is called before a poll, too, which may renew a lease that was over.
+// noteLease is also called before a poll, which may renew a lease that was over.
 func (l *Lease) noteLease() {
 	n, valid := &l.notices, l.Valid()
 	switch {
@@ -97,11 +97,11 @@ func (l *Lease) noteLease() {
 	n.valid = valid
 }
 
-// notePeers compares the other nodes with those seen before. A node that was silent for
-// longer than the time between two heartbeats has not left by itself.
+// notePeers compares the other nodes with those seen before. A node without a heartbeat
+// for longer than their interval has not left by itself.
 func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 	if len(l.peers) == 0 {
-		return // the first look, or the first after a pause
+		return // the first read, or the first after a pause
 	}
 	for id := range seen {
 		if _, known := l.peers[id]; !known && id != l.id {
@@ -120,8 +120,8 @@ func (l *Lease) notePeers(seen map[string]peer, now time.Time) {
 	}
 }
 
-// noteClock takes a drift for over below half of what begins it, so that one at the limit
-// isn't reported with each poll.
+// noteClock treats a drift as over at half of the limit that begins it, so that a drift
+// at the limit isn't reported on each poll.
 func (l *Lease) noteClock() {
 	n, drift, kind := &l.notices, l.db.Clock().Drift(), ClockRight
 	switch {
@@ -136,7 +136,7 @@ func (l *Lease) noteClock() {
 	}
 }
 
-// noteSettings compares what differs with what differed before.
+// noteSettings compares the differences with those at the last call.
 func (l *Lease) noteSettings(differ []Difference) {
 	for _, d := range differ {
 		if !slices.Contains(l.notices.differ, d) {

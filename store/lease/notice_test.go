@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// recorder has the notices of a lease.
+// recorder collects the notices of a lease.
 type recorder struct {
 	mu  sync.Mutex
 	all []lease.Notice
@@ -58,14 +58,14 @@ func observe(t *testing.T, db *store.DB, length time.Duration) (*lease.Lease, *r
 	return l, notices, run(t, l)
 }
 
-// TestLostDatabaseIsNoticed: its loss and that of the lease are reported once, and both
-// when they are back, with how long it took.
+// TestLostDatabaseIsNoticed: the loss of the database and of the lease is reported
+// once, as is their return with the duration.
 func TestLostDatabaseIsNoticed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		db := d.open()
-		_, notices, stop := observe(t, db, lease.MinLease) // a shorter one would also end on a busy machine
+		_, notices, stop := observe(t, db, lease.MinLease) // a shorter one would end on a busy machine, too
 		blocked := time.Now()
-		tx, err := d.raw.BeginTx(t.Context(), nil) // in SQLite this is the lock on writing
+		tx, err := d.raw.BeginTx(t.Context(), nil) // in SQLite this takes the write lock
 		ok(t, err)
 		if db.Engine() == "postgres" {
 			_, err := tx.ExecContext(t.Context(), `LOCK TABLE nodes IN ACCESS EXCLUSIVE MODE`)
@@ -75,17 +75,17 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 		ok(t, tx.Rollback())
 		storetest.Until(t, "the return of both", notices.has(lease.DatabaseBack, lease.LeaseRegained))
 		outage := time.Since(blocked)
-		stop() // which loses nothing
+		stop() // a shutdown is no loss
 		want := []lease.NoticeKind{lease.DatabaseBack, lease.DatabaseLost, lease.LeaseLost, lease.LeaseRegained}
 		if got := slices.Sorted(slices.Values(notices.kinds())); !slices.Equal(got, want) {
 			t.Errorf("noticed %q, want each of %q once", notices.kinds(), want)
 		}
 		if lost, _ := notices.of(lease.DatabaseLost, ""); lost.Err == nil {
-			t.Error("lost without a cause")
+			t.Error("the loss was reported without a cause")
 		}
 		for _, kind := range []lease.NoticeKind{lease.DatabaseBack, lease.LeaseRegained} {
 			if back, _ := notices.of(kind, ""); back.Lasted <= 0 || back.Lasted > outage {
-				t.Errorf("%s after %v of %v", kind, back.Lasted, outage)
+				t.Errorf("%s reports %v, the outage took %v", kind, back.Lasted, outage)
 			}
 		}
 	})
@@ -98,7 +98,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		heartbeat := func() int64 {
 			return storetest.Ask[int64](t, d.raw, `SELECT beat FROM nodes WHERE id = $1`, l.ID())
 		}
-		for range 2 { // nodes that are there at its first look are not reported
+		for range 2 { // nodes present at its first read are not reported
 			last := heartbeat()
 			storetest.Until(t, "a heartbeat", func() bool { return heartbeat() != last })
 		}
@@ -114,7 +114,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 		storetest.Until(t, "a node without further heartbeats", has(lease.NodeJoined, "nod_killed"))
 		storetest.Until(t, "that it is gone", has(lease.NodeGone, "nod_killed"))
 		if _, wrong := notices.of(lease.NodeLeft, "nod_killed"); wrong {
-			t.Error("a node that was killed is said to have left")
+			t.Error("a killed node was reported as having left")
 		}
 	})
 }

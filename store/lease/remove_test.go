@@ -12,10 +12,9 @@ import (
 // ChangesKept is for tests of Sweep.
 const ChangesKept = changesKept
 
-// A node that was taken for dead and comes back has a new row, and another node that was
-// about to remove the old one must not remove that: revocations would stop waiting for a
-// node that answers from memory. Both rows are of their first lease here, in which no
-// heartbeat has been counted yet.
+// A node that was removed while alive and comes back has a new row, which another node
+// about to remove the old row must not remove: revocations would not wait for a node
+// that answers from memory. Both rows are new here, without a heartbeat counted yet.
 func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), time.Now)
@@ -27,7 +26,7 @@ func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, other := New(db, MinLease), New(db, MinLease)
-	for range 2 { // the second time as after a removal by a third node
+	for range 2 { // the second time as if a third node had removed the row
 		if err := back.enter(ctx, time.Now(), func(*store.Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -9,22 +9,22 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Setting is one that has to be the same on all nodes of an installation.
+// Setting must be the same on all nodes of an installation, or a difference is reported.
 type Setting struct {
 	Name, Value string
-	// Strict: a node with another value would end what the others hold valid, or break
-	// what they have promised, so it doesn't start beside them.
+	// Strict: a node with another value would end sessions that others hold valid, or
+	// break their promises, so it doesn't start beside them.
 	Strict bool
 }
 
-// Difference is a setting that another living node has with another value.
+// Difference is a setting for which another living node has another value.
 type Difference struct {
 	Setting Setting // as this node has it
 	Theirs  string
-	Node    string // id of one that has it so
+	Node    string // id of a node with that value
 }
 
-// DiffersError is why a node doesn't start.
+// DiffersError is the reason why a node doesn't start.
 type DiffersError struct{ Differences []Difference }
 
 // Error names every setting with both values.
@@ -36,13 +36,13 @@ func (e *DiffersError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// Publish sets the settings that other nodes compare with their own. With force the node
-// starts even where a strict one differs: such a setting is changed node by node. Call it
+// Publish sets the settings for other nodes to compare with theirs. With force the node
+// starts even if a strict one differs, to change such a setting node by node. Call it
 // before Join.
 func (l *Lease) Publish(settings []Setting, force bool) { l.settings, l.force = settings, force }
 
-// Differences are the settings that living nodes had with another value when this one
-// last looked, which it does every lease.
+// Differences returns the settings for which living nodes had another value at this
+// node's last read, which happens every lease.
 func (l *Lease) Differences() []Difference {
 	if d := l.differences.Load(); d != nil {
 		return *d
@@ -50,9 +50,8 @@ func (l *Lease) Differences() []Difference {
 	return nil
 }
 
-// Differences compares settings with those of the registered nodes, for a process that is
-// none of them. The row of a node that was killed stays for three leases. The error is
-// unavailable.
+// Differences compares settings with those of the registered nodes, for a process that
+// isn't one. The row of a killed node stays for three leases. The error is unavailable.
 func Differences(ctx context.Context, db *store.DB, own []Setting) (all []Difference, err error) {
 	nodes, err := readNodes(ctx, db.Read())
 	for _, n := range nodes {
@@ -61,8 +60,8 @@ func Differences(ctx context.Context, db *store.DB, own []Setting) (all []Differ
 	return all, err
 }
 
-// encodeSettings is how settings are stored: a line each, "name=value". The value is all
-// that follows the first equals sign.
+// encodeSettings stores one setting per line, "name=value". The value is everything
+// after the first equals sign.
 func encodeSettings(settings []Setting) string {
 	var b strings.Builder
 	for _, s := range settings {
@@ -71,8 +70,8 @@ func encodeSettings(settings []Setting) string {
 	return b.String()
 }
 
-// differences compares settings with what the node has published. A name that only one of
-// them knows is none: the other is of another version.
+// differences compares settings with those the node has published. It skips names that
+// only one of them knows: the other has another version.
 func (n node) differences(own []Setting) (all []Difference) {
 	for line := range strings.Lines(n.settings) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
@@ -84,7 +83,7 @@ func (n node) differences(own []Setting) (all []Difference) {
 	return all
 }
 
-// strictDifferences are those that keep this node from starting beside another.
+// strictDifferences returns those that prevent this node from starting beside another.
 func (l *Lease) strictDifferences(n node) []Difference {
 	if l.force {
 		return nil
@@ -92,7 +91,7 @@ func (l *Lease) strictDifferences(n node) []Difference {
 	return slices.DeleteFunc(n.differences(l.settings), func(d Difference) bool { return !d.Setting.Strict })
 }
 
-// compareSettings notes the settings that other nodes have with another value.
+// compareSettings records the settings for which other nodes have another value.
 func (l *Lease) compareSettings(nodes []node) {
 	var all []Difference
 	for _, n := range nodes {

@@ -9,21 +9,21 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Settled says how a revocation was made to hold on all nodes.
+// Settled is the cost of making a revocation take effect on all nodes.
 type Settled struct {
-	Nodes int           // that have applied it, this one included
+	Nodes int           // that have applied it, including this one
 	Took  time.Duration // since the commit
 }
 
 var errFlushUnanswered = errors.New("a node has not written down the uses of a session that it knows of")
 
-// Settle returns when no memory anywhere still holds what the changes, just committed,
-// have ended: applied here, and by every other node, or the longest lease has passed.
-// That is so even when the database doesn't answer any more.
+// Settle returns when no node's memory still has what the committed changes ended:
+// when this node and all others have applied them, or the longest lease has passed,
+// even if the database no longer answers.
 //
-// A flush (store.ChangeFlush) is settled by acks only: a node that is silent for its lease
-// leaves it open. Then, and when ctx ends first, the error is unavailable; the changes are
-// committed all the same.
+// A flush (store.ChangeFlush) is settled only by acks: a node silent for its lease leaves
+// it unsettled. Then, and when ctx ends first, the error is unavailable; the changes stay
+// committed.
 func (l *Lease) Settle(ctx context.Context, changes []store.Change) (Settled, error) {
 	began := time.Now()
 	if err := l.apply(ctx, changes); err != nil {
@@ -37,9 +37,9 @@ func (l *Lease) Settle(ctx context.Context, changes []store.Change) (Settled, er
 	return settled, err
 }
 
-// SettleAll is Settle for everything that has been committed so far, by any node. It is
-// for a caller that finds something ended already, and says so: the one that ended it may
-// still be waiting, or may never have heard whether the commit succeeded. The error is
+// SettleAll is Settle for everything committed so far, by any node. It is for a caller
+// that finds something already ended and reports so: the caller that ended it may still
+// be waiting, or may never have learned whether the commit succeeded. The error is
 // unavailable.
 func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
 	began := time.Now()
@@ -55,13 +55,13 @@ func (l *Lease) SettleAll(ctx context.Context) (Settled, error) {
 	return settled, err
 }
 
-// wait returns when every node has applied the change (the one with the id has), or when
-// the longest lease of those that haven't has passed since an instant after the commit:
-// timedOut says that it has.
+// wait returns when every node has applied the change (the node id has), or when the
+// longest lease of the others has passed since began, an instant after the commit:
+// timedOut reports this.
 func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string) (s Settled, timedOut bool, err error) {
 	bounded, cancel := context.WithDeadline(ctx, began.Add(MaxLease))
 	defer cancel()
-	_ = l.db.NotifyNodes(bounded) // polling finds it too
+	_ = l.db.NotifyNodes(bounded) // on an error polling finds it
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		applied, longest := l.progress(bounded, seq, id)
 		took := time.Since(began)
@@ -76,9 +76,8 @@ func (l *Lease) wait(ctx context.Context, began time.Time, seq int64, id string)
 	}
 }
 
-// progress counts the nodes that have applied the change, the one with the id among them,
-// and returns the longest lease of those that haven't: MaxLease when the database doesn't
-// answer.
+// progress counts the nodes that have applied the change, including node id, and returns
+// the longest lease of the others: MaxLease if the database doesn't answer.
 func (l *Lease) progress(ctx context.Context, seq int64, id string) (applied int, longest time.Duration) {
 	if id != "" {
 		applied = 1

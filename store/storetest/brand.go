@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// brands: a tenant's accent and logo, with and without each, and the image by
-// its hash for as long as somebody has it.
+// brands: a tenant's accent and logo, with and without each; an image is kept
+// while a tenant uses its hash.
 func brands(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -33,12 +33,12 @@ func brands(f *fixture) {
 		f.wantNoChange(tx.DeleteLogo(ctx, zeta.ID))
 		f.wantNoChange(tx.DeleteLogo(ctx, "tnt_none"))
 	})
-	equal(f, f.value(f.Read().LogoImage(ctx, logo.Hash)), image) // Acme has it still
+	equal(f, f.value(f.Read().LogoImage(ctx, logo.Hash)), image) // Acme still has it
 	acme.Brand.Accent = ""
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(ctx, acme)) })
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 
-	// As the version before does it, which knows of no logos.
+	// As the previous version does, which knows no logos.
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteTenant(ctx, acme.ID)) })
 	f.wantNone(f.Read().LogoImage(ctx, logo.Hash))
 }

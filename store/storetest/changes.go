@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// changesOf runs a transaction and returns the changes that it announces,
-// without their numbers.
+// changesOf runs a transaction and returns the changes that it logs, without their
+// numbers.
 func (f *fixture) changesOf(fn func(tx *store.Tx)) []store.Change {
 	f.Helper()
 	all, err := f.Write(f.Context(), func(tx *store.Tx) error { fn(tx); return nil })
@@ -23,8 +23,8 @@ func (f *fixture) changesOf(fn func(tx *store.Tx)) []store.Change {
 	return all
 }
 
-// changes: every statement that ends or alters what a session may do says so
-// by itself, whether the feature that runs it thinks of it or not.
+// changes: each statement that ends or alters what a session may do logs this
+// itself, independent of the feature that runs it.
 func changes(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -69,13 +69,13 @@ func changes(f *fixture) {
 	wantChanges([]store.Change{user}, func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID)) })
 }
 
-// about is a change of the session.
+// about returns the change of a kind for the session.
 func about(kind store.ChangeKind, s doorward.Session) store.Change {
 	return store.Change{Kind: kind, Subject: store.SessionSubject(hashOf(s))}
 }
 
-// orderOfChanges: changes are numbered in the order of their commits, without a
-// gap, so that a reader who has seen one number has seen all before it.
+// orderOfChanges: changes are numbered in commit order without gaps, so that a
+// reader of one number has seen all lower ones.
 func orderOfChanges(f *fixture) {
 	ctx := f.Context()
 	ask := func(tx *store.Tx, subjects ...string) {
@@ -93,7 +93,7 @@ func orderOfChanges(f *fixture) {
 	equal(f, f.value(numbers(f.Write(ctx, func(tx *store.Tx) error { ask(tx, "a"); return nil })), nil), []int64{1})
 	equal(f, f.value(numbers(f.Write(ctx, func(*store.Tx) error { return nil })), nil), []int64(nil))
 	if _, err := f.Write(ctx, func(tx *store.Tx) error { ask(tx, "lost"); return errors.New("no") }); err == nil {
-		f.Error("a function's error got lost")
+		f.Error("the function's error is missing")
 	}
 	gone, cancel := context.WithCancel(ctx)
 	unavailable(f, f.try(gone, func(tx *store.Tx) error { ask(tx, "lost"); cancel(); return nil }))

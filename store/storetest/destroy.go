@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// closings: a tenant is closed from an instant on, and from the moment it is
-// destroyed as if it had always been.
+// closings: a tenant is closed from an instant on, and hidden completely once its
+// destruction begins.
 func closings(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -35,12 +35,12 @@ func closings(f *fixture) {
 	}
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, end))
-		f.wantNoChange(tx.CloseTenant(ctx, acme.ID, noon)) // the end is fixed
+		f.wantNoChange(tx.CloseTenant(ctx, acme.ID, noon)) // the end doesn't change
 	})
 	equal(f, f.value(due(end.Add(-1)), nil), []string(nil))
 	equal(f, f.value(due(end), nil), []string{acme.ID})
 	if destroyed(acme.ID) || destroyed(zeta.ID) {
-		f.Error("destroyed before its time")
+		f.Error("destroyed before its end")
 	}
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) { f.wantChange(tx.FreezeTenant(ctx, acme.ID)) })
@@ -52,27 +52,27 @@ func closings(f *fixture) {
 		f.Errorf("the closed tenants are %v, %v", all, err)
 	}
 	f.write(func(tx *store.Tx) { f.wantChange(tx.ThawTenant(ctx, acme.ID, end)) })
-	for range 2 { // once more, by the node that goes on
+	for range 2 { // again, by the node that continues
 		if !destroyed(acme.ID) {
-			f.Error("not destroyed in time")
+			f.Error("not destroyed after its end")
 		}
 	}
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.RestoreTenant(ctx, acme.ID))
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
 	})
-	equal(f, f.value(due(noon), nil), []string{acme.ID}) // what has begun goes on
+	equal(f, f.value(due(noon), nil), []string{acme.ID}) // a destruction that has begun continues
 }
 
-// promises: a closing that the version before has made gets its end, once, and one
-// that it has taken back loses it.
+// promises: a tenant closed by the previous version gets its end once, and loses
+// it if that version restores the tenant.
 func promises(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	closed := f.clock.move(time.Hour)
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, noon))
-		noError(f, tx.PromiseHold(ctx, time.Hour)) // has one
+		noError(f, tx.PromiseHold(ctx, time.Hour)) // it has one
 	})
 	is, err := f.Read().Tenant(ctx, acme.ID)
 	equal(f, f.value(is.DestroyAt, err), at(noon))
@@ -81,7 +81,7 @@ func promises(f *fixture) {
 	equal(f, f.value(open.DestroyAt, err), (*time.Time)(nil))
 }
 
-// endsOfTenantsAndPeople: what goes with a row, and what stays.
+// endsOfTenantsAndPeople: which rows are deleted with a row, and which stay.
 func endsOfTenantsAndPeople(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// future: what begins beyond all tolerance begins now, and what is within it or in the
-// past stays as it is.
+// future: times too far in the future become now; times within the tolerance or in the
+// past stay.
 func future(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -29,7 +29,7 @@ func future(f *fixture) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 	})
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
-	for _, want := range []int{1, 0} { // the second time there is nothing left
+	for _, want := range []int{1, 0} { // the second time nothing is left
 		f.write(func(tx *store.Tx) {
 			n, err := tx.ClampFuture(ctx)
 			equal(f, f.value(n, err), want)

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// waiting is a row of the inbox.
+// waiting returns a row of the inbox.
 func (f *fixture) waiting(source, subject string, hits int) store.InboxRow {
 	return store.InboxRow{
 		Source: source, Action: doorward.SessionRefuse, Reason: doorward.CodeInvalidCredentials, Subject: subject,
@@ -41,8 +41,8 @@ func (f *fixture) claims(r store.InboxRow, done bool) (claimed bool) {
 	return claimed
 }
 
-// What is alike is one row, which is taken at once, and again when its minute is
-// over, if anything has come since.
+// Equal requests share one row, which is due at once, and again at the end of its
+// minute if more have come since.
 func inbox(f *fixture) {
 	ctx := f.Context()
 	a, b := f.waiting("192.0.2.1", "ann", 1), f.waiting("192.0.2.1", "bob", 1)
@@ -50,7 +50,7 @@ func inbox(f *fixture) {
 	f.clock.move(time.Microsecond)
 	f.files(false, b)
 	again := f.waiting("192.0.2.1", "ann", 3)
-	f.files(true, again) // the first one's event stays
+	f.files(true, again) // the first event is kept
 	a.Hits = 4
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Microsecond), 10)), []store.InboxRow{a, b})
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon, 10)), []store.InboxRow{a})
@@ -72,13 +72,13 @@ func inbox(f *fixture) {
 	old := a
 	old.Hits = 3
 	if !f.claims(old, false) || f.claims(old, false) || f.claims(a, true) {
-		f.Error("a row is not claimed once, as it was read")
+		f.Error("a row can't be claimed exactly once, unchanged since it was read")
 	}
 	a.Recorded = 3
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow{b, a})
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, noon.Add(time.Second), 10)), []store.InboxRow{b})
 	if !f.claims(b, true) || !f.claims(a, false) {
-		f.Error("what is there is not claimed")
+		f.Error("a row that exists can't be claimed")
 	}
 	equal(f, f.value(f.Read().PendingInbox(ctx, 10)), []store.InboxRow(nil))
 	a.Recorded = 4
@@ -87,7 +87,7 @@ func inbox(f *fixture) {
 	equal(f, f.value(f.Read().DueInbox(ctx, doorward.PasswordForgot, over, 10)), []store.InboxRow{a})
 	f.clock.move(over.Sub(noon))
 	if !f.claims(a, false) {
-		f.Error("what is over is not claimed")
+		f.Error("a row whose minute is over can't be claimed")
 	}
 	equal(f, f.value(f.Read().CountInbox(ctx, 10)), 0)
 
@@ -100,12 +100,11 @@ func inbox(f *fixture) {
 	events, err := Events(ctx, f.Read(), "")
 	noError(f, err)
 	if len(events) != 1 || !events[0].At.Equal(noon) {
-		f.Errorf("recorded is %v, want one at %v", events, noon)
+		f.Errorf("the events are %v, want one at %v", events, noon)
 	}
 }
 
-// A row that is set aside comes up again when its time has come, for nobody who looks
-// before.
+// A row that is set aside is due again when its time has come, and hidden until then.
 func inboxAside(f *fixture) {
 	ctx := f.Context()
 	bad, good := f.waiting("192.0.2.1", "ann", 1), f.waiting("192.0.2.1", "bob", 1)
@@ -114,7 +113,7 @@ func inboxAside(f *fixture) {
 	f.files(false, good)
 	until := f.clock.read().Add(time.Hour)
 	changed := bad
-	changed.Recorded = 1 // as it is not
+	changed.Recorded = 1 // differs from the stored row
 	for row, there := range map[*store.InboxRow]bool{&bad: true, &changed: false} {
 		f.write(func(tx *store.Tx) {
 			equal(f, f.value(tx.SetAsideInbox(ctx, *row, until)), there)
@@ -132,7 +131,7 @@ func inboxAside(f *fixture) {
 	equal(f, f.value(v.InboxAside, nil), 1)
 }
 
-// Many rows of nobody's account go at once, and no others.
+// Many rows for unknown addresses are claimed at once, and no others.
 func inboxOfUnknownAddresses(f *fixture) {
 	ctx := f.Context()
 	f.account("ann@acme.example")
@@ -163,8 +162,7 @@ func inboxOfUnknownAddresses(f *fixture) {
 	equal(f, f.value(f.Read().CountInbox(ctx, 10)), len(kept))
 }
 
-// Rows whose address has an account come first, and no source before another one
-// has had its turn.
+// Rows whose address has an account come first, and sources take turns.
 func inboxRoundRobin(f *fixture) {
 	ctx := f.Context()
 	for n := range 3 {
@@ -185,7 +183,7 @@ func inboxRoundRobin(f *fixture) {
 	equal(f, f.value(f.Read().KnownInbox(ctx, doorward.SessionRefuse, noon.Add(-time.Minute), 10)), []store.InboxRow(nil))
 }
 
-// Of many who claim a row one has it, while others count in it.
+// Of many claims of a row one succeeds, while others add hits to it.
 func inboxRaces(f *fixture) {
 	row := f.waiting("192.0.2.1", "ann", 1)
 	f.files(false, row)

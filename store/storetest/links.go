@@ -29,9 +29,9 @@ func invitations(f *fixture) {
 	f.wantNone(f.Read().Invitation(ctx, "inv_none"))
 	f.wantNone(f.Read().InvitationByToken(ctx, []byte("third")))
 	f.wantNone(f.Read().PendingInvitation(ctx, acme.ID, ann.Email))
-	f.wantNone(f.Read().PendingInvitation(ctx, byAnn.Email, acme.ID)) // the two exchanged
+	f.wantNone(f.Read().PendingInvitation(ctx, byAnn.Email, acme.ID)) // arguments swapped
 
-	// Delivery is that of the newest mail about it.
+	// Delivery is the state of the newest mail.
 	var mail store.Mail
 	f.write(func(tx *store.Tx) { noError(f, tx.QueueMail(ctx, store.MailInvitation, byAnn.Email, byAnn.ID)) })
 	mail = f.due()[0]
@@ -94,12 +94,12 @@ func endOfInvitations(f *fixture) {
 	late := by(acme, "late@acme.example")
 	f.clock.move(day - time.Microsecond)
 	intime := by(acme, "intime@acme.example")
-	f.write(func(tx *store.Tx) { f.wantChange(tx.AcceptInvitation(ctx, late.ID)) }) // in the last microsecond
+	f.write(func(tx *store.Tx) { f.wantChange(tx.AcceptInvitation(ctx, late.ID)) }) // in its last microsecond
 	late.State, late.AcceptedAt = doorward.InvitationAccepted, at(f.clock.read())
 	equal(f, f.value(f.Read().Invitation(ctx, late.ID)), late)
 
 	f.clock.move(day)
-	f.write(func(tx *store.Tx) { f.wantNoChange(tx.AcceptInvitation(ctx, intime.ID)) }) // on the stroke of its end
+	f.write(func(tx *store.Tx) { f.wantNoChange(tx.AcceptInvitation(ctx, intime.ID)) }) // exactly at its end
 	open, other, elsewhere := by(acme, "open@acme.example"), f.invitation(acme, "other@acme.example"), by(zeta, "open@acme.example")
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, ann.ID)), int64(1))
@@ -140,7 +140,7 @@ func invitationsSentAgain(f *fixture) {
 
 	until := noon.Add(3 * day)
 	f.clock.move(day - time.Minute - time.Microsecond)
-	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in the last microsecond
+	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in its last microsecond
 	i.InvitedBy, i.ExpiresAt = ann.ID, until
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("old"))), i)
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("new"))), i)
@@ -166,11 +166,11 @@ func statesOfInvitations(f *fixture) {
 	over, again := f.invitation(acme, "over@acme.example"), f.invitation(acme, "again@acme.example")
 	f.clock.move(time.Second)
 	open, taken, gone := f.invitation(acme, "open@acme.example"), f.invitation(acme, "taken@acme.example"), f.invitation(acme, "gone@acme.example")
-	f.clock.move(day - time.Second) // on the stroke of the first two's end
+	f.clock.move(day - time.Second) // exactly at the end of the first two
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.AcceptInvitation(ctx, taken.ID))
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
-		noError(f, tx.RetireExpiredInvitation(ctx, acme.ID, again.Email)) // stored as expired, the other one isn't
+		noError(f, tx.RetireExpiredInvitation(ctx, acme.ID, again.Email)) // stored as expired, unlike the other one
 	})
 	for state, want := range map[doorward.InvitationState][]string{
 		doorward.InvitationPending: {open.ID}, doorward.InvitationAccepted: {taken.ID}, doorward.InvitationRevoked: {gone.ID},
@@ -186,8 +186,8 @@ func statesOfInvitations(f *fixture) {
 	}
 }
 
-// strandedResets: with a tenant that nobody can sign in to go the resets of its
-// people, but for those who can sign in elsewhere.
+// strandedResets: when nobody can sign in to a tenant, its people's resets expire,
+// except of people who can sign in elsewhere.
 func strandedResets(f *fixture) {
 	ctx := f.Context()
 	acme, zeta, ice := f.tenant("Acme"), f.tenant("Zeta"), f.tenant("Ice")
@@ -239,7 +239,7 @@ func resets(f *fixture) {
 
 	used.UsedAt = at(f.clock.move(time.Hour - time.Microsecond))
 	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.UseReset(ctx, used.ID)) // in the last microsecond
+		f.wantChange(tx.UseReset(ctx, used.ID)) // in its last microsecond
 		f.wantNoChange(tx.UseReset(ctx, used.ID))
 		f.wantNoChange(tx.UseReset(ctx, "rst_none"))
 		noError(f, tx.ExpireResets(ctx, ann.ID))
@@ -248,7 +248,7 @@ func resets(f *fixture) {
 	ended.ExpiresAt = f.clock.read()
 	f.clock.move(time.Microsecond)
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.UseReset(ctx, bobs.ID)) // on the stroke of its end
+		f.wantNoChange(tx.UseReset(ctx, bobs.ID)) // exactly at its end
 		noError(f, tx.ExpireResets(ctx, ann.ID))
 		noError(f, tx.ExpireResets(ctx, bob.ID))
 	})
@@ -257,7 +257,7 @@ func resets(f *fixture) {
 	}
 }
 
-// due returns the mails to send now.
+// due returns the mails that are due now.
 func (f *fixture) due() []store.Mail {
 	f.Helper()
 	all, err := f.Read().DueMails(f.Context(), store.Mail{}, f.clock.read(), 100)
@@ -300,7 +300,7 @@ func mails(f *fixture) {
 	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{}, noon, 100)), []store.Mail{first})
 	equal(f, f.value(f.Read().DueMails(ctx, store.Mail{}, noon.Add(-time.Microsecond), 100)), []store.Mail(nil))
 
-	f.write(func(tx *store.Tx) { // nor what only a newer version can send
+	f.write(func(tx *store.Tx) { // kinds that only a newer version can send aren't due
 		for _, kind := range []store.MailKind{"voucher", "invit", "_nvitation", ""} {
 			noError(f, tx.QueueMail(ctx, kind, "ann@acme.example", ""))
 		}
@@ -316,7 +316,7 @@ func mails(f *fixture) {
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliveryQueued)), 5)
 
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(0)) // not while it waits
+		equal(f, f.value(tx.DeleteOldMails(ctx, f.clock.read(), 10)), int64(0)) // not while it is queued
 		noError(f, tx.MailSent(ctx, second.ID))
 		equal(f, f.value(tx.DeleteOldMails(ctx, second.CreatedAt.Add(-time.Microsecond), 10)), int64(0))
 	})
@@ -324,7 +324,7 @@ func mails(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteOldMails(ctx, second.CreatedAt, 10)), int64(1)) })
 	equal(f, f.value(CountMails(ctx, f.Read(), doorward.DeliverySent)), 0)
 
-	// Of finished mails those of invitations stay: they show whether they came.
+	// Of finished mails only those of invitations stay: they show the delivery.
 	f.write(func(tx *store.Tx) {
 		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailInvitation, store.MailRemoved} {
 			noError(f, tx.QueueMail(ctx, kind, "ann@acme.example", string(kind)))
@@ -338,7 +338,7 @@ func mails(f *fixture) {
 	equal(f, f.value(f.Read().LastMail(ctx, string(store.MailInvitation))), f.clock.read())
 }
 
-// blankedMails: a finished mail that stays for its state keeps no address.
+// blankedMails: a finished mail that is kept for its state has no address.
 func blankedMails(f *fixture) {
 	ctx := f.Context()
 	inv := f.invitation(f.tenant("Acme"), "ann@acme.example")
@@ -361,7 +361,7 @@ func blankedMails(f *fixture) {
 		f.Errorf("the invitation is %+v, %v", kept, err)
 	}
 	if left := f.due(); len(left) != 1 || left[0].Recipient != "bob@acme.example" {
-		f.Errorf("what waits is %+v", left)
+		f.Errorf("the queued mail is %+v", left)
 	}
 }
 
@@ -376,7 +376,7 @@ func triesOfAMail(f *fixture) {
 	})
 	equal(f, f.value(f.due(), nil), []store.Mail(nil))
 
-	// Whoever claimed it died: it is due again, and the old sight of it is dead.
+	// The node that claimed it died: it is due again, and a copy read earlier is stale.
 	f.clock.move(time.Minute)
 	again := fresh
 	again.Tries, again.NextAt = 1, until

@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// gather returns what a method like EachMember hands out.
+// gather returns all values that a method like EachMember passes.
 func gather[T any](each func(fn func(T) error) error) (all []T, err error) {
 	err = each(func(v T) error { all = append(all, v); return nil })
 	return all, err
@@ -51,11 +51,11 @@ func longLists(f *fixture) {
 	enough, seen := errors.New("enough"), 0
 	err = f.Read().EachEvent(ctx, acme.ID, func(doorward.Event) error { seen++; return enough })
 	if seen != 1 || !errors.Is(err, enough) {
-		f.Errorf("%d rows after the first one was enough, and the error %v", seen, err)
+		f.Errorf("%d rows and the error %v, want a stop after the first row", seen, err)
 	}
 }
 
-// needlessInvitations are those to members.
+// needlessInvitations: those to members.
 func needlessInvitations(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -79,8 +79,7 @@ func needlessInvitations(f *fixture) {
 	}
 }
 
-// oneState: a snapshot doesn't hear of what is committed after its first query,
-// and nobody waits for it.
+// oneState: a snapshot excludes commits after its first query, and blocks nobody.
 func oneState(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -104,7 +103,7 @@ func oneState(f *fixture) {
 	unavailable(f, f.Snapshot(ctx, func(store.Reader) error { return nil }))
 }
 
-// manyStatements are written all or none, however often the same one is run.
+// manyStatements: all are written or none, even if one text runs many times.
 func manyStatements(f *fixture) {
 	ctx := f.Context()
 	account := func(i int) doorward.Account {

@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
-// Engines are the databases that tests run on, by the DSN of a new and empty one.
+// Engines returns the DSN of a new, empty database to test on.
 var Engines = map[string]func(testing.TB) string{
 	"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
 	"postgres": func(t testing.TB) string { return FastDeadlocks(pgtest.DSN(t)) },
@@ -26,7 +26,7 @@ var Engines = map[string]func(testing.TB) string{
 // some.
 func FastDeadlocks(dsn string) string { return dsn + "&deadlock_timeout=20ms" }
 
-// Open opens a database as it is, until the test is over.
+// Open opens a database, without a migration, until the test ends.
 func Open(t testing.TB, dsn string, now doorward.Clock) *store.DB {
 	t.Helper()
 	db, err := store.Open(context.Background(), dsn, now)
@@ -45,8 +45,8 @@ func Migrated(t testing.TB, dsn string, now doorward.Clock) *store.DB {
 	return db
 }
 
-// Raw opens one connection to a database for statements of the test's own. In SQLite a
-// transaction takes the lock on writing when it begins.
+// Raw opens one connection to a database for the test's own statements. In SQLite a
+// transaction takes the write lock when it begins.
 func Raw(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	driver, name := "pgx", dsn
@@ -62,7 +62,7 @@ func Raw(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// Ask returns the single value that a query answers with.
+// Ask returns the single value of a query.
 func Ask[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
@@ -79,7 +79,7 @@ func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 }
 
-// Until waits up to a minute for something that happens by itself.
+// Until waits up to a minute for a condition.
 func Until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); {

@@ -65,8 +65,8 @@ func waitingOf(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, zeta.ID, ann.ID, now)), int64(0))
 }
 
-// invitationsByDelivery: of several mails the newest counts, and an invitation whose
-// mail isn't there yet waits for it.
+// invitationsByDelivery: the newest of several mails counts, and an invitation
+// without a mail yet counts as queued.
 func invitationsByDelivery(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -97,7 +97,7 @@ func invitationsByDelivery(f *fixture) {
 	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 3, Failed: 1})
 }
 
-// chosenInvitations wants the filter to choose those with the ids, in any order.
+// chosenInvitations fails unless the filter selects these ids, in any order.
 func chosenInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
 	f.Helper()
 	page, err := f.Read().InvitationPage(f.Context(), of.ID, filter, f.clock.read(), doorward.Window{Limit: 9})

@@ -47,8 +47,7 @@ func settingsOfTenants(f *fixture) {
 	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)), acme)
 }
 
-// statusesOfTenants: freezing and closing are independent of each other, in every
-// order.
+// statusesOfTenants: freezing and closing are independent, in any order.
 func statusesOfTenants(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -79,7 +78,7 @@ func statusesOfTenants(f *fixture) {
 			hit, err := s.do(tx)
 			noError(f, err)
 			if hit != s.hits {
-				f.Errorf("%s: something to do: %v, want %v", s.name, hit, s.hits)
+				f.Errorf("%s: a row changed: %v, want %v", s.name, hit, s.hits)
 			}
 		})
 		want := acme
@@ -92,7 +91,7 @@ func statusesOfTenants(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.CloseTenant(ctx, acme.ID, end))
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
-		f.wantChange(tx.ThawTenant(ctx, acme.ID, end.Add(time.Hour))) // the thaw may put the end off
+		f.wantChange(tx.ThawTenant(ctx, acme.ID, end.Add(time.Hour))) // the thaw may postpone the end
 	})
 	late, err := f.Read().Tenant(ctx, acme.ID)
 	equal(f, f.value(late.DestroyAt, err), at(end.Add(time.Hour)))
@@ -100,8 +99,7 @@ func statusesOfTenants(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.RestoreTenant(ctx, acme.ID)) }) // the hold is over
 }
 
-// pages follows a list page by page, so many rows at a time, and returns all
-// that it shows.
+// pages reads a list page by page and returns all rows.
 func pages[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
 	f.Helper()
 	for at := (doorward.Position{}); ; {
@@ -118,8 +116,8 @@ func pages[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Pag
 	}
 }
 
-// pagesBack asks for page after page to the end, and from there back to the
-// beginning, and returns what it saw on the way back, the first rows first.
+// pagesBack reads page after page to the end and back, and returns the rows of the
+// way back in list order.
 func pagesBack[T any](f *fixture, limit int, ask func(doorward.Window) (doorward.Page[T], error)) (all []T) {
 	f.Helper()
 	page, err := ask(doorward.Window{Limit: limit})
@@ -130,7 +128,7 @@ func pagesBack[T any](f *fixture, limit int, ask func(doorward.Window) (doorward
 		page, err = ask(doorward.Window{Before: *page.Prev, Limit: limit})
 		noError(f, err)
 		if len(page.Items) > limit || page.Next == nil {
-			f.Fatalf("a page of %d on the way back has %d rows and goes on at %v", limit, len(page.Items), page.Next)
+			f.Fatalf("a page of %d on the way back has %d rows and continues at %v", limit, len(page.Items), page.Next)
 		}
 	}
 	return all
@@ -138,7 +136,7 @@ func pagesBack[T any](f *fixture, limit int, ask func(doorward.Window) (doorward
 
 func pagesOfLists(f *fixture) {
 	ctx := f.Context()
-	acme, zeta := f.tenant("Acme"), f.tenant("Zeta") // of one instant
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta") // created at one instant
 	var people []doorward.User
 	var offers []doorward.Invitation
 	for i := range 5 {
@@ -177,7 +175,7 @@ func filtersOfLists(f *fixture) {
 	ann := f.join(acme, f.account("ann@acme.example"), doorward.RoleOwner)
 	bob := f.join(acme, f.account("bob_100%@acme.example"), doorward.RoleUser)
 	f.write(func(tx *store.Tx) {
-		noError(f, tx.RenameUser(ctx, ann, "ÄNNE O\u0308sterreich")) // the second in two code points
+		noError(f, tx.RenameUser(ctx, ann, "ÄNNE O\u0308sterreich")) // the Ö as two code points
 		noError(f, tx.RenameUser(ctx, bob, ""))
 		f.wantChange(tx.SetUserStatus(ctx, acme.ID, bob.ID, doorward.UserSuspended))
 	})
@@ -239,7 +237,7 @@ func memberships(f *fixture) {
 	equal(f, f.value(f.Read().User(ctx, zeta.ID, ann.ID)), annZeta)
 	equal(f, f.value(f.Read().UserByEmail(ctx, acme.ID, ann.Email)), annAcme)
 	f.wantNone(f.Read().User(ctx, zeta.ID, bobAcme.ID))
-	f.wantNone(f.Read().User(ctx, ann.ID, zeta.ID)) // the two exchanged
+	f.wantNone(f.Read().User(ctx, ann.ID, zeta.ID)) // arguments swapped
 	f.wantNone(f.Read().UserByEmail(ctx, zeta.ID, bobAcme.Email))
 
 	equal(f, f.value(f.Read().Memberships(ctx, ann.ID)), []doorward.User{annAcme, annZeta})
@@ -330,7 +328,7 @@ func sharedSecrets(f *fixture) {
 	f.wantNone(f.Read().SharedSecret(ctx, "Cursors"))
 }
 
-// known are those of the hashes that are devices of the address.
+// known returns which of the hashes are devices of the address.
 func (f *fixture) known(email string, since time.Time, hashes ...string) (known []string) {
 	f.Helper()
 	var all [][]byte
@@ -345,8 +343,8 @@ func (f *fixture) known(email string, since time.Time, hashes ...string) (known 
 	return known
 }
 
-// remember adds a device, a minute after the one before, and reports whether it
-// found room among two.
+// remember adds a device a minute later, with a limit of two, and reports whether
+// it was added.
 func (f *fixture) remember(hash, userID string) (remembered bool) {
 	f.Helper()
 	f.clock.move(time.Minute)
@@ -372,7 +370,7 @@ func devices(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "ann"), nil), []string(nil))
 	equal(f, f.value(f.known(ann.Email, time.Time{}), nil), []string(nil))
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "a", "b", "c", "ann 1", "d"), nil), []string{"ann 1"})
-	equal(f, f.value(f.known(ann.Email, time.Time{}, "a", "b", "c", "d", "ann 1"), nil), []string(nil)) // four are looked at
+	equal(f, f.value(f.known(ann.Email, time.Time{}, "a", "b", "c", "d", "ann 1"), nil), []string(nil)) // only four are compared
 	found, err := f.Read().KnownDevices(ctx, ann.Email, [][]byte{[]byte("bob 1"), []byte("ann 1"), []byte("ann 1")}, time.Time{})
 	equal(f, f.value(found, err), []store.KnownDevice{{Hash: []byte("ann 1"), UserID: ann.ID}})
 	equal(f, f.value(f.Read().CountDevices(ctx, ann.ID, since.Add(-1))), 1)
@@ -383,8 +381,8 @@ func devices(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "ann 1"), nil), []string{"ann 1"})
 }
 
-// deviceLimit: a new one takes the place of the oldest that was never used
-// again; what was used stays.
+// deviceLimit: a new device replaces the oldest that was never used again; used
+// devices stay.
 func deviceLimit(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
@@ -406,14 +404,14 @@ func deviceLimit(f *fixture) {
 	equal(f, f.value(known(), nil), []string{"2", "4"})
 	equal(f, f.value(f.known(bob.Email, time.Time{}, "bob 1"), nil), []string{"bob 1"})
 	f.wantNoChange(f.remember("1", "usr_none"), nil)
-	f.write(func(tx *store.Tx) { // those that are over take no place
+	f.write(func(tx *store.Tx) { // expired devices don't count
 		f.wantChange(tx.InsertDevice(ctx, []byte("1"), ann.ID, 2, f.clock.read()))
 	})
 	equal(f, f.value(known(), nil), []string{"1"})
 }
 
-// generations: what was made under an earlier one is worth nothing and takes no
-// place, also when a node that knows nothing of generations has made it.
+// generations: a device of an earlier generation is unknown and doesn't count
+// towards the limit, even if a node without generations added it.
 func generations(f *fixture) {
 	ctx := f.Context()
 	ann, bob := f.account("ann@acme.example"), f.account("bob@acme.example")
@@ -447,8 +445,8 @@ func generations(f *fixture) {
 	equal(f, f.value(f.known(bob.Email, time.Time{}, "bob 1"), nil), []string{"bob 1"})
 }
 
-// trustAfterARestore: nobody's browser is known, what is remembered afterwards is, and
-// no generation that somebody has had is had again.
+// trustAfterARestore: no browser is known, later ones are remembered, and no
+// generation is used twice.
 func trustAfterARestore(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -468,7 +466,7 @@ func trustAfterARestore(f *fixture) {
 	after, err := f.Read().Account(ctx, ann.ID)
 	noError(f, err)
 	if after.Generation < before.Generation+1000 {
-		f.Errorf("the generation is %d and was %d: passwords that were changed since the backup have used the next ones", after.Generation, before.Generation)
+		f.Errorf("the generation is %d and was %d: password changes since the backup have used the next ones", after.Generation, before.Generation)
 	}
 	f.write(func(tx *store.Tx) {
 		is, err := tx.HitThrottle(ctx, "devices:"+ann.ID, time.Hour)
@@ -478,7 +476,7 @@ func trustAfterARestore(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "ann 2"), nil), []string{"ann 2"})
 }
 
-// strippedAccounts keep their address and id only.
+// strippedAccounts keep only their address and id.
 func strippedAccounts(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
@@ -528,7 +526,7 @@ func whoHasSignedIn(f *fixture) {
 	f.wantNoChange(before("usr_none"))
 
 	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, zeta.ID, ann.ID)) })
-	f.wantNoChange(before(ann.ID)) // nothing is left that tells
+	f.wantNoChange(before(ann.ID)) // no row shows it any more
 }
 
 func events(f *fixture) {

@@ -29,8 +29,8 @@ func together(n int, fn func(i int) error) []error {
 	return errs
 }
 
-// contest lets n callers try the same at once, each in a transaction of its
-// own, and returns who succeeded.
+// contest runs try n times at once, each in its own transaction, and returns which
+// succeeded.
 func (f *fixture) contest(n int, try func(tx *store.Tx, i int) (bool, error)) (winners []int) {
 	f.Helper()
 	won := make([]bool, n)
@@ -46,7 +46,7 @@ func (f *fixture) contest(n int, try func(tx *store.Tx, i int) (bool, error)) (w
 	return winners
 }
 
-// onlyOne wants exactly one of n callers to succeed, and returns which.
+// onlyOne fails unless exactly one of n callers succeeds, and returns which.
 func (f *fixture) onlyOne(n int, try func(tx *store.Tx, i int) (bool, error)) int {
 	f.Helper()
 	winners := f.contest(n, try)
@@ -67,7 +67,7 @@ func manyHits(f *fixture) {
 	slices.Sort(counts)
 	for i, n := range counts {
 		if n != i+1 {
-			f.Fatalf("the counts answered are %v: want each from 1 to %d once", counts, callers)
+			f.Fatalf("the counts returned are %v: want each from 1 to %d once", counts, callers)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func manyAcceptances(f *fixture) {
 		noError(f, err)
 		want := []doorward.InvitationState{doorward.InvitationAccepted, doorward.InvitationRevoked}[winner%2]
 		if inv.State != want || (inv.AcceptedAt == nil) == (inv.RevokedAt == nil) {
-			f.Errorf("caller %d had it, and it is now %+v", winner, inv)
+			f.Errorf("caller %d succeeded, but the invitation is %+v", winner, inv)
 		}
 	}
 }
@@ -146,8 +146,8 @@ func manyPasswords(f *fixture) {
 	equal(f, f.value(ann.PasswordHash, err), fmt.Sprint(winner))
 }
 
-// manySessions: under the lock on the account, the limit on sessions holds
-// however many are opened at once.
+// manySessions: under the account's lock the limit on sessions holds for any
+// number of concurrent logins.
 func manySessions(f *fixture) {
 	const callers, limit = 20, 10
 	ctx := f.Context()
@@ -172,8 +172,8 @@ func manySessions(f *fixture) {
 	}
 }
 
-// demotions: under the lock on the tenant, whoever counts the owners after a
-// change sees every change before it.
+// demotions: under the tenant's lock, a count of owners after a change includes
+// every earlier change.
 func demotions(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -183,7 +183,7 @@ func demotions(f *fixture) {
 			return f.try(ctx, func(tx *store.Tx) error { return demote(f, tx, owners[i]) })
 		})
 		if (errs[0] == nil) == (errs[1] == nil) {
-			f.Fatalf("of two owners one must go and one must stay: %v", errs)
+			f.Fatalf("one of two demotions must succeed and one must fail: %v", errs)
 		}
 		f.write(func(tx *store.Tx) {
 			equal(f, f.value(tx.CountActiveOwners(ctx, acme.ID)), 1)

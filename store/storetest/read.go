@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// Events returns the audit trail of a tenant, the oldest event first; that of the
+// Events returns the audit trail of a tenant, oldest event first; that of the
 // installation for an empty id.
 func Events(ctx context.Context, read store.Reader, tenantID string) (all []doorward.Event, err error) {
 	err = read.EachEvent(ctx, tenantID, func(e doorward.Event) error { all = append(all, e); return nil })

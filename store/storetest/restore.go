@@ -7,8 +7,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// setBack is what has to be done with a database that was set back to an older
-// state.
+// setBack: the steps after a database was restored to an older state.
 func setBack(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -34,7 +33,7 @@ func setBack(f *fixture) {
 	})
 	equal(f, f.value(f.live(s, other), nil), []string(nil))
 	equal(f, f.value(f.Read().TokenRetired(ctx, []byte("invited"))), true)
-	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("invited"))), inv) // to be sent again
+	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("invited"))), inv) // can be sent again
 	reset.ExpiresAt = noon.Add(time.Minute)
 	equal(f, f.value(f.Read().ResetByToken(ctx, []byte("reset"))), reset)
 	used.UsedAt = at(noon)
@@ -42,8 +41,8 @@ func setBack(f *fixture) {
 	f.write(func(tx *store.Tx) { f.wantNoChange(tx.UseReset(ctx, reset.ID)) })
 }
 
-// leaps: the number of a change is beyond all that were given, and the change is
-// one for everybody.
+// leaps: the number of the change is higher than all numbers used before, and the
+// change affects everybody.
 func leaps(f *fixture) {
 	before, err := f.Write(f.Context(), func(tx *store.Tx) error { tx.AskFlush([]byte{1}); return nil })
 	noError(f, err)
@@ -82,7 +81,7 @@ func doneSince(f *fixture) {
 	equal(f, f.value(f.Read().CountDone(ctx, since)), map[doorward.Action]int{doorward.UserSuspend: 2, doorward.UserRole: 1})
 }
 
-// vitals: of mails those that wait count, and the one that has waited longest.
+// vitals: only queued mails count, with the age of the oldest.
 func vitals(f *fixture) {
 	ctx := f.Context()
 	none := time.Unix(0, 0).UTC()

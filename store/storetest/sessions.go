@@ -36,7 +36,7 @@ func sessions(f *fixture) {
 	endedTogether(f, s, newest, sZeta)
 	equal(f, f.value(f.live(s, sZeta, newest), nil), []string{s.ID, newest.ID})
 
-	// A session is judged by the membership as it is now, and gone with it.
+	// A session has the membership's current role and status, and is deleted with it.
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleUser))
 		f.wantChange(tx.FreezeTenant(ctx, acme.ID))
@@ -47,8 +47,8 @@ func sessions(f *fixture) {
 	f.wantNone(f.Read().SessionByToken(ctx, hashOf(s)))
 }
 
-// endedTogether looks up and ends several at once, of one person and another; of
-// those given the last is over.
+// endedTogether looks up and ends several sessions at once, of different people;
+// over has already ended.
 func endedTogether(f *fixture, s, newest, over doorward.Session) {
 	ctx := f.Context()
 	f.Helper()
@@ -72,10 +72,10 @@ func endedTogether(f *fixture, s, newest, over doorward.Session) {
 	equal(f, f.value(f.live(bob, cleo), nil), []string(nil))
 }
 
-// aDay is a life that no session of most cases outlives.
+// aDay is longer than the sessions of most cases.
 var aDay = store.Life{SessionLimits: doorward.SessionLimits{Idle: day, Absolute: day}}
 
-// use notes that the session was used.
+// use records a use of the session.
 func (f *fixture) use(s doorward.Session, when time.Time) {
 	f.Helper()
 	f.write(func(tx *store.Tx) {
@@ -92,11 +92,11 @@ func usesOfSessions(f *fixture) {
 		noError(f, tx.TouchSessions(ctx, nil))
 		noError(f, tx.TouchSessions(ctx, []store.Use{
 			{Hash: [32]byte(hashOf(s)), At: noon.Add(time.Minute)},
-			{Hash: [32]byte(hashOf(ended)), At: noon.Add(time.Minute)}, // brings nothing back
+			{Hash: [32]byte(hashOf(ended)), At: noon.Add(time.Minute)}, // revives nothing
 			{At: noon.Add(time.Minute)},
 		}))
 	})
-	f.use(s, noon.Add(time.Second)) // a node that is slower: time doesn't run back
+	f.use(s, noon.Add(time.Second)) // from a slower node: last use never decreases
 	s.LastSeenAt = noon.Add(time.Minute)
 	for _, want := range []doorward.Session{s, other} {
 		equal(f, f.value(f.Read().Session(ctx, want.ID)), store.Credential{Session: want, User: ann})
@@ -120,7 +120,7 @@ func endOfSessions(f *fixture) {
 
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, zeta.ID, bob.ID)), int64(0))
-		equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, ann.ID, acme.ID)), int64(0)) // the two exchanged
+		equal(f, f.value(tx.DeleteMemberSessions(ctx, aDay, ann.ID, acme.ID)), int64(0)) // arguments swapped
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID)), map[string]int64{acme.ID: 1, zeta.ID: 1})
 		equal(f, f.value(tx.DeleteUserSessions(ctx, aDay, ann.ID, s1.ID)), map[string]int64{})
 	})
@@ -138,8 +138,8 @@ func endOfSessions(f *fixture) {
 	equal(f, f.value(f.live(all...), nil), []string{s6.ID})
 }
 
-// settingsOfSessions: a session knows what its tenant has tightened, and a tenant
-// can end those that are too old, or all but one.
+// settingsOfSessions: a session has its tenant's tightened limits, and a tenant
+// can end sessions that are too old, or all but one.
 func settingsOfSessions(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
@@ -164,7 +164,7 @@ func settingsOfSessions(f *fixture) {
 		})
 	}
 	f.clock.move(time.Minute)
-	overdue(ann, time.Microsecond) // perhaps it was used a microsecond ago
+	overdue(ann, time.Microsecond) // it may have been used a microsecond ago
 	overdue(zoe, 0)
 	equal(f, f.value(f.live(elsewhere, other), nil), []string{elsewhere.ID, other.ID})
 	overdue(ann, 0)
@@ -200,7 +200,7 @@ func limitsOfSessions(f *fixture) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, all[4].ID, 2)), map[string]int64{acme.ID: 1})
 	})
 	equal(f, f.value(f.live(all...), nil), ids(1, 2, 3, 4, 5))
-	// The one being opened stays, though a clock that lags made it the oldest.
+	// The new session stays, though a lagging clock made it the oldest.
 	late := f.session(ann)
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.DeleteSession(ctx, "ses_none"))
@@ -209,7 +209,7 @@ func limitsOfSessions(f *fixture) {
 	equal(f, f.value(f.live(all[2], all[4], late), nil), []string{all[2].ID, late.ID})
 	all[4] = late
 
-	// Overdue is what was made or last seen at the instant or before it.
+	// Overdue means created or last seen at or before these instants.
 	until := func(created, seen time.Time) store.Life {
 		now := f.clock.read()
 		return store.Life{SessionLimits: doorward.SessionLimits{Absolute: now.Sub(created), Idle: now.Sub(seen)}}
@@ -230,9 +230,9 @@ func limitsOfSessions(f *fixture) {
 	equal(f, f.value(f.live(all...), nil), ids())
 }
 
-// overSessions: what is over by the limits of the installation, or by those that
-// its tenant has tightened, is deleted with the others and counted nowhere. What
-// may have been used since the last use that is noted is not over yet.
+// overSessions: sessions beyond the installation's or the tenant's limits are
+// deleted with the others and counted nowhere. A session that may have been used
+// since its recorded use isn't over.
 func overSessions(f *fixture) {
 	const us, hour = time.Microsecond, time.Hour
 	life := store.Life{SessionLimits: doorward.SessionLimits{Idle: 2 * hour, Absolute: 8 * hour}, Lag: time.Minute}
@@ -262,7 +262,7 @@ func overSessions(f *fixture) {
 	f.deletes(life, acme, ann, bob, live, over)
 }
 
-// opened adds a session that was opened and last seen so long ago.
+// opened adds a session with the given ages of its creation and last use.
 func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.Session {
 	f.Helper()
 	now := f.clock.read()
@@ -271,8 +271,8 @@ func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.
 	return s
 }
 
-// deletes: each deletion on its own, of eight sessions of which three are not
-// over, and what it leaves.
+// deletes: each deletion on its own, of eight sessions of which three are live,
+// and what it leaves.
 func (f *fixture) deletes(life store.Life, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
@@ -292,7 +292,7 @@ func (f *fixture) deletes(life store.Life, acme doorward.Tenant, ann, bob doorwa
 		undo := errors.New("undo")
 		err := f.try(ctx, func(tx *store.Tx) error {
 			equal(f, f.value(c.ends(tx)), c.counted)
-			noError(f, tx.EditTenant(ctx, loose)) // under which nothing is over
+			noError(f, tx.EditTenant(ctx, loose)) // no session exceeds these limits
 			equal(f, f.value(tx.DeleteAllSessions(ctx, aDay)), c.left)
 			return undo
 		})
@@ -308,13 +308,13 @@ func throttles(f *fixture) {
 		err = f.try(ctx, func(tx *store.Tx) (err error) { t, err = tx.HitThrottle(ctx, bucket, time.Minute); return err })
 		return t, err
 	}
-	never := time.Unix(0, 0).UTC() // not the instant of the first hit, which another node's clock may not have reached
+	never := time.Unix(0, 0).UTC() // the time of the first hit may be in the future of another node's clock
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 1, Since: noon, Until: never})
 	f.clock.move(time.Minute - time.Microsecond)
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 2, Since: noon, Until: never})
 	equal(f, f.value(hit("Ann")), store.Throttle{Hits: 1, Since: f.clock.read(), Until: never})
 
-	// The window is over: counting begins anew, a delay goes on.
+	// The window is over: the count starts again, a delay stays.
 	f.write(func(tx *store.Tx) { noError(f, tx.DelayThrottle(ctx, "ann", noon.Add(time.Hour))) })
 	again := f.clock.move(time.Microsecond)
 	equal(f, f.value(hit("ann")), store.Throttle{Hits: 1, Since: again, Until: noon.Add(time.Hour)})
@@ -330,8 +330,8 @@ func throttles(f *fixture) {
 	equal(f, f.value(hit("Ann")), store.Throttle{Hits: 2, Since: again.Add(-time.Microsecond), Until: never})
 }
 
-// attemptsInFlight are counted for both of their buckets until they end, or run
-// out; that a bucket is locked counts nothing in it.
+// attemptsInFlight count in both of their buckets until they end or expire; the
+// lock of a bucket adds no count.
 func attemptsInFlight(f *fixture) {
 	ctx := f.Context()
 	never := time.Unix(0, 0).UTC()
@@ -367,7 +367,7 @@ func attemptsInFlight(f *fixture) {
 		f.wantChange(tx.DeleteAttempt(ctx, "2"))
 	})
 
-	// The window begins with the first hit, not with the first look.
+	// The window begins at the first hit, not at the first read.
 	began := f.clock.move(time.Second)
 	f.write(func(tx *store.Tx) {
 		_, err := tx.LockThrottle(ctx, "ann", time.Minute)
@@ -431,15 +431,15 @@ func sweepOfThrottles(f *fixture) {
 	f.clock.move(2 * day)
 	for n, want := range []bool{true, false} {
 		if more := sweep(); more != want {
-			f.Errorf("more is %v after the sweep number %d", more, n)
+			f.Errorf("more is %v after sweep %d", more, n)
 		}
 	}
 	if err := left("many0"); !errors.Is(err, store.ErrNone) {
-		f.Errorf("one of many is %v", err)
+		f.Errorf("reading one of many: %v", err)
 	}
 }
 
-// sum is how many there are in all tenants.
+// sum returns the total over all tenants.
 func sum(by map[string]int64, err error) (n int64, _ error) {
 	for _, some := range by {
 		n += some

@@ -5,12 +5,12 @@
 //		storetest.Run(t, func(t testing.TB, now doorward.Clock) *store.DB { … })
 //	}
 //
-// A database that passes keeps what it is given to the last microsecond and
-// byte, lets conditional statements succeed as often as they may and no more,
-// also when many callers come at once, and calls its own faults unavailable.
+// A database that passes keeps values to the microsecond and the byte, lets
+// conditional statements succeed exactly as often as they may, even with many
+// concurrent callers, and reports its own faults as unavailable.
 //
-// Each case has a database of its own. Whatever differs between databases
-// (files, pools, collations, plans) is tested beside the store, not here.
+// Each case has its own database. What differs between databases (files, pools,
+// collations, plans) is tested beside the store, not here.
 package storetest
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Run runs the contract. Open returns a new database, empty but for its schema,
-// that lives as long as its test and takes every instant from now.
+// Run runs the contract. Open returns a new database that has only its schema,
+// lives until its test ends and takes every instant from now.
 func Run(t *testing.T, open func(t testing.TB, now doorward.Clock) *store.DB) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,11 +137,11 @@ var cases = []struct {
 	{"many events at once", manyEvents},
 }
 
-// noon is when the tests take place: late enough in a second to show whether
-// the microseconds survive.
+// noon is the time of the tests, with a fraction that shows whether microseconds
+// survive.
 var noon = time.Date(2031, 5, 6, 12, 0, 0, 123456000, time.UTC)
 
-// clock stands until it is moved.
+// clock is stopped until it is moved.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -180,7 +180,7 @@ func (f *fixture) write(fn func(tx *store.Tx)) {
 	noError(f, f.try(f.Context(), func(tx *store.Tx) error { fn(tx); return nil }))
 }
 
-// id returns an id that no other call returns.
+// id returns a unique id.
 func (f *fixture) id(prefix string) string {
 	f.made++
 	return fmt.Sprintf("%s%04d", prefix, f.made)
@@ -194,7 +194,7 @@ func (f *fixture) tenant(name string) doorward.Tenant {
 	return t
 }
 
-// account adds an account with a password of its own.
+// account adds an account with its own password.
 func (f *fixture) account(email string) doorward.Account {
 	f.Helper()
 	id := f.id("usr_")
@@ -228,7 +228,7 @@ func (f *fixture) invitation(t doorward.Tenant, email string) doorward.Invitatio
 	return i
 }
 
-// draft is an invitation that isn't stored yet.
+// draft returns an invitation that isn't stored yet.
 func (f *fixture) draft(t doorward.Tenant, email string) doorward.Invitation {
 	return doorward.Invitation{
 		ID: f.id("inv_"), TenantID: t.ID, Email: email, Role: doorward.RoleUser, Name: "Nan", Locale: "de-CH",
@@ -254,7 +254,7 @@ func hashOf(s doorward.Session) []byte {
 	return hash[:]
 }
 
-// live returns which of the sessions are there.
+// live returns the ids of the sessions that exist.
 func (f *fixture) live(all ...doorward.Session) (ids []string) {
 	f.Helper()
 	for _, s := range all {
@@ -268,7 +268,7 @@ func (f *fixture) live(all ...doorward.Session) (ids []string) {
 	return ids
 }
 
-// noError ends the test for an error.
+// noError ends the test on an error.
 func noError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -276,7 +276,7 @@ func noError(t testing.TB, err error) {
 	}
 }
 
-// equal wants a value to be the one that was stored.
+// equal fails unless a value equals the one stored.
 func equal(t testing.TB, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -284,32 +284,32 @@ func equal(t testing.TB, got, want any) {
 	}
 }
 
-// value returns what a query returned; its error ends the test.
+// value returns the result of a query; an error ends the test.
 func (f *fixture) value(got any, err error) any {
 	f.Helper()
 	noError(f, err)
 	return got
 }
 
-// wantChange wants a conditional statement to succeed.
+// wantChange fails unless a conditional statement succeeds.
 func (f *fixture) wantChange(changed bool, err error) {
 	f.Helper()
 	noError(f, err)
 	if !changed {
-		f.Error("it found no row to change, and should have")
+		f.Error("no row was changed, want one")
 	}
 }
 
-// wantNoChange wants a conditional statement to find nothing.
+// wantNoChange fails if a conditional statement changes a row.
 func (f *fixture) wantNoChange(changed bool, err error) {
 	f.Helper()
 	noError(f, err)
 	if changed {
-		f.Error("it changed a row, and should have found none")
+		f.Error("a row was changed, want none")
 	}
 }
 
-// wantNone wants a query to find nothing.
+// wantNone fails if a query finds something.
 func (f *fixture) wantNone(got any, err error) {
 	f.Helper()
 	if !errors.Is(err, store.ErrNone) {
@@ -317,7 +317,7 @@ func (f *fixture) wantNone(got any, err error) {
 	}
 }
 
-// unavailable wants the error of a fault of ours.
+// unavailable fails unless the error is that of a fault in the database.
 func unavailable(t testing.TB, err error) {
 	t.Helper()
 	isFault(t, "it", err)
@@ -326,7 +326,7 @@ func unavailable(t testing.TB, err error) {
 func isFault(t testing.TB, who string, err error) {
 	t.Helper()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) || errors.Is(err, store.ErrNone) {
-		t.Errorf("%s says %v: want the code unavailable, and nothing that looks like an absent row", who, err)
+		t.Errorf("%s says %v: want the code unavailable, not an absent row", who, err)
 	}
 }
 

@@ -25,8 +25,8 @@ func (f *fixture) event(tenantID, target string) doorward.Event {
 	return e
 }
 
-// pagesOfEvents: the newest first, and nothing comes twice or is left out when
-// events come in between two pages.
+// pagesOfEvents: newest first, and events added between two pages cause no
+// duplicate and no gap.
 func pagesOfEvents(f *fixture) {
 	ctx := f.Context()
 	var all []doorward.Event
@@ -51,7 +51,7 @@ func pagesOfEvents(f *fixture) {
 		win.After = *page.Next
 	}
 	equal(f, f.value(got, nil), all)
-	then := all[0].At.Add(time.Microsecond) // before the new ones
+	then := all[0].At.Add(time.Microsecond) // before the new events
 	for limit := 1; limit <= 8; limit++ {
 		equal(f, f.value(pagesBack(f, limit, func(p doorward.Window) (doorward.Page[doorward.Event], error) {
 			return f.Read().EventPage(ctx, "tnt_1", store.EventFilter{To: &then, Actor: "usr_ann"}, p)
@@ -82,8 +82,8 @@ func pagesOfEvents(f *fixture) {
 	}
 }
 
-// chainsOfEvents: each event covers the one before, in a chain for each tenant,
-// and a transaction that fails leaves no gap.
+// chainsOfEvents: each event's hash covers the previous event, in one chain per
+// tenant, and a failed transaction leaves no gap.
 func chainsOfEvents(f *fixture) {
 	ctx := f.Context()
 	f.wantNone(f.Read().Chain(ctx, "tnt_1"))
@@ -119,10 +119,10 @@ func chainsOfEvents(f *fixture) {
 	for i, l := range links {
 		l.Event.Changes = all[i].Changes
 		if diff := cmp.Diff(all[i], l.Event); diff != "" || l.Seq != int64(i+1) || !l.Follows(head, l.Seq) || !l.Intact() {
-			f.Errorf("%d: number %d, follows: %v, whole: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Intact(), diff)
+			f.Errorf("%d: number %d, follows: %v, intact: %v:\n%s", i, l.Seq, l.Follows(head, l.Seq), l.Intact(), diff)
 		}
 		if l.Follows(head, l.Seq+1) || l.Follows(chain.Head, l.Seq) && i < 3 {
-			f.Error("any place will do for it")
+			f.Error("the link fits at any position")
 		}
 		head = l.Hash
 	}
@@ -130,11 +130,11 @@ func chainsOfEvents(f *fixture) {
 	other, err := f.Read().Chain(ctx, "tnt_2")
 	noError(f, err)
 	if cmp.Equal(other.Genesis(), chain.Genesis()) {
-		f.Error("the chains of two tenants begin alike")
+		f.Error("the chains of two tenants begin with the same hash")
 	}
 }
 
-// links are all of a chain, read two at a time.
+// links returns all links of a chain, read two at a time.
 func (f *fixture) links(tenantID string) (all []store.Link) {
 	f.Helper()
 	var at doorward.Position
@@ -160,13 +160,13 @@ func blankedEvents(f *fixture) {
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_bob")), int64(0)) })
 	bob, cat, head := f.links("")[0], f.links("")[1], chain.Genesis()
 	if e := bob.Event; e.ActorEmail != "" || e.IP != "" || e.Changes != nil || !bob.Blanked() || !bob.Intact() || !bob.Follows(head, 1) {
-		f.Errorf("blanked it is %+v", bob)
+		f.Errorf("the blanked event is %+v", bob)
 	}
 	equal(f, f.value(f.Read().Chain(ctx, "")), chain)
 	if cat.Blanked() || cat.ActorEmail == "" || f.links("tnt_1")[0].Blanked() {
-		f.Error("more was blanked than what is about the user")
+		f.Error("data was blanked that isn't about the user")
 	}
-	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_ann")), int64(1)) }) // the actor of the other one
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RedactEvents(ctx, "usr_ann")), int64(1)) }) // the actor of the other event
 	equal(f, f.value(f.links("")[1].Blanked(), nil), true)
 }
 
@@ -189,7 +189,7 @@ func endOfChain(f *fixture) {
 	equal(f, f.value(Events(ctx, f.Read(), "tnt_2")), []doorward.Event{kept})
 }
 
-// manyEvents: transactions that write to the same trails at once, in any order,
+// manyEvents: concurrent transactions that write to the same trails, in any order,
 // leave chains without a gap.
 func manyEvents(f *fixture) {
 	ctx := f.Context()

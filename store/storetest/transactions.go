@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// oneInstant: everything written by one transaction bears the same time, even
-// if the clock goes on meanwhile.
+// oneInstant: all rows written by a transaction have the same time, even if the
+// clock advances.
 func oneInstant(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -44,8 +44,8 @@ func oneInstant(f *fixture) {
 	}
 }
 
-// allOrNothing: what a transaction that fails has written is nowhere, and its
-// error comes back as it is.
+// allOrNothing: a failed transaction leaves no rows, and its error is returned
+// unchanged.
 func allOrNothing(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -57,7 +57,7 @@ func allOrNothing(f *fixture) {
 		f.wantChange(tx.SetUserRole(ctx, acme.ID, ann.ID, doorward.RoleViewer))
 		f.wantChange(tx.DeleteMembership(ctx, acme.ID, ann.ID))
 		noError(f, tx.QueueMail(ctx, store.MailReset, "ann@acme.example", ""))
-		f.wantNone(tx.User(ctx, acme.ID, ann.ID)) // it sees what it has written itself
+		f.wantNone(tx.User(ctx, acme.ID, ann.ID)) // the transaction sees its own writes
 	}
 	runs := 0
 	err := f.try(ctx, func(tx *store.Tx) error { runs++; half(tx); return refusal })
@@ -66,7 +66,7 @@ func allOrNothing(f *fixture) {
 	}
 	equal(f, f.value(f.picture(), nil), before)
 
-	// A fault after half of it, and a panic.
+	// A fault halfway, and a panic.
 	err = f.try(ctx, func(tx *store.Tx) error {
 		half(tx)
 		return tx.InsertTenant(ctx, acme) // the id is taken
@@ -80,7 +80,7 @@ func allOrNothing(f *fixture) {
 	equal(f, f.value(f.picture(), nil), before)
 }
 
-// picture is everything that a failed transaction could have changed.
+// picture returns everything that a failed transaction could have changed.
 func (f *fixture) picture() []any {
 	f.Helper()
 	ctx := f.Context()
@@ -91,8 +91,8 @@ func (f *fixture) picture() []any {
 	return []any{tenants, users, f.due()}
 }
 
-// conflictSpoilsNothing: a row that is there already is an answer, not an
-// error; PostgreSQL would refuse every statement after an error.
+// conflictSpoilsNothing: an existing row is a result, not an error; after an error
+// PostgreSQL would refuse every statement.
 func conflictSpoilsNothing(f *fixture) {
 	ctx := f.Context()
 	acme := f.tenant("Acme")
@@ -129,15 +129,15 @@ func mailWakes(f *fixture) {
 	equal(f, f.value(awake(), nil), false)
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteMail(ctx, "msg_none")) })
 	equal(f, f.value(awake(), nil), false)
-	for range 3 { // with nobody listening nothing blocks
+	for range 3 { // without a listener nothing blocks
 		f.write(func(tx *store.Tx) { noError(f, queue(tx)) })
 	}
 	equal(f, f.value(awake(), nil), true)
 	equal(f, f.value(awake(), nil), false)
 }
 
-// crossingLocks: two transactions take two locks in opposite order. Where both
-// run at once one of them is aborted for the other's sake, and runs again.
+// crossingLocks: two transactions take two locks in opposite orders. Where both
+// run at once, one is aborted and runs again.
 func crossingLocks(f *fixture) {
 	ctx := f.Context()
 	tenants := []string{f.tenant("Acme").ID, f.tenant("Zeta").ID}
@@ -147,7 +147,7 @@ func crossingLocks(f *fixture) {
 	errs := together(2, func(i int) error {
 		first := sync.OnceFunc(func() {
 			met.Done()
-			if f.Engine() != "sqlite" { // which lets one in at a time
+			if f.Engine() != "sqlite" { // which has one writer at a time
 				met.Wait()
 			}
 		})
@@ -181,8 +181,8 @@ func closedDatabase(f *fixture) {
 	unavailable(f, err)
 }
 
-// Broken wants every query of the database and every statement of a transaction
-// to fail as a fault of ours.
+// Broken fails unless every query of the database and every statement of a
+// transaction returns unavailable.
 func Broken(t testing.TB, db *store.DB) {
 	t.Helper()
 	queries, ctx := reflect.ValueOf(db.Read()), t.Context()
@@ -190,7 +190,7 @@ func Broken(t testing.TB, db *store.DB) {
 		isFault(t, m.Name, call(ctx, queries.MethodByName(m.Name)))
 	}
 	for m := range reflect.TypeFor[*store.Tx]().Methods() {
-		if m.Type.NumOut() == 0 { // says how the transaction is run, and runs nothing
+		if m.Type.NumOut() == 0 { // configures the transaction, and runs nothing
 			continue
 		}
 		_, err := db.Write(ctx, func(tx *store.Tx) error { return call(ctx, reflect.ValueOf(tx).MethodByName(m.Name)) })
@@ -198,8 +198,7 @@ func Broken(t testing.TB, db *store.DB) {
 	}
 }
 
-// call calls a method with the context and values that say nothing, and returns
-// its error.
+// call calls a method with the context and zero values, and returns its error.
 func call(ctx context.Context, method reflect.Value) error {
 	var args []reflect.Value
 	for in := range method.Type().Ins() {
@@ -220,8 +219,8 @@ func call(ctx context.Context, method reflect.Value) error {
 	return err
 }
 
-// cancelledRequest: whoever hangs up in the middle, at whichever statement, has
-// done nothing.
+// cancelledRequest: a client that disconnects, at whichever statement, leaves
+// nothing written.
 func cancelledRequest(f *fixture) {
 	gone, cancel := context.WithCancel(f.Context())
 	cancel()
@@ -229,7 +228,7 @@ func cancelledRequest(f *fixture) {
 	for m := range queries.Type().Methods() {
 		isFault(f, m.Name, call(gone, queries.MethodByName(m.Name)))
 	}
-	unavailable(f, f.try(gone, func(*store.Tx) error { f.Error("it got in"); return nil }))
+	unavailable(f, f.try(gone, func(*store.Tx) error { f.Error("the function ran"); return nil }))
 	unavailable(f, f.Ping(gone))
 
 	before := f.picture()
@@ -242,7 +241,7 @@ func cancelledRequest(f *fixture) {
 		})
 	}
 	for m := range reflect.TypeFor[*store.Tx]().Methods() {
-		if m.Type.NumOut() == 0 { // says how the transaction is run, and runs nothing
+		if m.Type.NumOut() == 0 { // configures the transaction, and runs nothing
 			continue
 		}
 		err := hangUp(func(ctx context.Context, tx reflect.Value) error { return call(ctx, tx.MethodByName(m.Name)) })
@@ -250,5 +249,5 @@ func cancelledRequest(f *fixture) {
 	}
 	unavailable(f, hangUp(func(context.Context, reflect.Value) error { return nil })) // just before the commit
 	equal(f, f.value(f.picture(), nil), before)
-	f.tenant("Acme") // and the connection is of use again
+	f.tenant("Acme") // the connection still works
 }

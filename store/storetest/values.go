@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// letterCase: two texts are equal when their bytes are, and in no other case.
-// Folding the case of an address is the business of its parser.
+// letterCase: two texts are equal only if their bytes are. Folding the case of an
+// address is its parser's task.
 func letterCase(f *fixture) {
 	ctx := f.Context()
 	lower, upper := f.tenant("acme"), f.tenant("ACME")
@@ -35,8 +35,8 @@ func letterCase(f *fixture) {
 	})
 }
 
-// order: lists are ordered by time and then by id, never by a text that people
-// write, because databases disagree about the order of letters.
+// order: lists are ordered by time and then by id, never by text that people
+// write, because databases sort text differently.
 func order(f *fixture) {
 	ctx := f.Context()
 	var all []doorward.User
@@ -50,8 +50,8 @@ func order(f *fixture) {
 	equal(f, f.value(f.Read().Tenants(ctx)), names)
 	equal(f, f.value(f.Read().AllUsers(ctx)), all)
 
-	// The same microsecond: ids decide, which NewID makes of lower-case letters
-	// and digits, alike in every collation.
+	// The same microsecond: ids decide. NewID uses lower-case letters and digits,
+	// which every collation sorts alike.
 	var twins []doorward.User
 	for range 50 {
 		a := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), CreatedAt: noon}
@@ -78,8 +78,8 @@ func unicodeText(f *fixture) {
 	}
 }
 
-// untrustedText: what mail servers answer is noted whatever it is made of;
-// a note that cannot be stored would keep the mail in the queue for ever.
+// untrustedText: replies of mail servers are stored whatever bytes they contain;
+// one that can't be stored would keep its mail queued for ever.
 func untrustedText(f *fixture) {
 	ctx := f.Context()
 	for sent, kept := range map[string]string{
@@ -105,7 +105,7 @@ func emptyIsNotAbsent(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertTenant(ctx, acme))
 		f.wantChange(tx.InsertAccount(ctx, doorward.Account{ID: ann.ID, CreatedAt: noon}))
-		f.wantNoChange(tx.InsertAccount(ctx, doorward.Account{ID: "usr_2", CreatedAt: noon})) // the empty address is one, too
+		f.wantNoChange(tx.InsertAccount(ctx, doorward.Account{ID: "usr_2", CreatedAt: noon})) // an empty address is an address, too
 		f.wantChange(tx.InsertMembership(ctx, ann))
 		noError(f, tx.InsertSession(ctx, s, []byte{}))
 		f.wantChange(tx.InsertInvitation(ctx, inv))
@@ -116,7 +116,7 @@ func emptyIsNotAbsent(f *fixture) {
 	equal(f, f.value(f.Read().SessionByToken(ctx, []byte{})), store.Credential{Session: s, User: ann})
 	f.wantNone(f.Read().SessionByToken(ctx, nil))
 	equal(f, f.value(f.Read().Invitation(ctx, inv.ID)), inv)
-	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, "")), int64(0)) }) // the operator is nobody
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsBy(ctx, acme.ID, "")), int64(0)) }) // an empty id, the operator's, matches nobody
 }
 
 func times(f *fixture) {
@@ -129,15 +129,15 @@ func times(f *fixture) {
 		time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
 		time.Date(2262, 4, 11, 23, 47, 17, 1000, time.UTC), // beyond 64 bits of nanoseconds
 		time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC),
-		time.Date(294246, 1, 1, 0, 0, 0, 0, time.UTC), // about the last that fits
+		time.Date(294246, 1, 1, 0, 0, 0, 0, time.UTC), // near the last that fits
 	} {
 		t := doorward.Tenant{ID: f.id("tnt_"), CreatedAt: when}
 		f.write(func(tx *store.Tx) { noError(f, tx.InsertTenant(ctx, t)) })
 		equal(f, f.value(f.Read().Tenant(ctx, t.ID)), t)
 	}
 
-	// What is finer than a microsecond is cut off, and zones are left behind:
-	// before 1970, too, towards the past.
+	// Times are truncated to microseconds, before 1970 towards the past, and lose
+	// their zone.
 	zone := time.FixedZone("", 5*3600+45*60)
 	for _, year := range []int{2031, 1931} {
 		fine := time.Date(year, 5, 6, 17, 45, 0, 123456999, zone)
@@ -159,13 +159,13 @@ func theClock(f *fixture) {
 	drift, err := f.ClockDrift(f.Context())
 	noError(f, err)
 	if drift.Abs() > 10*time.Second {
-		f.Errorf("the clocks of one machine are %v apart", drift)
+		f.Errorf("clocks on one machine differ by %v", drift)
 	}
 	f.clock.move(time.Hour)
 	drift, err = f.ClockDrift(f.Context())
 	noError(f, err)
 	if (drift - time.Hour).Abs() > 10*time.Second {
-		f.Errorf("a clock put an hour ahead is %v ahead", drift)
+		f.Errorf("a clock set an hour ahead is %v ahead", drift)
 	}
 	noError(f, f.Ping(f.Context()))
 }

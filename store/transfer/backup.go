@@ -1,9 +1,9 @@
-// Package transfer moves a whole installation: it makes, checks and restores backups of
-// SQLite databases, and copies every row from one database into another. What such a
-// copy must not bring back to life (sessions, links) is ended by app/installation.
+// Package transfer copies a complete installation: it makes, checks and restores
+// backups of SQLite databases, and copies every row from one database into another.
+// What such a copy must not revive (sessions, links) is ended by app/installation.
 //
-// A backup is one file. It is a database of SQLite with a seal behind its last page,
-// which has a checksum: see seal.go.
+// A backup is one file: a SQLite database followed by a seal with a checksum, see
+// seal.go.
 package transfer
 
 import (
@@ -22,14 +22,14 @@ import (
 )
 
 var (
-	// ErrOwnTools says that the database is one that its own programs copy:
-	// pg_dump, pg_basebackup and their like.
+	// ErrOwnTools says that the database must be copied with its own programs:
+	// pg_dump, pg_basebackup and the like.
 	ErrOwnTools = errors.New("store: PostgreSQL is backed up and restored by its own programs")
 	// ErrInUse says that another process has the database open.
 	ErrInUse = errors.New("store: the database is in use")
 	// ErrItself says that a database would be copied onto itself.
 	ErrItself = errors.New("store: that is the database itself")
-	// ErrNoBackup says that a file is no sound backup of a Doorward database.
+	// ErrNoBackup says that a file isn't an intact backup of a Doorward database.
 	ErrNoBackup = errors.New("store: no sound backup")
 )
 
@@ -43,9 +43,9 @@ func SQLitePath(dsn string) (string, error) {
 }
 
 // Backup writes a copy of a SQLite database to a file, which it replaces atomically. The
-// copy is the database of one instant, complete in the one file, readable by its owner
-// alone, checked, and ends with a checksum; writers don't wait for it. Errors: ErrItself,
-// ErrNoBackup for a database that is damaged, and ErrOwnTools on other engines.
+// copy shows one instant, is complete in one file, readable by its owner only, checked,
+// and ends with a checksum; writers don't wait for it. Errors: ErrItself, ErrNoBackup for
+// a damaged database, and ErrOwnTools on other engines.
 func Backup(ctx context.Context, db *store.DB, to string) error {
 	if db.File() == "" {
 		return ErrOwnTools
@@ -65,11 +65,10 @@ func Backup(ctx context.Context, db *store.DB, to string) error {
 	return publish(part.Name(), to)
 }
 
-// BackupTo writes to w what Backup writes to a file. The first byte is written when the
-// copy is complete and checked; a transmission that is cut off is found by Check. The copy
-// is a file beside the database, of its size at most, which has no name any more when it is
-// sent: nothing of it is left, whatever ends the process. Errors: as of Backup, and those
-// of w.
+// BackupTo writes to w what Backup writes to a file. It writes the first byte when the copy
+// is complete and checked; Check detects a truncated transmission. The copy is an unlinked
+// file beside the database, of its size at most: nothing is left, however the process ends.
+// Errors: those of Backup and of w.
 func BackupTo(ctx context.Context, db *store.DB, w io.Writer) error {
 	if db.File() == "" {
 		return ErrOwnTools
@@ -86,7 +85,7 @@ func BackupTo(ctx context.Context, db *store.DB, w io.Writer) error {
 	return err
 }
 
-// ctxReader fails when its context has ended.
+// ctxReader fails once its context has ended.
 type ctxReader struct {
 	ctx context.Context
 	io.Reader
@@ -99,8 +98,8 @@ func (r *ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// copyBeside makes a checked copy in the folder of a file and opens it. The caller removes
-// or renames it.
+// copyBeside makes a checked copy in the folder of a file and opens it. The caller must
+// remove or rename it.
 func copyBeside(ctx context.Context, db *store.DB, file string) (*os.File, error) {
 	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // of mode 0600
 	if err != nil {
@@ -129,9 +128,9 @@ func SameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// vacuumInto copies by VACUUM INTO: one read transaction, so that it sees one instant and,
-// in WAL mode, keeps no writer waiting. SQLite's backup API would start again at each
-// commit of another process and never end on a busy server. Deleted rows aren't in the copy.
+// vacuumInto copies with VACUUM INTO: one read transaction, so it sees one instant and, in
+// WAL mode, blocks no writer. SQLite's backup API would restart at each commit of another
+// process and never end on a busy server. The copy has no deleted rows.
 func vacuumInto(ctx context.Context, path, to string) error {
 	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(2000)"))
 	if err != nil {
@@ -153,17 +152,16 @@ func publish(from, to string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Check returns nil when the file is a complete and consistent database of a Doorward that
-// this one understands, of an older schema too, and byte for byte what was written: that is
-// known of those with a checksum, which the backups of old versions don't have. With
-// damaged, one whose checksum is wrong passes when SQLite finds nothing wrong. Errors:
-// ErrNoBackup, also for one that was cut off, ErrChecksum, store.ErrSchema for one that is
-// too new, and those of reading.
+// Check returns nil if the file is a complete and consistent database of a Doorward that
+// this one understands, or of an older schema, and its checksum, if it has one, is right:
+// backups of old versions have none. With damaged, a wrong checksum passes if SQLite finds
+// no fault. Errors: ErrNoBackup, also for a truncated file, ErrChecksum, store.ErrSchema
+// for a newer schema, and read errors.
 func Check(ctx context.Context, file string, damaged bool) (Info, error) {
 	return check(ctx, file, file, damaged)
 }
 
-// check names the file in errors by a name of its own.
+// check is Check with another name for the file in errors.
 func check(ctx context.Context, file, name string, damaged bool) (info Info, err error) {
 	if err := checkLength(file, name); err != nil {
 		return info, err
@@ -177,7 +175,7 @@ func check(ctx context.Context, file, name string, damaged bool) (info Info, err
 	return info, err
 }
 
-// checkContent returns the schema of a database that is complete.
+// checkContent checks that a database is complete and returns its schema.
 func checkContent(ctx context.Context, file, name string) (schema int64, err error) {
 	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
 		return 0, fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
@@ -196,9 +194,9 @@ func checkContent(ctx context.Context, file, name string) (schema int64, err err
 	return schema, err
 }
 
-// The head of a SQLite file (https://sqlite.org/fileformat2.html, section 1.3):
-// what it begins with, and where the numbers are, each of four bytes but for the page
-// size, of two.
+// The header of a SQLite file (https://sqlite.org/fileformat2.html, section 1.3): its
+// first bytes, and the offsets of numbers of four bytes each, except the page size,
+// of two.
 const (
 	headMagic    = "SQLite format 3\x00"
 	headLength   = 100
@@ -208,8 +206,8 @@ const (
 	headValidFor = 92 // the number of changes at which headPages was written
 )
 
-// checkLength returns ErrNoBackup when the file ends earlier than its head says. SQLite
-// would find that too, but call it damage, where the cause is that a pipe broke.
+// checkLength returns ErrNoBackup if the file is shorter than its header says. SQLite
+// would call that damage, although the cause is a broken pipe.
 func checkLength(file, name string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -224,7 +222,7 @@ func checkLength(file, name string) error {
 	case n == 0:
 		return fmt.Errorf("%w: %s: it is empty", ErrNoBackup, name)
 	case !strings.HasPrefix(string(head), headMagic[:min(n, len(headMagic))]):
-		return nil // no database at all, as SQLite will say
+		return nil // SQLite will report that it is no database
 	case err != nil:
 		return fmt.Errorf("%w: %s: it was cut off after %d bytes", ErrNoBackup, name, n)
 	}
@@ -235,7 +233,7 @@ func checkLength(file, name string) error {
 	return err
 }
 
-// lengthIn is the length that the head says the file has, or 0 when it doesn't say.
+// lengthIn returns the file's length according to the header, or 0 if unknown.
 func lengthIn(head []byte) int64 {
 	number := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
 	if number(headChanges) != number(headValidFor) {
@@ -248,7 +246,7 @@ func lengthIn(head []byte) int64 {
 	return pageSize * int64(number(headPages))
 }
 
-// checkPages returns nil when SQLite finds no fault in pages, indexes and references.
+// checkPages returns nil if SQLite finds no fault in pages, indexes and references.
 func checkPages(ctx context.Context, file string) error {
 	path, err := filepath.Abs(file)
 	if err != nil {

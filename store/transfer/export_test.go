@@ -1,4 +1,4 @@
 package transfer
 
-// SealLength is how long the end of a backup is.
+// SealLength is the length of the seal at the end of a backup.
 const SealLength = sealLength

@@ -19,24 +19,24 @@ import (
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
-// ErrNotEmpty says that a database has other rows than those that the migrations insert.
+// ErrNotEmpty says that a database has rows other than those of the migrations.
 var ErrNotEmpty = errors.New("store: the database is not empty")
 
-// Moved is a table that was copied and compared.
+// Moved is a table that was copied and verified.
 type Moved struct {
 	Table  string
 	Rows   int64
 	Digest Digest
 }
 
-// Move copies every row of one database into another, which must be as the migrations
-// leave it, and compares number and content of what was written with what was read, all
-// in one transaction. The tables follow from the migrations; there is no list of them.
-// Both databases must have the schema of this binary. progress, which may be nil, is
-// called now and then.
+// Move copies every row of one database into another, which must have only the rows of
+// the migrations, and compares number and content of the rows written and read, in one
+// transaction. It derives the tables from the migrations, without a list. Both
+// databases must have the schema of this binary. progress may be nil, and is called now
+// and then.
 //
-// The source is read as of one instant; later writes to it are not copied, so no server
-// should run on it (see lease.Alive). Errors: ErrNotEmpty, store.ErrSchema, unavailable.
+// The source is read as of one instant; later writes aren't copied, so no server should
+// run on it (see lease.Alive). Errors: ErrNotEmpty, store.ErrSchema, unavailable.
 func Move(ctx context.Context, from, to *store.DB, progress func(table string, rows int64)) (moved []Moved, err error) {
 	if err := errors.Join(from.OwnSchema(ctx), to.OwnSchema(ctx)); err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func Move(ctx context.Context, from, to *store.DB, progress func(table string, r
 	return moved, err
 }
 
-// Digest is a sum over rows that doesn't depend on their order, since two databases sort
-// text differently: the SHA-256 of each, added up modulo 2^256. It finds what was lost or
-// changed by accident, not a forgery.
+// Digest is a sum over rows in any order, since two databases sort text differently: each
+// row's SHA-256, added up modulo 2^256. It detects accidental loss and changes, not
+// forgery.
 type Digest [4]uint64
 
 func (d *Digest) add(row []byte) {
@@ -70,22 +70,22 @@ func (d *Digest) add(row []byte) {
 	}
 }
 
-// String is short, for people to compare.
+// String returns a short form for people to compare.
 func (d Digest) String() string { return fmt.Sprintf("%016x", d[0]^d[1]^d[2]^d[3]) }
 
-// table is one as the migrations make it.
+// table describes a table as made by the migrations.
 type table struct {
 	name    string
 	columns []string
 	refers  []string // to other tables
-	count   int64    // of the rows that a migration has inserted
-	digest  Digest   // of them
+	count   int64    // of the rows inserted by migrations
+	digest  Digest   // of these rows
 }
 
-// plan is the tables in an order in which no row refers to a later table.
+// plan lists the tables so that no row refers to a later table.
 type plan []table
 
-// planOf migrates an empty database of its own and reads what tables it has then.
+// planOf migrates a new, empty database and reads its tables.
 func planOf(ctx context.Context) (plan, error) {
 	folder, err := os.MkdirTemp("", "doorward-plan-*")
 	if err != nil {
@@ -174,7 +174,7 @@ func (p plan) move(ctx context.Context, src, dst rows.Conn, progress func(string
 	return moved, nil
 }
 
-// clear deletes the rows that migrations have inserted, if there are no others.
+// clear deletes the rows inserted by migrations, if there are no others.
 func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 	for _, t := range slices.Backward(p) {
 		count, digest, err := t.measure(ctx, dst)
@@ -191,7 +191,7 @@ func (p plan) clear(ctx context.Context, dst rows.Conn) error {
 	return nil
 }
 
-// move copies one table and compares.
+// move copies one table and compares the rows.
 func (t table) move(ctx context.Context, src, dst rows.Conn, progress func(string, int64)) (Moved, error) {
 	m := Moved{Table: t.name}
 	w := &inserter{to: dst, table: t}
@@ -258,8 +258,8 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 	return rows.Fault(all.Err())
 }
 
-// plainValues refuses types that the two drivers might return differently. An empty value
-// of bytes comes as nil from SQLite, and would be stored as NULL.
+// plainValues refuses types that the two drivers might return differently. SQLite returns
+// an empty byte value as nil, which would be stored as NULL.
 func plainValues(row []any) error {
 	for i, v := range row {
 		switch v := v.(type) {
@@ -318,7 +318,7 @@ type inserter struct {
 }
 
 const (
-	// maxValues is below what a statement may have: 32766 in SQLite, 65535 in PostgreSQL.
+	// maxValues is below the limit of a statement: 32766 in SQLite, 65535 in PostgreSQL.
 	maxValues = 5_000
 	// maxBytes bounds the memory of a statement: some rows are images.
 	maxBytes = 4 << 20

@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/store/internal/sqlitefile"
 )
 
-// Copy copies a backup that was checked to a new file that its owner alone can read,
-// without its checksum: a database to be served.
+// Copy copies a checked backup to a new file, without its checksum: a database to be
+// served. Only its owner can read the file.
 func Copy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -35,8 +35,8 @@ func copyNew(in io.Reader, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// Receive copies a backup out of a pipe to a new file that its owner alone can read,
-// checks it as Check does, and removes its checksum.
+// Receive copies a backup from a pipe to a new file that only its owner can read,
+// checks it like Check, and removes its checksum.
 func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info, error) {
 	if err := copyNew(&ctxReader{ctx, from}, to); err != nil {
 		return Info{}, err
@@ -49,11 +49,11 @@ func Receive(ctx context.Context, from *os.File, to string, damaged bool) (Info,
 }
 
 // Replace gives the SQLite database at path the content of another file, and keeps the old
-// content in the file aside, if there was any. It is atomic, also when the process is
-// killed. Errors: ErrInUse when any process has the database open.
+// content, if any, in the file aside. It is atomic even if the process is killed. Errors:
+// ErrInUse if any process has the database open.
 //
-// It writes into the file that is there, as a transaction. If another file were renamed to
-// its name instead, a process that opens it at that moment would go on with the old one.
+// It writes into the existing file, as a transaction. If it renamed another file to its
+// name, a process opening it at that moment would continue with the old one.
 func Replace(ctx context.Context, path, with, aside string) error {
 	_, err := os.Stat(path)
 	old := err == nil
@@ -71,7 +71,7 @@ func Replace(ctx context.Context, path, with, aside string) error {
 	})
 }
 
-// replaceAlone works on one connection, and makes sure that no process has another.
+// replaceAlone uses one connection, and makes sure that no process has another.
 func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err error) {
 	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_pragma=busy_timeout(500)&_pragma=synchronous(FULL)"))
 	if err != nil {
@@ -94,9 +94,9 @@ func replaceAlone(ctx context.Context, path, with, aside string, keep bool) (err
 	return err
 }
 
-// checkAlone returns ErrInUse when another connection of any process has the database
-// open. Only without one does SQLite leave WAL mode: each connection holds a lock as long
-// as it lives, the idle ones of a server too.
+// checkAlone returns ErrInUse if another connection of any process has the database open.
+// SQLite leaves WAL mode only without other connections: each holds a lock while it is
+// open, including idle ones of a server.
 func checkAlone(ctx context.Context, db *sql.DB) error {
 	_, err := db.ExecContext(ctx, `PRAGMA journal_mode=DELETE`)
 	if err != nil && sqlitefile.IsLocked(err) {
@@ -105,7 +105,7 @@ func checkAlone(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// keepAside copies the old content, to be looked at or restored.
+// keepAside copies the old content, to be inspected or restored.
 func keepAside(ctx context.Context, path, aside string) error {
 	f, err := os.OpenFile(aside, os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -117,7 +117,7 @@ func keepAside(ctx context.Context, path, aside string) error {
 	return nil
 }
 
-// moveAside renames a database that can't be read, with its side files.
+// moveAside renames an unreadable database, with its side files.
 func moveAside(path, aside string) error {
 	for _, side := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Rename(path+side, aside+side); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -16,18 +16,18 @@ import (
 	"github.com/doorward/doorward/store/internal/rows"
 )
 
-// A backup ends with a seal: lines behind the last page, where SQLite doesn't look, with a
-// checksum of all before them. So there is one file to keep, and sqlite3 can still open it.
-// The application id in the head says that there is a seal: a backup that lost its end isn't
-// taken for one of an old version, which made no seals.
+// A backup ends with a seal: lines after the last page, which SQLite doesn't read, with a
+// checksum of everything before. So it is one file, which sqlite3 can still open. The
+// application id in the header marks a sealed backup: one that lost its end isn't mistaken
+// for one of an old version, which made no seals.
 
 // ErrChecksum says that a backup isn't what was written. It is an ErrNoBackup, too.
 var ErrChecksum = fmt.Errorf("%w: the checksum", ErrNoBackup)
 
-// Info is what is known of a backup that was checked.
+// Info describes a checked backup.
 type Info struct {
-	Sealed bool      // it has a checksum, which is right
-	Wrong  bool      // it has one that is wrong, or has lost it; if neither, an old version made it
+	Sealed bool      // its checksum is right
+	Wrong  bool      // its checksum is wrong or lost; if neither, an old version made it
 	Taken  time.Time // zero unless sealed
 	Bytes  int64     // without the seal
 	SHA256 string    // of these bytes and the seal's first lines, hexadecimal; empty unless sealed
@@ -45,7 +45,7 @@ const (
 
 var sealForm = regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)
 
-// seal is the end of a backup.
+// seal is the seal of a backup.
 type seal struct {
 	taken time.Time
 	bytes int64
@@ -69,7 +69,7 @@ func parseSeal(text []byte) (s seal, ok bool) {
 	return s, err == nil
 }
 
-// checksum covers what the head of the seal says as well.
+// checksum also covers the head of the seal.
 func (s seal) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, &ctxReader{ctx, io.NewSectionReader(f, 0, s.bytes)}); err != nil {
@@ -79,7 +79,7 @@ func (s seal) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sealFile seals a finished copy that is open as f only.
+// sealFile seals a finished copy that has f as its only open file.
 func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -99,8 +99,8 @@ func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
 	return err
 }
 
-// unseal turns a copy of a backup into a database to be served. A copy of that, made by
-// other programs, must not look like a backup that has lost its end.
+// unseal turns a copy of a backup into a database to be served. Copies of that by other
+// programs must not look like a truncated backup.
 func unseal(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -122,8 +122,8 @@ func unseal(file string) error {
 
 func application(id uint32) []byte { return binary.BigEndian.AppendUint32(nil, id) }
 
-// sealOf reads the seal of a file, if it ends with one for its length, and whether its
-// head says that there is one.
+// sealOf reads the seal of a file, if it ends with a valid one for its length, and
+// whether its header says that it is sealed.
 func sealOf(f *os.File) (marked bool, s seal, ok bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size < headLength {
@@ -145,8 +145,8 @@ func sealOf(f *os.File) (marked bool, s seal, ok bool, err error) {
 	return marked, s, ok && s.bytes == size-int64(sealLength), nil
 }
 
-// checkSeal reads the whole file, in bounded memory. Errors: ErrChecksum, and those of
-// reading.
+// checkSeal reads the complete file, in bounded memory. Errors: ErrChecksum and read
+// errors.
 func checkSeal(ctx context.Context, file, name string) (info Info, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -180,8 +180,8 @@ func (s seal) check(ctx context.Context, f *os.File, name string) (info Info, er
 	return Info{Sealed: true, Taken: s.taken, Bytes: s.bytes, SHA256: s.sum}, nil
 }
 
-// CheckSealed returns nil for a database that is no backup, and for a backup what Check
-// returns. It is for a database that is read from a file which may be either.
+// CheckSealed returns nil for a database that isn't a backup, else the result of Check.
+// It is for a source file that may be either.
 func CheckSealed(ctx context.Context, file string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

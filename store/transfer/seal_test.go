@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// TestChangedBackupIsFound: one flipped bit in the head, in the pages, in unused space and
-// anywhere in the seal; an end that is missing or longer.
+// TestChangedBackupIsFound: one flipped bit in the header, the pages, unused space or the
+// seal; a seal that is missing or longer.
 func TestChangedBackupIsFound(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
@@ -74,11 +74,11 @@ func TestBackupWithoutASeal(t *testing.T) {
 	schema, err := db.Schema(t.Context())
 	ok(t, err)
 	if info.Sealed || info.Schema != schema || info.Bytes == 0 {
-		t.Errorf("it is %+v", info)
+		t.Errorf("the backup's info is %+v", info)
 	}
 }
 
-// TestRestoredCopyHasNoSeal: it is a database like any other, and so is a copy of it. A
+// TestRestoredCopyHasNoSeal: the copy is an ordinary database, as are copies of it. A
 // damaged backup can be copied, too, on request.
 func TestRestoredCopyHasNoSeal(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
@@ -92,14 +92,14 @@ func TestRestoredCopyHasNoSeal(t *testing.T) {
 	sealed, err := transfer.Check(t.Context(), backup, false)
 	ok(t, err)
 	if info.Sealed || !sealed.Sealed || info.Bytes != sealed.Bytes || time.Since(sealed.Taken).Abs() > time.Minute {
-		t.Errorf("the copy is %+v, the backup %+v", info, sealed)
+		t.Errorf("the copy's info is %+v, the backup's %+v", info, sealed)
 	}
 	content, err := os.ReadFile(backup)
 	ok(t, err)
 	name := bytes.Index(content, []byte("株式会社"))
 	ok(t, os.WriteFile(bad, flipped(content, name), 0o600))
 	if err := transfer.CheckSealed(t.Context(), bad); !errors.Is(err, transfer.ErrChecksum) || !strings.Contains(err.Error(), "bad.db") {
-		t.Errorf("to be moved: %v", err)
+		t.Errorf("checked before a move: %v", err)
 	}
 	ok(t, transfer.CheckSealed(t.Context(), copied))
 	ok(t, os.Remove(copied))
@@ -107,6 +107,6 @@ func TestRestoredCopyHasNoSeal(t *testing.T) {
 	ok(t, err)
 	ok(t, transfer.Copy(bad, copied))
 	if _, err = transfer.Check(t.Context(), copied, false); err != nil || info.Sealed {
-		t.Errorf("of a damaged one there is %v, %+v", err, info)
+		t.Errorf("the copy of a damaged backup: %v, %+v", err, info)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/doorward/doorward/store/transfer"
 )
 
-// database is one of a test, and a connection for statements of the test's own.
+// database is a test's database with a connection for its own statements.
 type database struct {
 	*store.DB
 	raw *sql.DB
@@ -41,8 +41,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// fill inserts what databases might write differently: letters, NULL and empty values,
-// bytes, the ends of numbers, and more rows than go into a batch.
+// fill inserts values that databases might write differently: letters, NULL and empty
+// values, bytes, extreme numbers, and more rows than fit in a batch.
 func fill(t testing.TB, db *store.DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -76,8 +76,8 @@ func fill(t testing.TB, db *store.DB) {
 	ok(t, err)
 }
 
-// TestMoveRoundTrip: to PostgreSQL and back nothing changes, in any table that the
-// migrations make.
+// TestMoveRoundTrip: a move to PostgreSQL and back changes nothing in any table
+// that the migrations make.
 func TestMoveRoundTrip(t *testing.T) {
 	file := func() database { return newDatabase(t, storetest.Engines["sqlite"](t)) }
 	first, second, third := file(), newDatabase(t, pgtest.DSN(t)), file()
@@ -90,10 +90,10 @@ func TestMoveRoundTrip(t *testing.T) {
 		t.Errorf("what arrived differs from what left:\n%s", diff)
 	}
 	if got := storetest.Ask[string](t, third.raw, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
-		t.Errorf("arrived has %q", got)
+		t.Errorf("the value that arrived is %q", got)
 	}
 	if n := storetest.Ask[int](t, third.raw, `SELECT count(*) FROM logos WHERE tenant_id = 'tnt_1' AND hex(image) = '8900FF'`); n != 1 {
-		t.Error("the logo has not arrived as it was")
+		t.Error("the logo has changed")
 	}
 	if n := storetest.Ask[int](t, third.raw, `SELECT count(*) FROM shared_secrets WHERE length(value) = 0 AND name = 'empty'`); n != 1 {
 		t.Error("an empty value has become NULL")
@@ -123,7 +123,7 @@ func TestMoveRefuses(t *testing.T) {
 				t.Errorf("from a database without a schema: %v", err)
 			}
 			if n := storetest.Ask[int](t, to.raw, `SELECT count(*) FROM users`); n != 0 {
-				t.Errorf("%d people were moved all the same", n)
+				t.Errorf("%d people were moved in spite of the error", n)
 			}
 			_, err := transfer.Move(t.Context(), from.DB, to.DB, nil)
 			ok(t, err)
@@ -144,16 +144,16 @@ func TestMoveIsAtomic(t *testing.T) {
 				}
 			})
 			if err == nil {
-				t.Fatal("moved although it was stopped")
+				t.Fatal("moved although it was cancelled")
 			}
 			if n := storetest.Ask[int](t, to.raw, `SELECT count(*) FROM tenants`); n != 0 {
-				t.Errorf("%d tenants are left of a move that failed", n)
+				t.Errorf("a failed move left %d tenants", n)
 			}
 		})
 	}
 }
 
-// TestMoveComparesContent: a database that alters what is inserted is noticed.
+// TestMoveComparesContent: Move detects a database that alters what is inserted.
 func TestMoveComparesContent(t *testing.T) {
 	from, to := newDatabase(t, storetest.Engines["sqlite"](t)), newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, from.DB)
@@ -171,8 +171,8 @@ func TestMoveComparesContent(t *testing.T) {
 	ok(t, err)
 }
 
-// TestBackupIsOneFile: of one instant, with nothing beside it, also where the last writes
-// are in the log only.
+// TestBackupIsOneFile: a backup shows one instant and needs no other file, even if the
+// last writes are only in the log.
 func TestBackupIsOneFile(t *testing.T) {
 	folder := t.TempDir()
 	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))
@@ -182,7 +182,7 @@ func TestBackupIsOneFile(t *testing.T) {
 	info, err := transfer.Check(t.Context(), to, false)
 	ok(t, err)
 	if !info.Sealed {
-		t.Error("it has no checksum")
+		t.Error("the backup has no checksum")
 	}
 	beside, err := filepath.Glob(to + "?*")
 	ok(t, err)
@@ -206,17 +206,17 @@ func TestFailedBackupLeavesNoFile(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if err := transfer.Backup(ctx, db.DB, filepath.Join(folder, "copy.db")); err == nil {
-		t.Error("backed up although it was stopped")
+		t.Error("backed up although it was cancelled")
 	}
 	left, err := filepath.Glob(filepath.Join(folder, "*"))
 	ok(t, err)
 	if len(left) > 0 {
-		t.Errorf("left is %q", left)
+		t.Errorf("the files left are %q", left)
 	}
 }
 
-// TestCutOffBackupIsFound: wherever a backup from a pipe was cut off, the error says so. A
-// complete one is accepted.
+// TestCutOffBackupIsFound: the error names a truncated pipe, wherever it was cut. A
+// complete backup is accepted.
 func TestCutOffBackupIsFound(t *testing.T) {
 	db := newDatabase(t, storetest.Engines["sqlite"](t))
 	fill(t, db.DB)
@@ -249,8 +249,8 @@ func receive(t *testing.T, sent []byte) error {
 	return received
 }
 
-// TestBackupToLeavesNoFile, whether it succeeds, the pipe breaks or it is stopped. Of a
-// damaged database nothing is sent.
+// TestBackupToLeavesNoFile, whether it succeeds, the pipe breaks or it is cancelled. A
+// damaged database is not sent at all.
 func TestBackupToLeavesNoFile(t *testing.T) {
 	folder := t.TempDir()
 	db := newDatabase(t, "sqlite:"+filepath.Join(folder, "doorward.db"))
@@ -270,7 +270,7 @@ func TestBackupToLeavesNoFile(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(folder, "*.part")); err != nil || len(left) > 0 {
-			t.Errorf("%s: left is %q, %v", what, left, err)
+			t.Errorf("%s: the files left are %q, %v", what, left, err)
 		}
 	}
 	storetest.Exec(t, db.raw, `PRAGMA foreign_keys=OFF`)
@@ -288,8 +288,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// TestDamagedBackupIsFound: a broken index, a row that refers to nothing, a database of
-// another program.
+// TestDamagedBackupIsFound: a broken index, a dangling reference, another program's
+// database.
 func TestDamagedBackupIsFound(t *testing.T) {
 	for what, spoil := range map[string]string{
 		"a dangling row":  `PRAGMA foreign_keys=OFF; DELETE FROM tenants`,

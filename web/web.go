@@ -24,8 +24,8 @@ func Handler(s *front.Site, version string, extra []front.Route) http.Handler {
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))
 }
 
-// Document returns the OpenAPI description without a server. cookie is the name of the
-// session's.
+// Document returns the OpenAPI description without a server. cookie is the name of
+// the session cookie.
 func Document(baseURL, cookie, version string) ([]byte, error) {
 	return api.Document(documented(nil), baseURL, cookie, version)
 }

@@ -22,7 +22,7 @@ Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer a
 401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
 
 // Document returns the OpenAPI 3.1 description of the routes, made from the table
-// of routes and the Go types of the handlers. cookie is the name of the session's.
+// of routes and the Go types of the handlers. cookie is the session cookie's name.
 func Document(routes []front.Route, baseURL, cookie, version string) ([]byte, error) {
 	d := newDocument(baseURL, cookie, version)
 	for _, r := range routes {
@@ -34,7 +34,7 @@ func Document(routes []front.Route, baseURL, cookie, version string) ([]byte, er
 }
 
 type document struct {
-	cookie  string // the name of the session's
+	cookie  string // name of the session cookie
 	spec    *huma.OpenAPI
 	schemas huma.Registry
 }

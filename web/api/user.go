@@ -97,7 +97,7 @@ func changedMember(c *front.Call) (doorward.User, error) {
 	return member(c)
 }
 
-// dryRun has an act answered as if it were done, without doing it.
+// dryRun answers as if the action were done, without doing it.
 var dryRun = []front.Parameter{{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}}
 
 type editUserInput struct {

@@ -13,13 +13,13 @@ import (
 
 // memberAction is an action on a member that is confirmed first.
 type memberAction struct {
-	ends   bool // sessions, or more
+	ends   bool // ends the member's sessions
 	danger bool
-	gone   bool // the member isn't there afterwards
+	gone   bool // removes the member
 	do     func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error)
 }
 
-// memberActions by the last part of their path.
+// memberActions are keyed by the last part of their path.
 var memberActions = map[string]memberAction{
 	"role": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		role := doorward.Role(c.Value("role"))
@@ -54,7 +54,7 @@ type question struct {
 	Danger bool
 	Ends   bool
 	Stake  ended // what will end
-	// Of a change of role:
+	// For a change of role:
 	To           doorward.Role
 	Gains, Loses []doorward.Action
 }
@@ -90,7 +90,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
 }
 
-// asked returns the role in the form, or in the link to it.
+// asked returns the role from the form, else from the query.
 func asked(c *ui.Call) doorward.Role {
 	if role := c.Value("role"); role != "" {
 		return doorward.Role(role)
@@ -136,10 +136,10 @@ func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return done(c, "/console/people/"+id, name, told), nil
 }
 
-// redirectToList redirects to the member's former place in the list.
+// redirectToList redirects to the page of the list that the person came from.
 func redirectToList(c *ui.Call, what string, told *ended) ui.View {
 	q := outcome(what, told)
-	list, _ := url.ParseQuery(listAt(c)) // it is our own writing
+	list, _ := url.ParseQuery(listAt(c)) // listAt encoded it
 	maps.Copy(q, list)
 	return c.To("/console/people?" + q.Encode())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// auditFilters are the filters of the trail: those of the API, with days or the
-// values of datetime fields instead of instants.
+// auditFilters are the API's filters of the trail. Instants may also be days or the
+// values of datetime fields.
 var auditFilters = []string{"action", "actor", "target", "from", "to", "outcome", "request"}
 
 // trail is a part of the audit trail.
@@ -32,18 +32,18 @@ func (t trail) Rest() bool {
 	return slices.ContainsFunc([]string{"actor", "target", "from", "to", "request"}, func(name string) bool { return t.Filter.Get(name) != "" })
 }
 
-// entry is an event as it is shown.
+// entry is an event as the page shows it.
 type entry struct {
 	doorward.Event
-	What   string // key of the message about the act; empty for none
+	What   string // key of the message about the action; empty for none
 	Actor  string // name, address or id; empty if unknown
 	Target string // name, address or id; empty if unknown
 	Page   string // path of the console's page about the target; empty for none
 	Fields []change
 }
 
-// About reports whether to show the object of the event. It is left out for the
-// caller's own session and the trail's own tenant.
+// About reports whether to show the target of the event. Sessions and the trail's
+// own tenant are left out.
 func (e entry) About() bool {
 	return e.Target != "" && e.Target != e.Actor && e.Event.Target.Type != "session" && e.Event.Target.ID != e.Event.Target.TenantID
 }
@@ -104,15 +104,15 @@ var typed = []struct {
 	lasts  time.Duration
 }{{time.DateOnly, 24 * time.Hour}, {moment, time.Second}, {"2006-01-02T15:04", time.Minute}}
 
-// instant is the beginning or the end of the typed time, in UTC. Invalid text is
-// returned unchanged, to be refused.
+// instant returns the beginning or the end of the typed time, in UTC. Invalid text
+// is returned unchanged; the feature refuses it.
 func instant(text string, ended bool) string {
 	for _, f := range typed {
 		t, err := time.Parse(f.layout, text)
 		if err != nil {
 			continue
 		}
-		if end := t.Add(f.lasts); ended && end.Year() < 10_000 { // RFC 3339 has no more digits
+		if end := t.Add(f.lasts); ended && end.Year() < 10_000 { // RFC 3339 years have four digits
 			t = end
 		}
 		return t.Format(time.RFC3339)
@@ -227,7 +227,7 @@ var messages = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	f, err := files.Open("text/" + ui.Languages[0].Tag + ".txt")
 	if err != nil {
-		return all // the pages say so themselves
+		return all // rendering the pages reports the error
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {

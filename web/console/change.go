@@ -14,19 +14,19 @@ type change struct {
 	Field   string
 	Label   string // key of the message that names the field; empty for none
 	Was, Is value
-	Both    bool // the earlier value is worth showing
+	Both    bool // show the earlier value, too
 }
 
 // value is the value of a field before or after: the first of these that is set.
 type value struct {
 	Key   string        // of a message
-	Lasts time.Duration // how long something may take
+	Lasts time.Duration // a duration, in words
 	At    time.Time
 	Agent string // a User-Agent header
 	Text  string // shown unchanged
 }
 
-// inWords returns the changes as shown; names has the names of ids.
+// inWords returns the changes as shown; names maps ids to names.
 func inWords(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {
 		one := change{Field: c.Field, Was: say(c.Field, c.From, names), Is: say(c.Field, c.To, names)}
@@ -103,7 +103,7 @@ func valueKey(field, text string) string {
 	return ""
 }
 
-// Reason is why an event was refused; nil for one that was done.
+// Reason returns why the action was refused; nil if it was done.
 func (e entry) Reason() *value {
 	for _, c := range e.Fields {
 		if c.Field == "reason" && e.Outcome == doorward.Refused {

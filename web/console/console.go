@@ -122,7 +122,7 @@ func autoRefresh(c *ui.Call, v ui.View) ui.View {
 	return v
 }
 
-// pageData is common to all pages: the tenant, what the last act has ended, and the
+// pageData is common to all pages: the tenant, what the last action ended, and the
 // part of a list that the person came from.
 type pageData struct {
 	Tenant doorward.Tenant
@@ -173,7 +173,7 @@ func along(list string) string {
 // tenantShown returns the tenant that the page is about.
 func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
-// ended is what has ended, or will.
+// ended counts what has ended or will end.
 type ended struct{ Sessions, Invitations int }
 
 func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitations)} }
@@ -227,7 +227,7 @@ func who(u doorward.User) string {
 // its first version: somebody may have changed the tenant since.
 func (s pageData) Version() string { return s.Tenant.Version() }
 
-// Version is that of the member.
+// Version returns the version of the member, for forms.
 func (p person) Version() string { return p.User.Version() }
 
 // version returns the version of the object that the form was made for.

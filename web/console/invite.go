@@ -77,7 +77,7 @@ func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	for i, one := range done {
 		switch {
 		case doorward.HasCode(one.Err, doorward.CodeForbidden):
-			return ui.View{}, one.Err // the role, which is the same for all
+			return ui.View{}, one.Err // about the role, which is the same for all
 		case one.Err != nil:
 			left = append(left, refusedLine{lines[i], whyNot(one.Err)})
 		default:
@@ -158,7 +158,7 @@ func splitLine(line string) (name, email string) {
 	return strings.Trim(before, ` "'`), strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), ">"))
 }
 
-// whyNot is the message for a line that came to nothing.
+// whyNot returns the key of the message for a refused line.
 func whyNot(err error) string {
 	var e *doorward.Error
 	if !errors.As(err, &e) {

@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// known are the filters as a route declares them: a cursor is valid only with the
-// same filters.
+// known returns the filters as a route declares them: a cursor is valid only with
+// the same filters.
 func known(filters []string) []front.Parameter {
 	var all []front.Parameter
 	for _, name := range filters {
@@ -20,7 +20,7 @@ func known(filters []string) []front.Parameter {
 	return all
 }
 
-// filters are those of a list, as asked for.
+// filters are the requested filters of a list.
 type filters url.Values
 
 func filtersOf(c *ui.Call, names []string) (filters, error) {
@@ -37,13 +37,13 @@ func filtersOf(c *ui.Call, names []string) (filters, error) {
 	return filters(all), nil
 }
 
-// Get is the filter of the name.
+// Get returns the filter of the name.
 func (f filters) Get(name string) string { return url.Values(f).Get(name) }
 
-// Any reports whether there is one.
+// Any reports whether there is a filter.
 func (f filters) Any() bool { return len(f) > 0 }
 
-// with is a link to the list with one parameter more.
+// with returns a link to the list with one more parameter.
 func (f filters) with(name, value string) string {
 	q := url.Values{}
 	for k, v := range f {
@@ -55,7 +55,7 @@ func (f filters) with(name, value string) string {
 	return "?" + q.Encode()
 }
 
-// With is the link to the list with another filter, from its beginning.
+// With returns a link to the beginning of the list with another filter.
 func (f filters) With(name, value string) string {
 	q := url.Values{}
 	for k, v := range f {
@@ -70,13 +70,13 @@ func (f filters) With(name, value string) string {
 type pager struct {
 	Filter filters
 	Here   string // query of this page of the list
-	First  string // link to the beginning; empty when this is it
-	Prev   string // link to what stands before; empty at the beginning
-	Next   string // link to what follows; empty at the end
+	First  string // link to the first page; empty on it
+	Prev   string // link to the previous page; empty on the first
+	Next   string // link to the next page; empty on the last
 }
 
-// window is the requested part of the list, and the pager so far. A cursor of
-// another list leads to the beginning.
+// window returns the pager, without Prev and Next, and the requested part of the
+// list. With a cursor of another list that is the beginning.
 func window(ctx context.Context, c *ui.Call, names []string) (pager, doorward.Window, error) {
 	f, err := filtersOf(c, names)
 	if err != nil {

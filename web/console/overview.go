@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// home is the overview as it is shown.
+// home is the content of the overview.
 type home struct {
 	pageData
 	Figures overview.Tenant
@@ -21,7 +21,7 @@ type home struct {
 // Since is the instant from which refusals are counted, for a link to the trail.
 func (h home) Since() string { return h.Figures.Since.Format(moment) }
 
-// Tried is the key of the message about an act that was refused; empty for none.
+// Tried returns the key of the message about a refused action; empty for none.
 func (home) Tried(a doorward.Action) string { return whatOf(a, doorward.Refused) }
 
 func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -50,7 +50,7 @@ func (home) Grouped(n int) string {
 	return text
 }
 
-// Chart is the bars of sign-ins by day, in units of its view box.
+// Chart has the bars of sign-ins by day, in units of its view box.
 type Chart struct {
 	Bars  []Bar
 	Most  int // sign-ins of the busiest day
@@ -77,7 +77,7 @@ func chart(days []overview.Day) Chart {
 	}
 	for n, d := range days {
 		b := Bar{Day: d, X: n * dayWidth, Today: n == len(days)-1}
-		if d.SignIns > 0 { // never less than can be seen
+		if d.SignIns > 0 { // high enough to be seen
 			b.Height = max(2, d.SignIns*chartHeight/c.Most)
 		}
 		b.Y = chartHeight - b.Height

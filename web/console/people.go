@@ -13,7 +13,7 @@ import (
 // peopleFilters are the filters of the list: those of the API.
 var peopleFilters = []string{"q", "role", "status"}
 
-// people is the list of them.
+// people is the content of the list.
 type people struct {
 	pageData
 	pager
@@ -50,7 +50,7 @@ type person struct {
 	User     doorward.User
 	Who      string
 	Self     bool
-	Managed  bool // the caller may change this one
+	Managed  bool // the caller may change this member
 	Roles    []roleChoice
 	Sessions []doorward.Session
 	Current  string // id of the caller's session

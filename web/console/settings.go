@@ -17,7 +17,7 @@ import (
 type settings struct {
 	pageData
 	Numbers  []tenant.Number
-	Domains  string // one a line
+	Domains  string // one per line
 	Picked   string // the accent in force, for the picker
 	MostSent int    // bytes of a logo
 }
@@ -44,7 +44,7 @@ func (h *console) settings(ctx context.Context, c *ui.Call) (ui.View, error) {
 // that change. It returns the notice for the page when it is shown again in another
 // language.
 func forgetStale(c *ui.Call, but ...string) (note string) {
-	const told = "stale" // what the form of that page says
+	const told = "stale" // field that remembers the refusal
 	if c.Refused() == doorward.CodePreconditionFailed {
 		c.Drop(append(but, listQuery)...)
 		c.Preset(told, "1")
@@ -91,7 +91,7 @@ func onFields(err error) error {
 	return &own
 }
 
-// closing is the end of the tenant: what will end, or has.
+// closing is about closing the tenant: what will end or has ended.
 type closing struct {
 	pageData
 	People      int // who can sign in now

@@ -22,7 +22,7 @@ type Mailbox struct {
 	mails []smtp.Message
 }
 
-// kept is how many mails are.
+// kept is the number of mails kept.
 const kept = 100
 
 // Send keeps the mail and logs its text. It never fails.
@@ -40,8 +40,7 @@ func (m *Mailbox) Send(ctx context.Context, mail smtp.Message) error {
 // Check never fails.
 func (m *Mailbox) Check(context.Context) error { return nil }
 
-// Mails returns the mails to an address, or all for the empty one, the newest
-// first.
+// Mails returns the mails to an address, or all if it is empty, the newest first.
 func (m *Mailbox) Mails(to string) []smtp.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +53,7 @@ func (m *Mailbox) Mails(to string) []smtp.Message {
 	return found
 }
 
-// Clear throws all mails away.
+// Clear deletes all mails.
 func (m *Mailbox) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +69,7 @@ func (m *Mailbox) show(_ context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "mail", Wide: true, Body: m.letters(c, c.R.URL.Query().Get("to"), kept)}, nil
 }
 
-// letter is a mail with the way that its link leads.
+// letter is a mail with the path of its link.
 type letter struct {
 	To, Subject, Text string
 	Path              string // of the link, on this site; empty for none
@@ -78,7 +77,7 @@ type letter struct {
 
 var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
-// letters are the newest mails to an address, or all for the empty one.
+// letters returns the newest mails to an address, or to any if it is empty.
 func (m *Mailbox) letters(c *ui.Call, to string, most int) []letter {
 	var all []letter
 	for _, mail := range m.Mails(to) {

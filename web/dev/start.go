@@ -38,8 +38,8 @@ func (s *Start) Routes() []front.Route {
 // start is what the page shows.
 type start struct {
 	*Start
-	Me      string // address of who is signed in
-	Inviter bool   // and that one may invite
+	Me      string // address of the person who is signed in
+	Inviter bool   // that person may invite
 	Letters []letter
 }
 
@@ -66,7 +66,7 @@ func (s *Start) signIn(ctx context.Context, c *ui.Call) (ui.View, error) {
 	panic(fmt.Sprintf("dev: no page for the outcome %T", outcome))
 }
 
-// invite returns when the mail has come.
+// invite returns when the mail is delivered.
 func (s *Start) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
 	features := c.Site().App
 	offer := invite.Offer{Email: c.Value("email"), Role: string(doorward.RoleUser), Locale: c.Language.Tag}

@@ -57,8 +57,8 @@ func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, erro
 	return askCode("accept"), nil
 }
 
-// register makes the account. The order is invite, complete, login: the next
-// page is the login, with the address filled in.
+// register creates the account and redirects to the login, with the address filled
+// in: the order is invite, complete, login.
 func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 	user, err := h.app.Invitations.Complete(ctx, c.Caller, codeIn(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *hosted) join(ctx context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case self && !c.HasDestination():
 		return c.To("/account?done=entered"), nil
-	case self: // the session stays in its tenant, and the next page may be about either
+	case self: // the session stays in its tenant, but the return address may need the new one
 		return c.WithReturnTo("/login/tenant?done=choose"), nil
 	}
 	remember(c, shown.Email)

@@ -48,8 +48,8 @@ func (h *hosted) showAccount(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "account", Wide: true, Body: a, Tenant: t}, err
 }
 
-// only returns the tenant of somebody with exactly one membership, whose brand the
-// account page shows, and an empty one for others.
+// only returns the tenant whose brand the account page shows: that of the only
+// membership, or an empty one if there are several.
 func (h *hosted) only(ctx context.Context, memberships []doorward.User) (doorward.Tenant, error) {
 	if len(memberships) != 1 {
 		return doorward.Tenant{}, nil

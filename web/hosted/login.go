@@ -34,7 +34,7 @@ func (h *hosted) showLogin(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch {
 	case c.HadDuplicateSessions():
 		v.Note = "login.several"
-	case c.ReturnTo() != "" && !done: // else there is more to say
+	case c.ReturnTo() != "" && !done: // ?done has its own message
 		v.Note = "login.first"
 	}
 	return v, nil
@@ -80,8 +80,8 @@ func signIn(c *ui.Call, by doorward.Caller, outcome login.Outcome) ui.View {
 	panic(fmt.Sprintf("hosted: no page for the outcome %T", outcome))
 }
 
-// land redirects after a login. In a tenant that is being closed it leads to
-// /closing, whatever return address was given.
+// land redirects after a login. In a tenant that is being closed it ignores the
+// return address and redirects to /closing.
 func land(c *ui.Call, status doorward.TenantStatus) ui.View {
 	if status == doorward.TenantClosing {
 		return c.To("/closing")
@@ -103,7 +103,7 @@ func required(c *ui.Call, names ...string) error {
 	return nil
 }
 
-// usable are the memberships that a session can be opened in.
+// usable returns the memberships that a session can be opened in.
 func usable(memberships []doorward.User) []doorward.User {
 	var all []doorward.User
 	for _, m := range memberships {
@@ -114,7 +114,7 @@ func usable(memberships []doorward.User) []doorward.User {
 	return all
 }
 
-// tenants is the choice of somebody who is in several.
+// tenants is the choice between several memberships.
 type tenants struct {
 	Email   string
 	Current string // id

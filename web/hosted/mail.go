@@ -29,7 +29,7 @@ func (h *hosted) showSent(context.Context, *ui.Call) (ui.View, error) {
 	return ui.View{Page: "sent", Carries: true}, nil
 }
 
-// asking asks for the code of a mail. The script of the page takes it from the
+// asking is the form for the code of a mail. The script of the page takes it from the
 // fragment of the link, which no browser sends and no server logs; without the
 // script people paste it.
 type asking struct {
@@ -37,7 +37,7 @@ type asking struct {
 	Words  string // beginning of the keys of the messages
 }
 
-// taking is the script of every page that a link in a mail may open.
+// taking is the script of the pages that a link in a mail may open.
 var taking = []string{"code.js"}
 
 func askCode(name string) ui.View {
@@ -58,7 +58,7 @@ func codeIn(text string) string {
 	return text
 }
 
-// resetting asks for a new password.
+// resetting is the form for a new password.
 type resetting struct {
 	Token, Email string
 	Shortest     int
@@ -78,8 +78,8 @@ func (h *hosted) openReset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	return ui.View{Page: "reset", Scripts: taking, Carries: true, Body: resetting{token, email, h.app.PasswordRules.MinLength, identity(email, words...)}}, nil
 }
 
-// refusedOr: a page that is shown again after a refusal must not fail for the same
-// reason.
+// refusedOr keeps a page that is shown again after a refusal from failing for the
+// same reason.
 func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui.Call) (ui.View, error)) (ui.View, error) {
 	if !c.Again() || front.AsError(err).Kind() == doorward.KindUnavailable {
 		return ui.View{}, err
@@ -87,7 +87,7 @@ func (h *hosted) refusedOr(c *ui.Call, err error, page func(context.Context, *ui
 	return page(c.R.Context(), c)
 }
 
-// identity has the words that a password may not contain, for the live hint.
+// identity returns the words that a password may not contain, for the live hint.
 func identity(email string, words ...string) string {
 	local, _, _ := strings.Cut(email, "@")
 	return strings.Join(append(words, email, local), "\n")

@@ -19,10 +19,10 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// repository is where files are read that the binary doesn't hold.
+// repository is the address of files that aren't embedded in the binary.
 const repository = "https://github.com/doorward/doorward/blob/HEAD/"
 
-// The contents of the documentation, and the folder of which every page counts.
+// The contents of the documentation, and the folder whose pages all belong to it.
 const (
 	contents  = "README.md"
 	decisions = "decisions"
@@ -157,7 +157,7 @@ func (b *book) listDecisions() (*guide, error) {
 	return b.make(decisions+"/index.md", []byte(source))
 }
 
-// shelf is the book as seen from one of its files.
+// shelf is the book with the file whose links are resolved.
 type shelf struct {
 	*book
 	file string
@@ -203,7 +203,7 @@ func isPicture(file string) bool {
 	return err == nil && path.Ext(file) == ".png"
 }
 
-// chapter returns a page with what stands around it.
+// chapter returns a page with the contents and its neighbours.
 func (b *book) chapter(page string) (*chapter, error) {
 	g, err := b.pages[page]()
 	if err != nil {
@@ -275,7 +275,7 @@ func (p *pageRenderer) leaf(name string) (content, error) {
 	return all[name]()
 }
 
-// bind returns what makes each page of the book.
+// bind returns the function that renders each page of the book.
 func (p *pageRenderer) bind() (leaves, error) {
 	b, err := readBook(p.base)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// heading is one of a text, with the name that links use.
+// heading is a heading of a text, with the ID that links use.
 type heading struct {
 	ID, Title string
 	Level     int
 }
 
-// document is a text in Markdown on its way to HTML.
+// document is a parsed Markdown text.
 type document struct {
 	source   []byte
 	tree     ast.Node
@@ -32,7 +32,7 @@ type document struct {
 	used     map[string]bool // ids
 }
 
-// newDocument reads CommonMark with tables, and nothing of HTML.
+// newDocument parses CommonMark with tables.
 func newDocument(source []byte) *document {
 	p := &document{source: source, used: map[string]bool{"main": true}}
 	p.tree = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(text.NewReader(source))
@@ -70,7 +70,7 @@ func (p *document) name(title string) string {
 	return id
 }
 
-// plain is what is written below n, without marks.
+// plain returns the text below n, without markup.
 func (p *document) plain(n ast.Node) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -85,7 +85,7 @@ func (p *document) plain(n ast.Node) string {
 	return out.String()
 }
 
-// title is the first heading.
+// title returns the first heading.
 func (p *document) title() string {
 	if len(p.headings) == 0 {
 		return ""
@@ -93,7 +93,7 @@ func (p *document) title() string {
 	return p.headings[0].Title
 }
 
-// summary is the first sentence of the first paragraph.
+// summary returns the first sentence of the first paragraph.
 func (p *document) summary() string {
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.Kind() == ast.KindParagraph {
@@ -104,8 +104,8 @@ func (p *document) summary() string {
 	return p.title()
 }
 
-// relink turns links and pictures into those of the pages. A link that has the
-// name of a file shows the title of its page.
+// relink makes links and pictures point to the pages. A link whose text is the name
+// of a file shows the title of its page.
 func (p *document) relink(from shelf) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
@@ -135,14 +135,14 @@ func (p *document) html(from shelf) (template.HTML, error) {
 	return template.HTML(out.String()), err
 }
 
-// scribe writes what the pages have another way of than goldmark.
+// scribe renders the nodes that the pages show differently from goldmark.
 type scribe struct {
 	*document
 	under    string // id of the heading above
-	commands bool   // the block above is of the shell, and what it prints hasn't come yet
+	commands bool   // the block above has shell commands, whose output may follow
 }
 
-// RegisterFuncs is for goldmark.
+// RegisterFuncs implements goldmark's renderer.NodeRenderer.
 func (s *scribe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, s.heading)
 	r.Register(ast.KindFencedCodeBlock, s.block)
@@ -157,7 +157,7 @@ func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// raw lets through the one mark that Markdown has no other word for.
+// raw lets through <br> only: Markdown has no line break inside a table.
 func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering && string(n.(*ast.RawHTML).Segments.Value(s.source)) == "<br>" {
 		_, _ = w.WriteString("<br>")
@@ -182,7 +182,7 @@ func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) 
 	return ast.WalkContinue, nil
 }
 
-// block is a figure with a caption. It scrolls, so it must be focusable and needs a
+// block renders a figure with a caption. It scrolls, so it must be focusable and needs a
 // name.
 func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
@@ -198,12 +198,12 @@ func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// captions are the captions of languages; others have the language's name.
+// captions are the captions by language; other languages are shown by name.
 var captions = map[string]string{
 	"": "Text", "text": "Text", "sh": "Shell", "go": "Go", "json": "JSON", "yaml": "YAML", "sql": "SQL", "ini": "Settings", "haproxy": "HAProxy",
 }
 
-// caption depends on the text after the fence, as defined by package doctest.
+// caption returns the caption for the text after the fence; see package doctest.
 func (s *scribe) caption(n ast.Node) string {
 	fenced, ok := n.(*ast.FencedCodeBlock)
 	if !ok || fenced.Info == nil {
@@ -225,7 +225,7 @@ func (s *scribe) caption(n ast.Node) string {
 	return language
 }
 
-// table scrolls where the screen is too narrow for it.
+// table renders a table that scrolls if the screen is too narrow.
 func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.under)
@@ -235,7 +235,7 @@ func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// cell makes an empty header an ordinary cell.
+// cell renders an empty header as an ordinary cell.
 func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag, more := "td", ""
 	if n.Parent().Kind() == table.KindTableHeader && n.HasChildren() {
@@ -249,8 +249,8 @@ func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (as
 	return ast.WalkContinue, nil
 }
 
-// resolve returns the file that a link in another one leads to, seen from the
-// same folder, unless it leads to another site.
+// resolve returns the file that a link in the file from leads to, relative to the
+// same folder. ours is false for links to other sites.
 func resolve(from, target string) (file, fragment string, ours bool) {
 	target, fragment, _ = strings.Cut(target, "#")
 	if strings.Contains(target, ":") {

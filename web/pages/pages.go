@@ -1,7 +1,7 @@
 // Package pages serves a landing page, the documentation, the API reference, and
 // the pages of the problem types.
 //
-// All are rendered once, on the first request, and contain nothing of a request.
+// All are rendered once, on the first request, and don't depend on the request.
 // The documentation is that of the repository, in the order of docs/README.md, and
 // only files of package docs are served. The reference is made from the OpenAPI
 // document, so both always agree.
@@ -76,7 +76,7 @@ type pageRenderer struct {
 	leaves    func() (leaves, error)
 }
 
-// leaves make the pages of the documentation, by their paths below /docs/.
+// leaves render the pages of the documentation, by path below /docs/.
 type leaves map[string]func() (content, error)
 
 func (p *pageRenderer) pages() []front.Route {
@@ -106,10 +106,10 @@ type view struct {
 	Scripts     []string // names of ES modules
 	Body        any
 
-	Base, Version string // set by the press
+	Base, Version string // set by print
 }
 
-// page makes a page of what the reference says.
+// page renders a view of the reference.
 func (p *pageRenderer) page(look func(*reference) view) func() (content, error) {
 	return p.print(func() (view, error) {
 		ref, err := p.reference()
@@ -148,7 +148,7 @@ func (v view) render() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// asIs is content that needs no making.
+// asIs returns content that needs no rendering.
 func asIs(mediaType string, body func() ([]byte, error)) func() (content, error) {
 	return func() (content, error) {
 		text, err := body()
@@ -156,8 +156,8 @@ func asIs(mediaType string, body func() ([]byte, error)) func() (content, error)
 	}
 }
 
-// policy lets a page load its own files from here only. A page without scripts may
-// run none, and none may send a form.
+// policy lets a page load files from this server only. Scripts are allowed only if
+// the page has some; forms never.
 func (v view) policy() string {
 	policy := "default-src 'none'; style-src 'self'; img-src 'self'; "
 	if len(v.Scripts) > 0 {

@@ -18,7 +18,7 @@ import (
 type reference struct {
 	About   []string // paragraphs
 	Server  string
-	Steps   []endpoint // the way through the API for a first time
+	Steps   []endpoint // the endpoints for a first session, in order
 	Groups  []group
 	Objects []object
 	Roles   []doorward.Role // the highest first
@@ -38,21 +38,21 @@ type endpoint struct {
 	Action               doorward.Action // empty when no role is needed
 	Parameters           []member
 	Members              []member
-	Media                []string // the types of a body that is no JSON
+	Media                []string // media types of a body that isn't JSON
 	Curl                 []token
 	Answer               answer
 	Errors               []failure
 }
 
-// answer is what a success looks like.
+// answer is the answer to a successful call.
 type answer struct {
 	Status  int
-	Cookie  string // what is said of Set-Cookie
+	Cookie  string // description of Set-Cookie
 	Members []member
 	Body    []token
 }
 
-// granted is a permission, and which of the roles grant it.
+// granted is a permission and the roles that grant it.
 type granted struct {
 	Action doorward.Action
 	To     []bool
@@ -70,11 +70,11 @@ func grants(roles []doorward.Role) (all []granted) {
 	return all
 }
 
-// member is one of a JSON object.
+// member is a member of a JSON object.
 type member struct {
 	Name, Type  string
-	Object      string // the id of the object that it is or lists
-	Note        string // "required" in what is sent, "optional" in what is answered, or nothing
+	Object      string // id of the object that it holds or lists
+	Note        string // "required" in requests, "optional" in answers, or empty
 	Description string
 	Limits      []string
 	Example     string
@@ -124,7 +124,7 @@ func (r *reference) endpoint(id string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
-// endpoints walks through all groups.
+// endpoints iterates over the endpoints of all groups.
 func (r *reference) endpoints() iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
 		for _, g := range r.Groups {
@@ -137,7 +137,7 @@ func (r *reference) endpoints() iter.Seq[endpoint] {
 	}
 }
 
-// endpoints returns those of a tag, by path and method.
+// endpoints returns the endpoints of a tag, by path and method.
 func (s *spec) endpoints(tag, base string) []endpoint {
 	var all []endpoint
 	for path, methods := range inOrder(s.Paths) {
@@ -167,8 +167,8 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	return e
 }
 
-// who describes the callers that x-action allows, with the action that a role has
-// to grant, if any.
+// who describes the callers that x-action allows, and returns the action that their
+// role must grant, if any.
 func who(action string) (string, doorward.Action) {
 	switch action {
 	case "public":
@@ -197,7 +197,7 @@ func (s *spec) answer(op *operation) answer {
 	return a
 }
 
-// noting says what to note at a member that is required, or isn't.
+// noting is the note for members that are required (true) or optional (false).
 type noting map[bool]string
 
 var (
@@ -224,7 +224,7 @@ func (s *spec) member(name string, sc *schema, note, description string) member 
 	}
 }
 
-// parameters describes those of the path and of the query.
+// parameters describes the parameters of the path and of the query.
 func (s *spec) parameters(op *operation) []member {
 	var all []member
 	for _, p := range op.Parameters {
@@ -235,7 +235,7 @@ func (s *spec) parameters(op *operation) []member {
 	return all
 }
 
-// typeOf names the type, and the id of the object if it has to do with one.
+// typeOf returns the name of the type, and the id of the object that it refers to.
 func (s *spec) typeOf(sc *schema) (name, object string) {
 	if sc.Ref != "" {
 		_, name = s.follow(sc)
@@ -252,7 +252,7 @@ func (s *spec) typeOf(sc *schema) (name, object string) {
 	return name, ""
 }
 
-// formats are the words for what a format adds to a type.
+// formats describe the formats of the document.
 var formats = map[string]string{
 	"email": "e-mail address", "date-time": "RFC 3339 time in UTC", "uri": "address", "password": "secret",
 }
@@ -339,7 +339,7 @@ func objectID(name string) string { return "object-" + slug(name) }
 
 var code = regexp.MustCompile("`([a-z_]+)`")
 
-// failures reads the codes that the description of each response names.
+// failures returns the codes that the description of each response names.
 func (o *operation) failures() []failure {
 	var all []failure
 	for status, res := range inOrder(o.Responses) {
@@ -356,7 +356,7 @@ func (o *operation) failures() []failure {
 	return all
 }
 
-// span is a piece of a sentence; code is what stood between backticks.
+// span is a piece of a sentence; Code marks text that was between backticks.
 type span struct {
 	Code bool
 	Text string
@@ -372,10 +372,10 @@ func spans(text string) []span {
 	return all
 }
 
-// statusText is the status with its name, as in "404 Not Found".
+// statusText returns the status with its name, as in "404 Not Found".
 func statusText(status int) string { return strconv.Itoa(status) + " " + http.StatusText(status) }
 
-// number reads a status; those that are none ("default") are 0.
+// number parses a status; "default" becomes 0.
 func number(status string) int {
 	n, _ := strconv.Atoi(status)
 	return n
@@ -383,7 +383,7 @@ func number(status string) int {
 
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
 
-// inOrder walks through a map by the order of its keys.
+// inOrder iterates over a map in the order of its keys.
 func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -27,7 +27,7 @@ type pair struct {
 	value any
 }
 
-// stock are the values of members for which the document has no example.
+// stock has values for members without an example in the document.
 var stock = map[string]any{
 	"name": "Ann Lee", "tenantName": "Acme", "role": doorward.RoleUser, "permissions": doorward.RoleUser.Permissions(),
 	"expiresInDays": 7, "current": true, "delivery": doorward.DeliveryQueued, "currentPassword": "three old paper boats",
@@ -38,8 +38,8 @@ var stock = map[string]any{
 	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
 }
 
-// value makes an example of the schema: the document's own, else that of a
-// member of the same name or format elsewhere, else something of the type.
+// value returns an example of the schema: the document's own, else that of a
+// member with the same name or format, else a value of the type.
 func (s *spec) value(name string, sc *schema) any {
 	sc, _ = s.follow(sc)
 	if len(sc.Examples) > 0 {
@@ -70,7 +70,7 @@ func (s *spec) ofType(sc *schema) any {
 	return "…"
 }
 
-// object has the required members, or without any all but the lists.
+// object returns the required members; if none is required, all except lists.
 func (s *spec) object(sc *schema) pairs {
 	var o pairs
 	for _, name := range sc.names() {
@@ -82,8 +82,8 @@ func (s *spec) object(sc *schema) pairs {
 	return o
 }
 
-// elsewhere finds an example by the name of the member, else by its format. An "id"
-// differs in each object.
+// elsewhere finds an example of a member with the same name, else with the same
+// format. An "id" differs in each object.
 func (s *spec) elsewhere(name, format string) any {
 	var byFormat any
 	for _, sc := range inOrder(s.Components.Schemas) {
@@ -168,7 +168,7 @@ func (s *spec) curl(method, path string, o *operation) []token {
 	return out
 }
 
-// sending is the part of a command that has the body: JSON, or else a file.
+// sending returns the arguments for the body: JSON, or else a file.
 func (s *spec) sending(content media) []token {
 	if raw := content.raw(); len(raw) > 0 {
 		mediaType := raw[0]
@@ -184,8 +184,8 @@ func (s *spec) sending(content media) []token {
 	return append(out, token{"", "'"})
 }
 
-// fill puts an example in the place of a parameter. An "id" is that of the
-// object whose plural stands in front of it, as in "sessions/{id}".
+// fill replaces a parameter with an example. An "id" belongs to the object whose
+// plural precedes it, as in "sessions/{id}".
 func (s *spec) fill(path string, p parameter) string {
 	before, after, _ := strings.Cut(path, "{"+p.Name+"}")
 	sc := p.Schema
@@ -197,7 +197,7 @@ func (s *spec) fill(path string, p parameter) string {
 	return before + fmt.Sprint(s.value(p.Name, sc)) + after
 }
 
-// inQuotes makes the tokens fit to stand in single quotes of a shell.
+// inQuotes escapes the tokens for single quotes in a shell.
 func inQuotes(tokens []token) []token {
 	for i := range tokens {
 		tokens[i].Text = strings.ReplaceAll(tokens[i].Text, `'`, `'\''`)
@@ -205,13 +205,13 @@ func inQuotes(tokens []token) []token {
 	return tokens
 }
 
-// endsSession says whether the operation clears the cookie of a session.
+// endsSession reports whether the operation clears the session cookie.
 func (o *operation) endsSession() bool {
 	_, res := o.success()
 	return strings.Contains(res.Headers["Set-Cookie"].Description, "Max-Age=0")
 }
 
-// takes says whether the operation can be called with the kind of credential.
+// takes reports whether the operation accepts the kind of credential.
 func (o *operation) takes(scheme string) bool {
 	return slices.ContainsFunc(o.Security, func(need map[string][]string) bool { return need[scheme] != nil })
 }

@@ -13,7 +13,7 @@ type spec struct {
 	Info    struct{ Title, Version, Description string }
 	Servers []struct{ URL string }
 	Tags    []struct{ Name, Description string }
-	// Paths by path and lower-case method.
+	// Paths has the operations by path and lower-case method.
 	Paths      map[string]map[string]*operation
 	Components struct {
 		Schemas         map[string]*schema
@@ -21,7 +21,7 @@ type spec struct {
 	}
 }
 
-// cookie is the name of the session's.
+// cookie returns the name of the session cookie.
 func (s *spec) cookie() string { return s.Components.SecuritySchemes["session"].Name }
 
 type operation struct {
@@ -48,10 +48,10 @@ type response struct {
 
 type media map[string]struct{ Schema *schema }
 
-// json is the schema of the JSON body, or nil.
+// json returns the schema of the JSON body, or nil.
 func (m media) json() *schema { return m["application/json"].Schema }
 
-// raw are the types of a body that is sent as it is, if it is no JSON.
+// raw returns the media types of a body that isn't JSON.
 func (m media) raw() []string {
 	types := slices.Sorted(maps.Keys(m))
 	return slices.DeleteFunc(types, func(t string) bool { return t == "application/json" })
@@ -90,7 +90,7 @@ func parse(document []byte) (*spec, error) {
 	return &s, nil
 }
 
-// server is the address that examples call.
+// server returns the address that examples call.
 func (s *spec) server() string {
 	if len(s.Servers) == 0 {
 		return ""
@@ -98,8 +98,8 @@ func (s *spec) server() string {
 	return s.Servers[0].URL
 }
 
-// follow returns the schema that a reference leads to, with its name; without
-// a reference the schema itself.
+// follow resolves a reference and returns the schema with its name; without a
+// reference, the schema itself.
 func (s *spec) follow(sc *schema) (*schema, string) {
 	if sc.Ref == "" {
 		return sc, ""
@@ -111,8 +111,8 @@ func (s *spec) follow(sc *schema) (*schema, string) {
 	return &schema{}, name
 }
 
-// names returns the names of the members: those that are required as the
-// document lists them, then the others by the alphabet.
+// names returns the names of the members: the required ones in the document's
+// order, then the others alphabetically.
 func (sc *schema) names() []string {
 	required := slices.DeleteFunc(slices.Clone(sc.Required), func(n string) bool { return sc.Properties[n] == nil })
 	optional := slices.Sorted(maps.Keys(sc.Properties))

@@ -83,7 +83,7 @@ func form(c *Call) (err error) {
 	return err
 }
 
-// TakeFile is Take for a form with a file of at most so many bytes in the field.
+// TakeFile is Take for a form with a file in the field; most is its limit in bytes.
 func (s *Set) TakeFile(at, field string, most int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(at, fn, again, again, func(c *Call) (err error) {
 		c.upload = true
@@ -189,12 +189,12 @@ type Frame struct {
 	Brand     front.Brand
 	Language  Language
 	Languages []Choice
-	Sent      []Sent // the form with which the language of a page that answers a form is switched
+	Sent      []Sent // the form's values, to send it again in another language
 	Caller    doorward.Caller
 	Now       time.Time
 	Return    string // the checked return address; empty unless View.Returns or Carries
 	RequestID string
-	Fault     string // why the form is shown again, when it is no single field's
+	Fault     string // why the form is shown again, unless a field shows it
 	Alert     bool   // the form is shown again
 	Posted    bool   // the page is the answer to a form
 	Upload    bool   // the form was one with a file
@@ -223,7 +223,7 @@ func (s *Set) Render(w io.Writer, f Frame) error {
 	return p.ExecuteTemplate(w, "layout.html", f)
 }
 
-// Choice is a language with the link to it; empty for the one of the page.
+// Choice is a language with the link to it; empty for the page's own.
 type Choice struct {
 	Language
 	Link string
@@ -274,7 +274,7 @@ func (c *Call) choices() []Choice {
 // Sent is a value of a form.
 type Sent struct{ Name, Value string }
 
-// sent is the form without its passwords, which no page repeats.
+// sent returns the form without its passwords, which no page repeats.
 func (c *Call) sent() (all []Sent) {
 	for _, name := range slices.Sorted(maps.Keys(c.form)) {
 		if name == languageQuery || strings.Contains(strings.ToLower(name), "password") {

@@ -25,9 +25,9 @@ type Header struct {
 	Name string
 }
 
-// Header is the tenant's if it has a logo, else the installation's. A tenant's name
-// without a logo is elsewhere on its pages: here it would look like the name of the
-// service.
+// Header returns the tenant's if it has a logo, else the installation's. A tenant's
+// name without a logo would look like the name of the service; its pages show it
+// elsewhere.
 func (f Frame) Header() Header {
 	if f.Tenant.Brand.Logo.Hash != "" {
 		return Header{f.Tenant.Brand.Logo, f.Tenant.Name}

@@ -25,7 +25,7 @@ type Call struct {
 	fault error // why the form is shown again
 
 	upload   bool   // the form is one with a file
-	tooLarge string // name of the field whose file is
+	tooLarge string // name of the field with the file that is too large
 }
 
 func (s *Set) call(c *front.Call) *Call {

@@ -12,7 +12,7 @@ type Field struct {
 	Name, ID     string
 	Label, Hint  string // keys of messages
 	Type         string
-	Autocomplete string // what password managers and browsers go by
+	Autocomplete string // for password managers and browsers
 	Value, Fault string
 	Optional     bool
 	Focus        bool   // has the focus when the page opens

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Language is one that pages are written in.
+// Language is a language that pages are written in.
 type Language struct {
 	Tag  string // BCP 47
-	Name string // in itself
+	Name string // in the language itself
 	Dir  string // ltr or rtl
 }
 

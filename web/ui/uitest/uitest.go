@@ -19,19 +19,19 @@ import (
 // into is where "make pages" puts every page, to be opened in a browser.
 var into = flag.String("render", "", "folder to write every page to")
 
-// Sample is a page in a state. Of the frame only what differs is filled in.
+// Sample is a page in a state. Only what differs in the frame is set.
 type Sample struct {
 	Name  string
 	View  ui.View
 	Frame ui.Frame
 }
 
-// Noon is the instant at which every sample is looked at.
+// Noon is the current time in every sample.
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Pages renders the samples in every language, and fails the test for each that
-// can't be. With -render they stay, in the folder of that name below it, beside
-// their style sheets and the files given.
+// can't be rendered. With -render it writes them to the folder of that name below
+// it, with their style sheets and the given files.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
 	index := "<!doctype html><title>Pages</title><ul>"
@@ -56,7 +56,7 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	}
 }
 
-// Framed is the whole frame of a sample.
+// Framed returns the complete frame of a sample.
 func Framed(s Sample, l ui.Language) ui.Frame {
 	f := s.Frame
 	f.View, f.Language, f.Brand, f.Now, f.Base = s.View, l, front.Brand{Name: "Doorward"}, Noon, ""
@@ -70,8 +70,8 @@ func Framed(s Sample, l ui.Language) ui.Frame {
 	return f
 }
 
-// local makes a browser find the style of a page beside it, and its other
-// languages.
+// local makes the links to style sheets and other languages relative, for reading
+// from disk.
 func local(file, page string) []byte {
 	return []byte(strings.NewReplacer(`="/assets/`, `="assets/`, `href="?lang=de"`, `href="de-`+file[3:]+`"`, `href="?lang=en"`, `href="en-`+file[3:]+`"`).Replace(page))
 }

@@ -101,17 +101,17 @@ func CookieName(name string) Option { return func(c *Client) { c.cookie = name }
 // never a credential. The default is slog.Default.
 func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
 
-// OnError answers in place of [WriteError] the requests that Require refuses,
-// for example to send a browser that isn't signed in to the login page. It must
-// answer; the handler behind Require is not called.
+// OnError sets the function that answers requests refused by Require, in place of
+// [WriteError], for example to send a browser that isn't signed in to the login page.
+// It must answer; the handler behind Require is not called.
 func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Option {
 	return func(c *Client) { c.refuse = answer }
 }
 
-// OperatorKey is what [Client.Introspect] asks with, a key of the form dwo_…
-// made by "doorward key create-operator". It can do all that an operator can:
-// give it only to services that introspect, and send it over https or within
-// one machine.
+// OperatorKey is the key with which [Client.Introspect] authenticates, of the form
+// dwo_…, made by "doorward key create-operator". It has all permissions of an operator:
+// give it only to services that introspect, and send it over https or within one
+// machine.
 func OperatorKey(key string) Option { return func(c *Client) { c.key = &key } }
 
 // New returns a client of the Doorward at baseURL, such as "https://auth.example"

@@ -66,10 +66,9 @@ type Message struct {
 
 // Transport sends mails. Open makes one.
 type Transport interface {
-	// Send hands over one mail. It returns nil once the mail server has taken
-	// responsibility for it (or the file is in its place). It ends when ctx
-	// does, and after a minute when ctx has no deadline. Permanent tells
-	// whether an error is worth another attempt.
+	// Send sends one mail. It returns nil once the mail server has accepted
+	// responsibility for it (or the file has its name). It ends with ctx, or after a
+	// minute if ctx has no deadline. Permanent reports whether an error is final.
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it connects,
@@ -117,8 +116,8 @@ func Permanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// SenderRefused reports whether err, from Transport.Check, is a mail server's answer to
-// the sender.
+// SenderRefused reports whether err, from Transport.Check, is a mail server's refusal
+// of the sender.
 func SenderRefused(err error) bool {
 	var s *senderError
 	return errors.As(err, &s)

@@ -9,7 +9,7 @@
 // first or the last of two equal names, a name in another case, a string cut at a
 // NUL. Attacks use such differences, so these are refused:
 //
-//   - an empty body, one that is no object, anything after the object
+//   - an empty body, a body that isn't an object, anything after the object
 //   - a byte order mark, invalid UTF-8, unpaired surrogates
 //   - NUL, raw or as \u0000, in any string or name
 //   - a name twice in one object, however it is escaped
@@ -28,16 +28,11 @@
 // names of the target type: the pointer of an unknown member, or of a key of a map,
 // is that of its parent.
 //
-// # Cost
-//
 // The body is read twice, once for its form and once into the type. Both are linear
 // in its length, which the caller must limit.
 //
-// # Limits
-//
-// Tags by which github.com/go-json-experiment/json loosens its rules
-// (case:ignore, a fallback for unknown members) loosen them here, so keep them
-// out of requests.
+// Don't use tags with which github.com/go-json-experiment/json loosens its rules
+// (case:ignore, a fallback for unknown members): they loosen them here too.
 package strictjson
 
 import (

@@ -20,9 +20,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// capacity measures what docs/capacity.md calculates with: what sessions and
-// events take in PostgreSQL, what an act writes to its log and costs its
-// processor, and how many acts a second it takes before they wait for each other.
+// capacity measures the inputs of docs/capacity.md: the size of sessions and events in
+// PostgreSQL, what an operation writes to the WAL and costs in processor time, and how
+// many operations a second run before they wait for each other.
 func (b *bench) capacity() error {
 	n := 100_000
 	if !b.long {
@@ -53,7 +53,7 @@ func (b *bench) capacity() error {
 	return nil
 }
 
-// meter reads what PostgreSQL has done.
+// meter reads PostgreSQL's counters.
 type meter struct {
 	ctx  context.Context
 	pg   *cluster
@@ -74,7 +74,7 @@ type reading struct {
 	sizes map[string]int64
 }
 
-// tables are those that grow with people and what they do.
+// tables are those that grow with people and their operations.
 var tables = []string{"users", "memberships", "sessions", "events", "devices", "changes", "invitations", "link_tokens", "mails"}
 
 func (m *meter) read() (reading, error) {
@@ -92,14 +92,14 @@ func (m *meter) read() (reading, error) {
 	return r, nil
 }
 
-// checkpoint comes before what is measured: the first change of a page after it
-// is written to the log as a whole page, as it is every few minutes in production.
+// checkpoint runs before each measurement: the first change of a page after it writes
+// the full page to the WAL, as happens every few minutes in production.
 func (m *meter) checkpoint() error {
 	_, err := m.conn.Exec(m.ctx, `CHECKPOINT`)
 	return err
 }
 
-// cpu is the time that all processes of the server that live have used (proc(5)).
+// cpu is the time that all live processes of the server have used (proc(5)).
 func (c *cluster) cpu() (sum time.Duration) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
@@ -119,8 +119,8 @@ func (c *cluster) cpu() (sum time.Duration) {
 	return sum
 }
 
-// rowSizes are those of what populate has made, and of invitations, indexes
-// included.
+// rowSizes measures the rows that populate made, and those of invitations, including
+// indexes.
 func (b *bench) rowSizes(m *meter, dsn string, n int) error {
 	if err := invite(m.ctx, dsn, n); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *bench) rowSizes(m *meter, dsn string, n int) error {
 	return err
 }
 
-// invite adds the rows of so many invitations: each has a token and a mail.
+// invite adds the rows of n invitations: each has a token and a mail.
 func invite(ctx context.Context, dsn string, n int) error {
 	db, err := store.Open(ctx, dsn, time.Now)
 	if err != nil {
@@ -157,8 +157,8 @@ func invite(ctx context.Context, dsn string, n int) error {
 	return err
 }
 
-// measured runs do between two readings and prints a row: how many a second, the
-// log each wrote, PostgreSQL's processor time for each.
+// measured runs do between two readings and prints a row: the rate, and the WAL and
+// PostgreSQL's processor time per operation.
 func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
 	if err := m.checkpoint(); err != nil {
 		return err
@@ -186,7 +186,8 @@ func (b *bench) measured(m *meter, what string, do func() (int, error)) error {
 	return nil
 }
 
-// rowWork is what nodes do without being asked, and reads that memory can't answer.
+// rowWork measures the nodes' background work, and reads that can't be served from
+// memory.
 func (b *bench) rowWork(m *meter, dsn string, n int) error {
 	db, err := store.Open(m.ctx, dsn, time.Now)
 	if err != nil {
@@ -213,7 +214,7 @@ func hash(n int) [32]byte {
 	return sha256.Sum256(t[:])
 }
 
-// uses writes one use of each session as a node does, in transactions of so many.
+// uses writes one use of each session as a node does, in transactions of batch uses.
 func uses(ctx context.Context, db *store.DB, n, batch int) (int, error) {
 	for from := 0; from < n; from += batch {
 		var all []store.Use
@@ -254,7 +255,7 @@ func reads(ctx context.Context, db *store.DB, n int, during time.Duration) (int,
 	return int(count.Load()), nil
 }
 
-// browser is what a browser calls itself; it is stored with the session.
+// browser is a User-Agent; it is stored with the session.
 const browser = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
 
 func browserLogin(n int) []byte {
@@ -269,8 +270,8 @@ func logoutRequest(n int) []byte {
 		base64.RawURLEncoding.EncodeToString(t[:]))
 }
 
-// acts are what people do at three nodes, with hashes so cheap that what the
-// database makes of it shows.
+// acts are people's operations at three nodes, with hashes so cheap that the database's
+// share shows.
 func (b *bench) acts(m *meter, dsn string, n int) error {
 	var nodes []*process
 	defer func() {
@@ -293,7 +294,7 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 	}
 	for _, act := range []struct {
 		what    string
-		clients int // of each node
+		clients int // per node
 		want    int
 		next    func(i int) []byte
 	}{
@@ -310,7 +311,7 @@ func (b *bench) acts(m *meter, dsn string, n int) error {
 	return nil
 }
 
-// everywhere has several clients ask each node, each request but once.
+// everywhere has several clients send to each node; each request is sent once only.
 func everywhere(nodes []*process, clients int, during time.Duration, want int, request func(i int) []byte) (int, error) {
 	var next atomic.Int64
 	sums, errs := make([]result, len(nodes)), make([]error, len(nodes))

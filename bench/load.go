@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// client is one keep-alive connection that sends prepared bytes. It costs a
-// fraction of net/http's client, so that the machine's time goes to the server.
+// client is one keep-alive connection that sends prepared bytes. It uses a fraction of
+// the CPU time of net/http's client, which leaves the machine to the server.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -28,7 +28,7 @@ func dial(address string) (*client, error) {
 	return &client{conn, bufio.NewReaderSize(conn, 4096)}, nil
 }
 
-// ask sends a request and returns the status, having read the whole answer.
+// ask sends a request, reads the whole answer and returns its status.
 func (c *client) ask(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, err
@@ -56,7 +56,7 @@ func (c *client) ask(request []byte) (status int, body []byte, err error) {
 	return status, body, err
 }
 
-// result is what a slice of load came to.
+// result is the outcome of one slice of load.
 type result struct {
 	requests  int
 	took      time.Duration
@@ -88,8 +88,8 @@ func (r result) percentile(p float64) time.Duration {
 	return r.latencies[min(len(r.latencies)-1, int(p*float64(len(r.latencies))))]
 }
 
-// load runs clients flat out for a while; next gives each request and the
-// status that it must get.
+// load runs clients at full speed for a while; next returns each request. Every answer
+// must have the status want.
 func load(p *process, clients int, during time.Duration, want int, next func(client, n int) []byte) (result, error) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup

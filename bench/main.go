@@ -21,10 +21,10 @@ import (
 
 // bench is one run.
 type bench struct {
-	dir    string // scratch
+	dir    string // temporary files
 	binary string // doorward
 	long   bool
-	slice  time.Duration // of load at a time, per side
+	slice  time.Duration // duration of one turn of load, per side
 	turns  int
 	table  *tabwriter.Writer
 }

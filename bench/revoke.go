@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// revocations measures from the request of a logout to its answer, on one node
-// and on three.
+// revocations measures the time from a logout request to its answer, on one node and on
+// three.
 func (b *bench) revocations() error {
 	n := 500
 	if !b.long {
@@ -64,8 +64,8 @@ func (b *bench) revoke(what, dsn string, nodes, n int) error {
 	return nil
 }
 
-// logouts ends sessions one by one, each known to every node before and tried
-// on every node afterwards.
+// logouts ends sessions one by one. Before, every node has each session in memory;
+// afterwards each is tried on every node.
 func logouts(servers []*process, n int) ([]time.Duration, error) {
 	for _, p := range servers {
 		if err := warm(p, n); err != nil {
@@ -107,7 +107,7 @@ func askOnce(p *process, request []byte) (int, error) {
 	return status, err
 }
 
-// cluster is a PostgreSQL of the benchmark's own, writing through to the disk.
+// cluster is the benchmark's own PostgreSQL, with fsync on.
 type cluster struct {
 	cmd  *exec.Cmd
 	port int
@@ -144,7 +144,7 @@ func (b *bench) postgres() (*cluster, error) {
 	return c, c.create("one", "three")
 }
 
-// dataFolder is one that a user other than root owns, as PostgreSQL demands.
+// dataFolder returns a folder owned by a user other than root, as PostgreSQL demands.
 func (b *bench) dataFolder() (string, *syscall.SysProcAttr, error) {
 	as := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	data := filepath.Join(b.dir, "postgres")
@@ -187,6 +187,6 @@ func (c *cluster) dsn(name string) string {
 }
 
 func (c *cluster) stop() {
-	_ = c.cmd.Process.Signal(syscall.SIGQUIT) // immediate: the folder goes with it
+	_ = c.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown: the folder is removed anyway
 	_ = c.cmd.Wait()
 }

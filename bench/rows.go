@@ -15,7 +15,7 @@ import (
 
 const clients = 16
 
-// checks compares the check with net/http answering the same bytes.
+// checks compares the check with a net/http server that answers the same bytes.
 func (b *bench) checks() error {
 	dsn := "sqlite:" + filepath.Join(b.dir, "check.db")
 	if err := populate(dsn, 0, 1000, cheap); err != nil {
@@ -41,11 +41,11 @@ func (b *bench) checks() error {
 	return nil
 }
 
-// cheap keeps the filling of databases short; where hashing is measured the
-// parameters are those of production.
+// cheap hashes fast to shorten the filling of databases. Rows that measure hashing use
+// the parameters of production.
 var cheap = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
-// inTurns loads two servers one after the other, several times over.
+// inTurns loads two servers alternately, several times.
 func (b *bench) inTurns(one, other *process, requests [][]byte) (r1, r2 result, err error) {
 	next := func(client, n int) []byte { return requests[(client*len(requests)/clients+n)%len(requests)] }
 	for range b.turns {
@@ -60,8 +60,8 @@ func (b *bench) inTurns(one, other *process, requests [][]byte) (r1, r2 result, 
 	return r1, r2, nil
 }
 
-// sessions shows the check with more and more sessions in memory, and what
-// they take.
+// sessions measures the check with a growing number of sessions in memory, and the
+// memory that they take.
 func (b *bench) sessions() error {
 	counts := []int{10_000, 100_000, 1_000_000}
 	if !b.long {
@@ -108,8 +108,8 @@ func warm(p *process, n int) error {
 	return nil
 }
 
-// flat asks once unmeasured in each turn's range, so that the uses are written
-// down, which happens once a minute for each session; the turns take less.
+// flat first sends each turn's requests once, unmeasured, so that the uses are written
+// to the database. That happens once a minute for each session; the turns take less.
 func (b *bench) flat(servers []*process, counts []int) error {
 	first, sums := make([]result, len(servers)), make([]result, len(servers))
 	turn := func(i int, sum *result) error {
@@ -139,10 +139,10 @@ func (b *bench) flat(servers []*process, counts []int) error {
 	return nil
 }
 
-// settled returns when the process rests, the uses of its sessions written.
+// settled returns when the process is idle and the uses of its sessions are written.
 func settled(p *process) {
 	for last := p.cpu(); ; {
-		time.Sleep(1500 * time.Millisecond) // longer than the second between two writings
+		time.Sleep(1500 * time.Millisecond) // uses are written every second
 		now := p.cpu()
 		if now-last < 100*time.Millisecond {
 			return
@@ -156,8 +156,7 @@ func loginRequest(n int) []byte {
 	return fmt.Appendf(nil, "POST /api/v2/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// storm shows what checks keep of their rate and latency while logins saturate
-// the machine.
+// storm measures the rate and latency of checks while logins saturate the machine.
 func (b *bench) storm() error {
 	dsn := "sqlite:" + filepath.Join(b.dir, "storm.db")
 	if err := populate(dsn, 0, 10_000, argon.Default); err != nil {
@@ -201,8 +200,7 @@ func (b *bench) storm() error {
 	return nil
 }
 
-// logins compares logins, with no checks running, with hashing alone on every
-// core.
+// logins compares logins, without checks, with hashing alone on every core.
 func (b *bench) logins() error {
 	dsn := "sqlite:" + filepath.Join(b.dir, "login.db")
 	if err := populate(dsn, 0, 10_000, argon.Default); err != nil {
@@ -250,8 +248,8 @@ func rawHashes(during time.Duration) (int, time.Duration) {
 	return sum, time.Since(began)
 }
 
-// starts measures the start on a migrated database, full and empty, and what a
-// process at rest takes.
+// starts measures the start on a migrated database, full and empty, and the memory of
+// an idle process.
 func (b *bench) starts() error {
 	n := 1_000_000
 	if !b.long {

@@ -35,7 +35,7 @@ func (b *bench) doorward(database string, flags ...string) (*process, error) {
 	return start(exec.Command(b.binary, args...), address)
 }
 
-// bare starts this program as the server to compare with.
+// bare starts this program as the baseline server.
 func (b *bench) bare() (*process, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *bench) bare() (*process, error) {
 	return start(exec.Command(self, "-bare", address), address)
 }
 
-// serveBare answers the bytes that a check answers, knowing nothing.
+// serveBare answers the same bytes as a check, without checking anything.
 func serveBare(address string) {
 	headers := map[string][]string{
 		"Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}, "Referrer-Policy": {"no-referrer"},
@@ -105,7 +105,7 @@ func (p *process) answers() bool {
 }
 
 func (p *process) stop() {
-	_ = p.cmd.Process.Kill() // nothing of it is needed any more
+	_ = p.cmd.Process.Kill() // its data isn't needed any more
 	_ = p.cmd.Wait()
 }
 

@@ -31,14 +31,14 @@ type answer struct {
 	requestID string
 }
 
-// tries is how often a question is asked at most, time permitting.
+// tries is the maximum number of attempts for a question, time permitting.
 const tries = 3
 
 // firstWait is the wait before the second try when no Retry-After sets it; it
 // doubles from then on.
 const firstWait = 50 * time.Millisecond
 
-// ask returns an answer 200, or an [*Error].
+// ask returns an answer with status 200, or an [*Error].
 func (c *Client) ask(ctx context.Context, q question) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -57,8 +57,8 @@ func (c *Client) ask(ctx context.Context, q question) (answer, error) {
 	}
 }
 
-// failed reports whether a fault may be retried, and after which wait. Waits are
-// randomised by half, so that requests which failed together don't retry together.
+// failed reports whether a fault may be retried, and after which wait. Half of each
+// wait is random, so that requests which failed together don't retry together.
 func (c *Client) failed(a answer, err error, try int) (wait time.Duration, again bool) {
 	if err == nil && a.status != http.StatusServiceUnavailable {
 		return 0, false
@@ -85,7 +85,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// maxAnswer limits an answer, in bytes: enough for 100 answers of an introspection.
+// maxAnswer limits an answer, in bytes: enough for an introspection of 100 items.
 const maxAnswer = 1 << 20
 
 // once sends the request once. It reads the answer to its end, so that the

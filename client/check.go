@@ -51,13 +51,13 @@ func checkPath(action string) string {
 	return "/api/v2/access/check?action=" + url.QueryEscape(action)
 }
 
-// The maximum length of a forwarded header. Valid values are shorter, so a
-// truncated one is refused like the full one would be, and never exceeds Doorward's
-// limits, which would be a fault instead of a refusal.
+// longest is the maximum length of a forwarded header. Valid values are shorter, so
+// Doorward refuses a truncated value too. A full value could exceed Doorward's limits,
+// which would be a fault instead of a refusal.
 const longest = 512
 
-// header returns the headers that are sent to Doorward, whose session cookie has the
-// name.
+// header returns the headers that are sent to Doorward. cookie is the name of its
+// session cookie.
 func (q Request) header(cookie string) http.Header {
 	h := http.Header{"X-Request-Id": {requestID(q.Header)}, "X-Forwarded-Method": {q.Method}}
 	if q.Method == "" {
@@ -79,9 +79,9 @@ func (q Request) header(cookie string) http.Header {
 
 func cut(v string) string { return v[:min(len(v), longest)] }
 
-// sessions returns the different session identifiers of a request, two at most:
-// already two are refused. The rules are Doorward's, because a Tomcat beside it
-// uses the same name for other values; Doorward decides which is valid.
+// sessions returns the distinct session identifiers of a request, at most two, because
+// Doorward refuses two. The rules are Doorward's: a Tomcat beside it uses the same
+// cookie name for other values, and Doorward decides which is valid.
 func sessions(h http.Header, name string) (found []string) {
 	for _, line := range h["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
@@ -96,16 +96,15 @@ func sessions(h http.Header, name string) (found []string) {
 
 var strict = base64.RawURLEncoding.Strict()
 
-// wellFormed reports whether a value is 256 bits in base64url, in the one
-// spelling of them.
+// wellFormed reports whether a value is 256 bits in canonical base64url.
 func wellFormed(token string) bool {
 	bits, err := strict.DecodeString(token)
 	return err == nil && len(bits) == 32 && len(token) == 43 // DecodeString skips line breaks
 }
 
-// bearers returns the bearer credentials, two at most: already two are refused.
-// Other schemes are not sent. But Doorward refuses one beside a bearer credential, so
-// an empty credential stands for it.
+// bearers returns the bearer credentials, at most two, because Doorward refuses two.
+// Other schemes are not sent. Doorward refuses one beside a bearer credential, so an
+// empty credential replaces it.
 func bearers(h http.Header) (found []string) {
 	all := h["Authorization"]
 	for _, v := range all {

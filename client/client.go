@@ -1,51 +1,41 @@
-// Package client protects a service of the platform with Doorward: it asks, for
-// each request, whether the caller is signed in and may do what is asked for.
+// Package client protects a service of the platform with Doorward: for each request
+// it asks whether the caller is signed in and allowed to do the action. It needs only
+// the standard library.
 //
-//	door, err := client.New("http://localhost:8080")
+//	auth, err := client.New("http://localhost:8080")
 //	…
-//	mux.Handle("POST /messages", door.Require("message.send")(send))
+//	mux.Handle("POST /messages", auth.Require("message.send")(send))
 //
 //	func send(w http.ResponseWriter, r *http.Request) {
 //		who, _ := client.From(r.Context()) // who.TenantID, who.UserID, who.Role …
 //	}
 //
-// It needs nothing but the standard library.
-//
-// # The three refusals
-//
 // A request is refused in one of three ways, each an [*Error]:
 //
 //	401 ErrUnauthenticated  no valid credential: sign in
-//	403 ErrForbidden        signed in, and may not: ask somebody with a higher role
+//	403 ErrForbidden        signed in, but not allowed: ask somebody with a higher role
 //	503 ErrUnavailable      no answer now: try again, the session may be valid
 //
-// Every fault between this service and Doorward (it is down, slow, or another
-// program answers at its address) is the third. So a restart of Doorward logs
-// nobody out, and an outage lets nobody in.
+// Every fault between this service and Doorward (it is down, slow, or another program
+// answers at its address) is the third. So a restart of Doorward logs nobody out, and
+// an outage lets nobody in.
 //
-// # What is sent to Doorward
-//
-// The session cookie and no other; a bearer credential, such as the token of a session
-// whose holder is no browser; the method, Origin and Sec-Fetch-Site, by which Doorward
-// refuses a cookie that a browser sends from a page of another origin (403
-// cross_origin); and X-Request-Id, so that the logs of both can be joined. Headers named X-Auth-… are never sent, and [Client.Require]
-// removes them from the request: the handler learns the caller only from [From].
+// Doorward receives the session cookie and no other; a bearer credential; the method,
+// Origin and Sec-Fetch-Site, by which it refuses a cookie that a browser sends from a
+// page of another origin (403 cross_origin); and X-Request-Id, which joins both logs.
+// X-Auth-… headers are never sent, and [Client.Require] removes them from the request:
+// the handler learns the caller only from [From].
 //
 // Check the handshake of a WebSocket, which is a GET, with [Client.Check] and the
-// method POST, or a page of another origin can open one.
+// method POST. Otherwise a page of another origin can open one.
 //
-// # No cache
+// Each request costs one call to Doorward, which answers from memory in well under a
+// millisecond; connections are reused. Don't add a cache: it would accept sessions
+// after their logout and let suspended people continue.
 //
-// Each request costs one call to Doorward, which answers from memory in well under
-// a millisecond; connections are reused. A cache would accept sessions after their
-// logout and let suspended people continue, so don't add one.
-//
-// # Time
-//
-// A check takes at most the time set by [Timeout], 3 s by default, including
-// retries; Doorward itself answers within 2 s. Only a 503, after its Retry-After,
-// and a failed connection are retried. If the wait exceeds the remaining time, the
-// answer is 503 at once with that Retry-After.
+// A check takes at most [Timeout], 3 s by default, including retries; Doorward itself
+// answers within 2 s. Only a 503, after its Retry-After, and a failed connection are
+// retried. If the wait exceeds the remaining time, the answer is 503 at once.
 package client
 
 import (
@@ -101,17 +91,17 @@ func CookieName(name string) Option { return func(c *Client) { c.cookie = name }
 // never a credential. The default is slog.Default.
 func Logger(l *slog.Logger) Option { return func(c *Client) { c.log = l } }
 
-// OnError answers in place of [WriteError] the requests that Require refuses,
-// for example to send a browser that isn't signed in to the login page. It must
-// answer; the handler behind Require is not called.
+// OnError sets the function that answers requests refused by Require, in place of
+// [WriteError], for example to send a browser that isn't signed in to the login page.
+// It must answer; the handler behind Require is not called.
 func OnError(answer func(w http.ResponseWriter, r *http.Request, e *Error)) Option {
 	return func(c *Client) { c.refuse = answer }
 }
 
-// OperatorKey is what [Client.Introspect] asks with, a key of the form dwo_…
-// made by "doorward key create-operator". It can do all that an operator can:
-// give it only to services that introspect, and send it over https or within
-// one machine.
+// OperatorKey is the key with which [Client.Introspect] authenticates, of the form
+// dwo_…, made by "doorward key create-operator". It has all permissions of an operator:
+// give it only to services that introspect, and send it over https or within one
+// machine.
 func OperatorKey(key string) Option { return func(c *Client) { c.key = &key } }
 
 // New returns a client of the Doorward at baseURL, such as "https://auth.example"

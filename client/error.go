@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// What an [*Error] is, for errors.Is. Each error of a check is exactly one.
+// The kinds of [*Error], for errors.Is. Each error of a check is exactly one of them.
 var (
 	// ErrUnauthenticated: the request carries no valid credential (401).
 	ErrUnauthenticated = errors.New("doorward: no valid credential")
-	// ErrForbidden: the caller is known and may not (403).
+	// ErrForbidden: the caller is signed in, but not allowed (403).
 	ErrForbidden = errors.New("doorward: not allowed")
 	// ErrUnavailable: no answer now (503). The credential may be valid.
 	ErrUnavailable = errors.New("doorward: can't be told now")
@@ -92,10 +92,10 @@ type problem struct {
 	RequestID string `json:"requestId"`
 }
 
-// WriteError answers r with err as application/problem+json (RFC 9457): an
-// *Error with its status, with WWW-Authenticate when it is 401 and Retry-After
-// when it is 503; any other error as 503, since it decides nothing. Require
-// answers with it; handlers that call Check can do so too.
+// WriteError answers r with err as application/problem+json (RFC 9457): an *Error with
+// its status, with WWW-Authenticate for 401 and Retry-After for 503; any other error as
+// 503, since it is no decision. Require uses it; handlers that call Check can use it
+// too.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -124,7 +124,7 @@ func (e *Error) problem(r *http.Request) problem {
 		Type: e.kind, Title: e.title, Status: e.Status, Detail: e.Detail,
 		Instance: r.URL.EscapedPath(), Code: e.Code, RequestID: e.RequestID,
 	}
-	if p.Type == "" { // of ours: RFC 9457, section 4.2.1
+	if p.Type == "" { // our own problem: RFC 9457, section 4.2.1
 		p.Type, p.Title = "about:blank", http.StatusText(e.Status)
 	}
 	return p

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Role is what a person is in a tenant. Check actions rather than compare roles:
+// Role is a person's role in a tenant. Check actions rather than compare roles:
 // Doorward decides which role may do what.
 type Role string
 

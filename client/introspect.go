@@ -31,7 +31,7 @@ type Answer struct {
 // a queue or from the start of a long connection. It needs an [OperatorKey].
 //
 // It counts as a use and keeps a session from idling out, so call it when its owner
-// wants something, and not on a timer.
+// acts, not on a timer.
 //
 // For an invalid credential the Answer isn't Active, and there is no error. The
 // error is an [*Error]: ErrUnavailable if there is no answer, also if the operator
@@ -48,9 +48,9 @@ func (c *Client) Introspect(ctx context.Context, credential, action string) (Ans
 // batch is the maximum number of items in one call.
 const batch = 100
 
-// IntrospectAll is [Client.Introspect] for many, 100 in a call. The answers are in
-// the order of the questions. With an error there are none; each call has its own
-// [Timeout].
+// IntrospectAll is [Client.Introspect] for many questions, 100 in a call. The answers
+// are in the order of the questions. If a call fails, it returns no answers. Each call
+// has its own [Timeout].
 func (c *Client) IntrospectAll(ctx context.Context, questions []Question) ([]Answer, error) {
 	if c.key == nil || *c.key == "" {
 		return nil, errors.New("client: introspection needs the option OperatorKey")
@@ -105,7 +105,7 @@ func ownFault(err error) error {
 	return fault
 }
 
-// introspected is one answer of Doorward's.
+// introspected is one answer from Doorward.
 type introspected struct {
 	Active bool
 	User   struct {

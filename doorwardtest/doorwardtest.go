@@ -37,7 +37,7 @@ import (
 	"github.com/doorward/doorward/web/dev"
 )
 
-// Password is the one that Join gives everybody. It passes the rules.
+// Password is everybody's password after Join. It passes the password rules.
 const Password = "four quiet green llamas"
 
 // Option changes how the server is started.
@@ -47,8 +47,8 @@ type Option func(*node.Config)
 // so that several servers are nodes on one.
 func Database(dsn string) Option { return func(c *node.Config) { c.Database = dsn } }
 
-// BaseURL sets the address as seen from outside; without it, it is the one
-// that the server listens on.
+// BaseURL sets the address as seen from outside. The default is the address that the
+// server listens on.
 func BaseURL(address string) Option {
 	return func(c *node.Config) {
 		u, err := url.Parse(address)
@@ -59,7 +59,7 @@ func BaseURL(address string) Option {
 	}
 }
 
-// ReturnTo lets people be led to these addresses after signing in, as --return-to
+// ReturnTo allows these addresses as redirect targets after signing in, as --return-to
 // does.
 func ReturnTo(addresses ...string) Option {
 	return func(c *node.Config) {
@@ -73,21 +73,20 @@ func ReturnTo(addresses ...string) Option {
 	}
 }
 
-// Home sets where people land after signing in, as --home does: a path below the
-// base URL, or an address that ReturnTo allows.
+// Home sets the redirect target after signing in, as --home does: a path below the base
+// URL, or an address that ReturnTo allows.
 func Home(address string) Option { return func(c *node.Config) { c.Home = address } }
 
 // CookieName is the name of the session cookie, as --cookie-name sets it.
 func CookieName(name string) Option { return func(c *node.Config) { c.CookieName = name } }
 
-// SessionLimits sets the limits of sessions; the default is that of the
-// product.
+// SessionLimits sets the limits of sessions. The default is the product's.
 func SessionLimits(l doorward.SessionLimits) Option {
 	return func(c *node.Config) { c.Sessions = l }
 }
 
-// LoginLimits switches the limits on failed logins on, as they are in
-// production, with the numbers per address and per client address.
+// LoginLimits enables the limits on failed logins, as in production, with these numbers
+// per account and per client address.
 func LoginLimits(perAccount, perIP int) Option {
 	return func(c *node.Config) { c.Attempts = credential.Limits{PerAccount: perAccount, PerIP: perIP} }
 }
@@ -111,7 +110,7 @@ func Mail(destination string) Option {
 	}
 }
 
-// Log writes the server's log to w; without it there is none.
+// Log writes the server's log to w. The default is no log.
 func Log(w io.Writer) Option {
 	return func(c *node.Config) { c.Log = slog.New(slog.NewJSONHandler(w, nil)) }
 }
@@ -119,7 +118,7 @@ func Log(w io.Writer) Option {
 // Server is a running Doorward.
 type Server struct {
 	URL  string     // its address, without a slash at the end
-	Node *node.Node // its inside
+	Node *node.Node // the running node
 
 	tb      testing.TB
 	cookie  string // name of the session's
@@ -128,7 +127,7 @@ type Server struct {
 	stop    func()
 }
 
-// clock is the real one, moved.
+// clock is the real clock plus an offset.
 type clock struct {
 	mu     sync.Mutex
 	offset time.Duration
@@ -206,8 +205,8 @@ func (s *Server) Client() *http.Client {
 	}
 }
 
-// Code delivers due mail and returns the code in the newest mail to the address
-// with a code; notices have none. It fails the test if there is no such mail.
+// Code delivers due mail and returns the code in the newest mail to the address that
+// has one; notices have none. It fails the test if there is no such mail.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
 	s.Node.App.Inbox.Settle(context.Background())
@@ -226,7 +225,7 @@ func (s *Server) Code(to string) string {
 	return ""
 }
 
-// delivered reports whether no mail is queued any more.
+// delivered reports whether the mail queue is empty.
 func (s *Server) delivered() bool {
 	v, err := s.Node.DB.Read().Vitals(context.Background())
 	return err == nil && v.MailsQueued == 0
@@ -236,7 +235,7 @@ func (s *Server) delivered() bool {
 // the newest first.
 func (s *Server) Mails(to string) []smtp.Message { return s.mailbox.Mails(to) }
 
-// codeLine is the code of a mail, alone on its line.
+// codeLine matches the code in a mail, alone on its line.
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
 // Tenant is a tenant with an OWNER.
@@ -248,7 +247,7 @@ type Tenant struct {
 	server *Server
 }
 
-// Tenant makes a tenant; its OWNER is owner@NAME.example, in lower case.
+// Tenant creates a tenant; its OWNER is owner@NAME.example, in lower case.
 func (s *Server) Tenant(name string) *Tenant {
 	s.tb.Helper()
 	host := nonHost.ReplaceAllString(name, "-")

@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// question is a request whose answer may not tell.
+// question is a request whose answer must not reveal whether the account exists.
 type question struct {
 	name, path string
 	status     int
@@ -70,7 +70,7 @@ var questions = []question{
 	}},
 }
 
-// The addresses are of one length, so that no body is longer than the other.
+// All addresses have the same length, so that all bodies do.
 func known(n int) string   { return fmt.Sprintf("person%06d@acme.example", n) }
 func unknown(n int) string { return fmt.Sprintf("nobody%06d@acme.example", n) }
 
@@ -102,7 +102,7 @@ func run(pairs int, database string, connections int) error {
 	return nil
 }
 
-// populate adds accounts that all have one hash of production's parameters.
+// populate adds accounts that share one hash with the parameters of production.
 func populate(dsn string, accounts int) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, dsn, time.Now)
@@ -143,8 +143,8 @@ type server struct {
 	url string
 }
 
-// unlimited is beyond what is asked here, and yet a limit: without one nothing would
-// be counted, and counting is a part of the answer.
+// unlimited is a limit that is never reached here. With no limit the server would not
+// count requests, and counting is part of the measured time.
 const unlimited = "1000000"
 
 func serve(dir, database string) (*server, error) {
@@ -186,12 +186,12 @@ func freeAddress() (string, error) {
 }
 
 func (s *server) stop() {
-	_ = s.cmd.Process.Kill() // nothing of it is needed any more
+	_ = s.cmd.Process.Kill() // its data isn't needed any more
 	_ = s.cmd.Wait()
 }
 
-// post is a request from a client address of its own: one address may ask for thirty
-// resets an hour only.
+// post is a request from its own client address, because one address may ask for only
+// thirty resets an hour.
 func post(ctx context.Context, url, body string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -251,7 +251,7 @@ func (s *server) measure(q question, pairs int) error {
 	return nil
 }
 
-// flood sends forgot-password for random addresses by so many connections until it
+// flood sends forgot-password for random addresses over this many connections until it
 // is stopped, and counts the answers.
 func (s *server) flood(connections int) (sent *atomic.Int64, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -277,10 +277,9 @@ func (s *server) flood(connections int) (sent *atomic.Int64, stop func()) {
 	return sent, func() { cancel(); all.Wait() }
 }
 
-// mannWhitney returns the probability that one of xs is greater than one of
-// ys, and how many standard deviations that is from a half if both come from
-// one distribution (Mann and Whitney 1947; without the correction for ties,
-// which nanoseconds hardly have).
+// mannWhitney returns the probability that one of xs is greater than one of ys, and how
+// many standard deviations that is from one half if both come from one distribution
+// (Mann and Whitney 1947). It doesn't correct for ties, which are rare in nanoseconds.
 func mannWhitney(xs, ys []time.Duration) (a, z float64) {
 	type sample struct {
 		took time.Duration

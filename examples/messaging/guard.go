@@ -10,12 +10,12 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// guard returns the middleware that stands in front of a handler which needs
-// action. Behind it, client.From tells who is calling.
+// guard returns the middleware in front of a handler that needs action. In the handler,
+// client.From returns the caller.
 type guard func(action string) func(http.Handler) http.Handler
 
-// askDoorward is the way to begin with: each request is checked by the service
-// itself, so it doesn't matter how the request came.
+// askDoorward is the recommended guard: the service itself checks each request, so it
+// doesn't matter how the request came.
 func askDoorward(url string) (guard, error) {
 	door, err := client.New(url)
 	if err != nil {
@@ -24,10 +24,10 @@ func askDoorward(url string) (guard, error) {
 	return door.Require, nil
 }
 
-// behindGateway saves the second check where a gateway has checked already. It
-// believes whoever can connect, so it insists on an address that only programs
-// on this machine reach. Which action a request needs is written in the gateway's
-// configuration then (nginx.conf), and not here.
+// behindGateway saves the second check where a gateway has already checked. It trusts
+// everybody who can connect, so it insists on an address that only programs on this
+// machine reach. The gateway's configuration (nginx.conf) then says which action a
+// request needs.
 func behindGateway(listen string) (guard, error) {
 	if !loopback(listen) {
 		return nil, fmt.Errorf("behind a gateway it listens on loopback only, since it believes whoever connects; not on %s", listen)
@@ -39,7 +39,7 @@ func believeGateway(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := client.FromGateway(r)
 		if !ok {
-			// 503 and not 401: the gateway has failed here, the caller may be fine.
+			// 503 and not 401: the gateway failed; the caller may be valid.
 			client.WriteError(w, r, errors.New("the gateway names nobody"))
 			return
 		}

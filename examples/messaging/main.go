@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, *listen, handler(newService(), guard))
 }
 
-// serve answers until ctx ends, and what is under way then, too.
+// serve answers until ctx ends, and then completes the open requests.
 func serve(ctx context.Context, address string, h http.Handler) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

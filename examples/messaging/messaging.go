@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// handler is the table of contents: what there is, and what each needs.
+// handler lists the routes and the action that each needs.
 func handler(s *service, needs guard) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /messages", needs("message.send")(http.HandlerFunc(s.send)))
@@ -17,8 +17,8 @@ func handler(s *service, needs guard) http.Handler {
 	return mux
 }
 
-// service counts what was sent, for each tenant by sender. A tenant's data is
-// found by the tenant of the caller, never by what a request says.
+// service counts sent messages, for each tenant by sender. Data is looked up by the
+// caller's tenant, never by a tenant named in the request.
 type service struct {
 	mu   sync.Mutex
 	sent map[string]map[string]int
@@ -77,7 +77,7 @@ func (s *service) sentIn(tenantID string) map[string]int {
 
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store") // it depends on who asks
+	w.Header().Set("Cache-Control", "no-store") // it depends on the caller
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
 }

@@ -62,7 +62,7 @@ type request struct {
 	Identity  identity            `json:"identity"`
 	Headers   map[string][]string `json:"headers"`
 	BodyBytes int64               `json:"bodyBytes"`
-	Trailers  map[string][]string `json:"trailers"` // headers behind the body; never identity
+	Trailers  map[string][]string `json:"trailers"` // headers after the body; never identity
 }
 
 // identity is what the gateway vouches for.

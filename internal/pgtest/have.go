@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// installed matches the folders in which Debian and its kin put a version each.
+// installed matches the folders, one per version, of Debian and its derivatives.
 var installed = "/usr/lib/postgresql/*/bin"
 
-// mustHave skips tb, or fails it where PostgreSQL is required, when there is
-// none to be had.
+// mustHave skips tb if there is no PostgreSQL, or fails it where PostgreSQL is
+// required.
 func mustHave(tb testing.TB) {
 	tb.Helper()
 	switch mode := os.Getenv("DOORWARD_TEST_POSTGRES"); {
@@ -25,7 +25,7 @@ func mustHave(tb testing.TB) {
 			tb.Fatal(err)
 		}
 	case mode != "":
-		tb.Fatalf("pgtest: DOORWARD_TEST_POSTGRES=%q: the only value it knows is require", mode)
+		tb.Fatalf("pgtest: DOORWARD_TEST_POSTGRES=%q: the only valid value is require", mode)
 	case testing.Short():
 		tb.Skip("pgtest: no PostgreSQL under -short; make test runs everything")
 	default:
@@ -35,8 +35,8 @@ func mustHave(tb testing.TB) {
 	}
 }
 
-// locate returns the folder of the server programs: the one on PATH, which
-// somebody chose, or else the newest installed.
+// locate returns the folder of the server programs: the one on PATH, else the newest
+// installed.
 func locate() (string, error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil && complete(filepath.Dir(initdb)) {
 		return filepath.Dir(initdb), nil
@@ -61,8 +61,8 @@ func complete(bin string) bool {
 	return initdb == nil && pgctl == nil
 }
 
-// unprivileged says as whom the keeper runs: in a session of its own, and not as
-// root.
+// unprivileged returns the attributes of the keeper's process: its own session, and a
+// user other than root.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() != 0 {

@@ -5,40 +5,39 @@ import (
 	"testing"
 )
 
-// Pair is a primary and a hot standby that follows it by synchronous streaming
-// replication: a commit is answered only when the standby has it too. So what
-// was answered outlives the primary; what was not may or may not.
+// Pair is a primary and a hot standby with synchronous streaming replication: a commit
+// is answered only when the standby has it too. So answered commits survive the loss of
+// the primary; others may or may not.
 type Pair struct {
 	Primary *Cluster
 	Standby *Cluster
 }
 
-// killable keeps everything of the server's in its folder, from where it goes
-// also after [Cluster.Kill]; PostgreSQL's default leaves a file in /dev/shm.
+// killable keeps all the server's files in its folder, which is removed also after
+// [Cluster.Kill]; PostgreSQL's default leaves a file in /dev/shm.
 func killable(settings map[string]string) { settings["dynamic_shared_memory_type"] = "mmap" }
 
-// standbyName is what the primary knows the standby by.
+// standbyName is the standby's name at the primary.
 const standbyName = "standby"
 
-// StartPair makes a pair that tb has to itself and that is gone when tb ends.
+// StartPair makes a pair for tb alone and removes it when tb ends.
 func StartPair(tb testing.TB, options ...Option) *Pair {
 	tb.Helper()
 	p := &Pair{Primary: Start(tb, append(options, killable)...)}
-	p.Primary.Stop(tb, Fast) // the copy is of a cluster at rest
+	p.Primary.Stop(tb, Fast) // the copy is made of a stopped cluster
 	if err := p.follow(); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(p.Standby.dismiss)
 	p.Primary.Start(tb)
-	// Only now: with no standby there every commit would wait.
+	// Only now: without a standby every commit would wait.
 	p.Primary.exec(tb, "ALTER SYSTEM SET synchronous_standby_names = '"+standbyName+"'")
 	p.Primary.exec(tb, "SELECT pg_reload_conf()")
 	p.Primary.exec(tb, waitForSync)
 	return p
 }
 
-// follow makes the standby. The settings are the primary's, copied, and what
-// they are followed by here.
+// follow makes the standby. It copies the primary's settings and adds its own.
 func (p *Pair) follow() error {
 	bin, err := locate()
 	if err != nil {
@@ -50,8 +49,7 @@ func (p *Pair) follow() error {
 	return err
 }
 
-// waitForSync ends when commits wait for the standby, or by an error after half
-// a minute.
+// waitForSync returns when commits wait for the standby, or fails after 30 s.
 const waitForSync = `DO $$
 BEGIN
   FOR i IN 1..3000 LOOP
@@ -71,22 +69,22 @@ func (p *Pair) DSN(tb testing.TB) string {
 		p.Primary.port, p.Standby.port, name)
 }
 
-// Kill ends every process of the server by SIGKILL, as the death of its machine
-// would: nothing is written any more and no client is told why. To be used on
-// the clusters of a [Pair]; others leave a file in /dev/shm.
+// Kill ends every process of the server by SIGKILL, like the loss of its machine:
+// nothing more is written and no client is notified. Use it only on the clusters of a
+// [Pair]; others leave a file in /dev/shm.
 func (c *Cluster) Kill(tb testing.TB) {
 	tb.Helper()
 	c.must(tb, "kill")
 }
 
-// Asynchronous has commits of a primary wait for its standby no longer.
+// Asynchronous stops a primary's commits from waiting for the standby.
 func (c *Cluster) Asynchronous(tb testing.TB) {
 	tb.Helper()
 	c.exec(tb, `ALTER SYSTEM SET synchronous_standby_names = ''`)
 	c.exec(tb, `SELECT pg_reload_conf()`)
 }
 
-// Promote makes a standby a server of its own and returns when it takes writes.
+// Promote makes a standby a primary and returns when it accepts writes.
 func (c *Cluster) Promote(tb testing.TB) {
 	tb.Helper()
 	c.must(tb, "promote")

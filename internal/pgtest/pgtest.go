@@ -72,13 +72,13 @@ type Cluster struct {
 type Option func(settings map[string]string)
 
 // Durable makes commits wait for the disk, as they do in production. Use it to
-// measure; a test of what a killed server remembers does not need it.
+// measure; a test of recovery after a kill does not need it.
 func Durable(settings map[string]string) {
 	settings["fsync"] = "on"
 	settings["full_page_writes"] = "on"
 }
 
-// Mode says how [Cluster.Stop] ends the server; the words are pg_ctl's.
+// Mode says how [Cluster.Stop] ends the server; the values are pg_ctl's.
 type Mode string
 
 const (
@@ -110,7 +110,7 @@ func DSN(tb testing.TB) string {
 	return dsn
 }
 
-// Start makes a cluster that tb has to itself and that is gone when tb ends.
+// Start makes a cluster for tb alone and removes it when tb ends.
 func Start(tb testing.TB, options ...Option) *Cluster {
 	tb.Helper()
 	mustHave(tb)
@@ -122,16 +122,16 @@ func Start(tb testing.TB, options ...Option) *Cluster {
 	return c
 }
 
-// DSN returns the URL of a new, empty database in c, as the function [DSN] does;
-// the database goes when the cluster goes. The server must be running.
+// DSN returns the URL of a new, empty database in c, as the function [DSN] does; it is
+// removed with the cluster. The server must be running.
 func (c *Cluster) DSN(tb testing.TB) string {
 	tb.Helper()
 	_, dsn := c.create(tb)
 	return dsn
 }
 
-// Stop ends the server and returns when it has ended. The data stays. A paused
-// server is woken first.
+// Stop ends the server and waits for its end. The data stays. A paused server is
+// resumed first.
 func (c *Cluster) Stop(tb testing.TB, mode Mode) {
 	tb.Helper()
 	c.must(tb, "stop "+string(mode))
@@ -144,15 +144,15 @@ func (c *Cluster) Start(tb testing.TB) {
 	c.must(tb, "start "+strconv.Itoa(c.port))
 }
 
-// Pause freezes every process of the server: connections are accepted by the
-// kernel and then hear nothing, as when a machine hangs. [Cluster.Resume] undoes
-// it; so do [Cluster.Stop] and the end of the test.
+// Pause freezes every process of the server: the kernel accepts connections, but
+// nothing answers, as when a machine hangs. [Cluster.Resume] undoes it; so do
+// [Cluster.Stop] and the end of the test.
 func (c *Cluster) Pause(tb testing.TB) {
 	tb.Helper()
 	c.must(tb, "pause")
 }
 
-// Resume lets a paused server go on where it was.
+// Resume lets a paused server continue.
 func (c *Cluster) Resume(tb testing.TB) {
 	tb.Helper()
 	c.must(tb, "resume")
@@ -176,8 +176,8 @@ func (c *Cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
 
-// exec has a connection of its own each time: tests come seldom, and an idle
-// connection would not survive the faults that they cause.
+// exec opens a connection each time: calls are rare, and an idle connection would not
+// survive the faults that tests cause.
 func (c *Cluster) exec(tb testing.TB, query string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -211,7 +211,7 @@ func launch(options ...Option) (*Cluster, error) {
 	return found(bin, settings(options))
 }
 
-// found makes a cluster and starts it; args are more for the keeper.
+// found makes a cluster and starts it; args are additional arguments of the keeper.
 func found(bin, settings string, args ...string) (*Cluster, error) {
 	c, err := hire(bin, settings, args...)
 	if err != nil {
@@ -241,9 +241,8 @@ func settings(options []Option) string {
 	return lines.String()
 }
 
-// hire starts the keeper. It is in a session of its own, so that Ctrl-C, which
-// the terminal sends to all of go test, reaches us and not it: it must outlive
-// us to clean up.
+// hire starts the keeper in its own session, so that Ctrl-C, which the terminal sends
+// to all of go test, doesn't reach it: it must outlive us to clean up.
 func hire(bin, settings string, args ...string) (*Cluster, error) {
 	attr, err := unprivileged()
 	if err != nil {
@@ -268,9 +267,8 @@ func hire(bin, settings string, args ...string) (*Cluster, error) {
 	return &Cluster{keeper: cmd, tell: tell, hear: bufio.NewReader(hear)}, nil
 }
 
-// settle waits for the making of the cluster and starts it. Between our look
-// for a free port and the server's use of it another process may take the port,
-// so it tries a few.
+// settle waits until the cluster is made and starts it. Another process may take the
+// free port before the server uses it, so it tries several.
 func (c *Cluster) settle() error {
 	home, err := c.hear.ReadString('\n')
 	if err != nil {
@@ -312,21 +310,21 @@ func (c *Cluster) answer(command string) error {
 	return nil
 }
 
-// dismiss lets the keeper clean up, and returns when it has.
+// dismiss lets the keeper clean up, and waits for it.
 func (c *Cluster) dismiss() {
 	c.tell.Close()
 	c.keeper.Wait()
 }
 
-// nextPort is shared by a process and begins anywhere. Drawn by lot, one port would
-// at times be given to two servers that have not begun to listen.
+// nextPort is shared by the process and begins at a random port. Random choice each
+// time could give one port to two servers that don't listen yet.
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(10_000)) }
 
-// freePort picks from below the range the system gives to outgoing connections
-// (32768 and up on Linux), so that none of those sits on the port while the
-// server is stopped; and from below those of freeport.
+// freePort picks a port below the range of outgoing connections (32768 and up on
+// Linux), so that none of them takes the port while the server is stopped, and below
+// the range of package freeport.
 func freePort() int {
 	for {
 		port := 10_000 + int(nextPort.Add(1)%10_000)

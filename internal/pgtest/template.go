@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Template makes databases that are copies of one, which is prepared when the
-// first copy is asked for. A copy takes a fraction of what migrations take.
+// Template makes copies of one database, which is prepared when the first copy is
+// requested. A copy takes a fraction of the time of migrations.
 type Template struct {
 	// Prepare fills a new, empty database and leaves no connection to it open.
 	Prepare func(dsn string) error
-	// Options go to CREATE DATABASE, such as a collation; empty for those of [DSN].
+	// Options go to CREATE DATABASE, such as a collation; the default is those of [DSN].
 	Options string
 
 	once sync.Once

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Ground is the ground that a picture with see-through parts needs where it
-// would vanish otherwise: black letters on a dark page, white ones on a light one.
+// Ground is the background that a picture with transparent parts needs where it would
+// be invisible otherwise: black letters on a dark page, white ones on a light one.
 type Ground string
 
-// The grounds.
+// The backgrounds.
 const (
 	AnyGround   Ground = ""
 	LightGround Ground = "light"
@@ -17,15 +17,15 @@ const (
 )
 
 const (
-	// Luminance (WCAG 2.2) from which on a colour can't be told from white, a
-	// contrast of 1.4, and up to which from a dark page, a contrast of 2 to
-	// #171a21: near black the eye tells less apart.
+	// Luminance (WCAG 2.2): a colour above nearWhite is invisible on white (contrast
+	// 1.4), one below nearBlack on a dark page (contrast 2 to #171a21, since the eye
+	// distinguishes less near black).
 	nearWhite, nearBlack = .70, .07
-	// share of the visible pixels that may vanish.
+	// share of the visible pixels that may be invisible.
 	share = .25
 )
 
-// groundOf looks at the pixels that are more seen than seen through.
+// groundOf examines the pixels that are more opaque than transparent.
 func groundOf(img *image.RGBA) Ground {
 	var seen, light, dark, through float64
 	for i := 0; i+3 < len(img.Pix); i += 4 {
@@ -43,7 +43,7 @@ func groundOf(img *image.RGBA) Ground {
 		}
 	}
 	switch {
-	case through == 0: // it brings its own ground
+	case through == 0: // it has its own background
 		return AnyGround
 	case light > share*seen && light > dark:
 		return DarkGround
@@ -53,13 +53,13 @@ func groundOf(img *image.RGBA) Ground {
 	return AnyGround
 }
 
-// luminance of a pixel with its transparency multiplied in.
+// luminance of a pixel with premultiplied alpha.
 func luminance(r, g, b, a uint8) float64 {
 	part := func(v uint8) float64 { return linear[min(255, int(v)*255/int(a))] }
 	return .2126*part(r) + .7152*part(g) + .0722*part(b)
 }
 
-// linear is the light of each value of sRGB.
+// linear maps each sRGB value to linear light.
 var linear = func() (t [256]float64) {
 	for i := range t {
 		if v := float64(i) / 255; v <= .04045 {

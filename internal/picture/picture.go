@@ -26,13 +26,13 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// The most that is decoded: pixels in all, and on one side.
+// Limits of the decoded image, in pixels: in total, and per side.
 const (
 	MaxPixels = 4 << 20
 	MaxSide   = 4096
 )
 
-// maxScans of a JPEG: encoders write some ten.
+// maxScans limits the scans of a JPEG: encoders write about ten.
 const maxScans = 20
 
 // The errors of Make.
@@ -44,7 +44,7 @@ var (
 	errManyScans = errors.Join(ErrUnknown, errors.New("picture: a JPEG with more scans than any encoder writes"))
 )
 
-// Bounds are what a picture is made to fit.
+// Bounds are the maximum size of a picture.
 type Bounds struct {
 	Width, Height int // pixels; a smaller image stays as it is
 	Bytes         int // of the PNG
@@ -57,8 +57,8 @@ type Picture struct {
 	Ground        Ground
 }
 
-// Format names what the bytes are, by how they begin: "png", "jpeg", "webp",
-// "svg", or "" for anything else.
+// Format returns the format by its first bytes: "png", "jpeg", "webp", "svg", or "" for
+// anything else.
 func Format(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -73,13 +73,13 @@ func Format(data []byte) string {
 	return ""
 }
 
-// isSVG is for the advice alone: what isn't recognised is refused as well.
+// isSVG only improves the error: unrecognised data is refused as well.
 func isSVG(data []byte) bool {
 	head := bytes.ToLower(data[:min(len(data), 1024)])
 	return bytes.Contains(head, []byte("<svg")) || bytes.Contains(head, []byte("<!doctype svg"))
 }
 
-// codecs are those that are taken.
+// codecs are the accepted formats.
 var codecs = map[string]struct {
 	config func(*bytes.Reader) (image.Config, error)
 	decode func(*bytes.Reader) (image.Image, error)
@@ -105,7 +105,7 @@ func Make(data []byte, fit Bounds) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	// What has too much detail for the bytes may do at half the size.
+	// An image with too much detail for the byte limit may fit at half the size.
 	for _, b := range []Bounds{fit, {Width: fit.Width / 2, Height: fit.Height / 2}} {
 		small := scale(img, b)
 		out, err := encode(small)
@@ -145,7 +145,7 @@ func decode(data []byte) (image.Image, error) {
 	return img, nil
 }
 
-// scale returns a copy that fits, in proportion and never larger.
+// scale returns a copy that fits, in proportion and never enlarged.
 func scale(img image.Image, fit Bounds) *image.RGBA {
 	from := img.Bounds()
 	w, h := from.Dx(), from.Dy()
@@ -160,8 +160,8 @@ func scale(img image.Image, fit Bounds) *image.RGBA {
 	return to
 }
 
-// quick is the image in a form that scaling is fast with: of others it asks for
-// each pixel many times, by way of an interface.
+// quick converts the image to a type that scales fast: for others the scaler calls an
+// interface method for each pixel, several times.
 func quick(img image.Image) image.Image {
 	switch img.(type) {
 	case *image.Gray, *image.NRGBA, *image.RGBA, *image.YCbCr:

@@ -29,9 +29,8 @@ import (
 	"strings"
 )
 
-// MaxLength is that of an address, in bytes. It is handed on in queries, escaped,
-// and in the header Location, for which nginx has 4 KiB unless told otherwise
-// (proxy_buffer_size).
+// MaxLength limits an address, in bytes. It is passed on in queries, escaped, and in
+// the Location header, for which nginx has 4 KiB by default (proxy_buffer_size).
 const MaxLength = 2048
 
 // Place is an origin, or a part of one.
@@ -42,8 +41,8 @@ type Place struct {
 	path   string // without a slash at the end; empty for the whole origin
 }
 
-// Parse reads an entry of a list: an origin, or one with a path. A slash at the end
-// makes no difference. The error says what to write instead.
+// Parse reads an entry of a list: an origin, or one with a path. A trailing slash makes
+// no difference. The error says what to write instead.
 func Parse(text string) (Place, error) {
 	if err := look(text); err != nil {
 		return Place{}, err
@@ -59,7 +58,7 @@ func Parse(text string) (Place, error) {
 	return p, nil
 }
 
-// look finds what people may well write and what is never right, to say why.
+// look finds common mistakes, to give a specific error.
 func look(text string) error {
 	_, after, _ := strings.Cut(text, "://")
 	authority, _ := cutAny(after, "/?#")
@@ -78,8 +77,7 @@ func look(text string) error {
 	return nil
 }
 
-// plain reports whether a path is spelt in the one way in which paths of entries
-// are.
+// plain reports whether a path has the canonical spelling of entries.
 func plain(path string) bool {
 	parts := strings.Split(path[1:], "/")
 	return !strings.ContainsAny(path, "%;") && !slices.ContainsFunc(parts, func(part string) bool {
@@ -87,7 +85,7 @@ func plain(path string) bool {
 	})
 }
 
-// Origin is scheme, host and port, the latter unless it is the scheme's own.
+// Origin is scheme, host and port; the scheme's default port is omitted.
 func (p Place) Origin() string { return p.origin }
 
 // covers reports whether the path at the origin is in the place.
@@ -95,11 +93,11 @@ func (p Place) covers(origin, path string) bool {
 	return origin == p.origin && (p.path == "" || path == p.path || strings.HasPrefix(path, p.path+"/"))
 }
 
-// List are the places that people may be led to. An empty one has none.
+// List are the places that people may be redirected to. An empty one allows none.
 type List []Place
 
-// Find returns the address as it is to be handed to a browser, and its origin, if
-// it is in a place of the list.
+// Find returns the address to send to a browser, and its origin, if it is in a place of
+// the list.
 func (l List) Find(address string) (to, origin string, ok bool) {
 	if len(address) > MaxLength {
 		return "", "", false
@@ -123,8 +121,8 @@ func (l List) Find(address string) (to, origin string, ok bool) {
 	return "", "", false
 }
 
-// split returns the origin of an address, as a place, and what stands behind it:
-// nothing, or something that begins with one of / ? #.
+// split returns the origin of an address, as a place, and the rest: empty, or beginning
+// with one of / ? #.
 func split(address string) (p Place, rest string, ok bool) {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
 		return p, "", false
@@ -144,7 +142,7 @@ func split(address string) (p Place, rest string, ok bool) {
 	return p, rest, true
 }
 
-// cutAny slices the text in front of the first of the characters.
+// cutAny cuts the text before the first of the characters.
 func cutAny(text, chars string) (before, rest string) {
 	if i := strings.IndexAny(text, chars); i >= 0 {
 		return text[:i], text[i:]
@@ -152,16 +150,15 @@ func cutAny(text, chars string) (before, rest string) {
 	return text, ""
 }
 
-// isPort: browsers read :080 as :80, which is a second spelling.
+// isPort refuses :080: browsers read it as :80, a second spelling.
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && n > 0 && strconv.FormatUint(n, 10) == text
 }
 
-// isHost takes names of letters, digits and hyphens (RFC 1123, section 2.1), which
-// is what a Content-Security-Policy can name too, and IPv4 addresses. Browsers
-// read every host whose last label is a number as an address, 127.1 and 0x7f.1 as
-// well.
+// isHost accepts names of letters, digits and hyphens (RFC 1123, section 2.1), which a
+// Content-Security-Policy can also name, and IPv4 addresses. Browsers read every host
+// whose last label is a number as an address, also 127.1 and 0x7f.1.
 func isHost(host string) bool {
 	labels := strings.Split(host, ".")
 	if isNumber(labels[len(labels)-1]) {
@@ -185,9 +182,9 @@ func isLabel(label string) bool {
 		strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// steady reports whether a path means the place where it seems to be, to browsers
-// (which resolve /%2e%2e/ as /../) and to servers (which may resolve what is
-// between escaped slashes, and /..;x/).
+// steady reports whether a path stays below its prefix for browsers (which resolve
+// /%2e%2e/ as /../) and for servers (which may resolve what is between escaped slashes,
+// and /..;x/).
 func steady(path string) bool {
 	read, err := url.PathUnescape(path)
 	if err != nil || strings.ContainsFunc(read, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {

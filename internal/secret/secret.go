@@ -34,29 +34,28 @@ import (
 	"log/slog"
 )
 
-// Sizes of a token. 256 bits are beyond guessing even where any of billions of
-// live tokens would do (NIST SP 800-63B section 7.1 asks a session secret to have
-// at least 64).
+// Sizes of a token. 256 bits can't be guessed even if any of billions of live tokens
+// would match (NIST SP 800-63B section 7.1 requires at least 64 for a session secret).
 const (
 	tokenBytes = 32
 	tokenChars = 43 // base64 without padding: ceil(32 * 8 / 6)
 )
 
-// redacted is what everyone sees who did not call Reveal.
+// redacted replaces the secret everywhere but in Reveal.
 const redacted = "[redacted]"
 
 // ErrMalformed is returned by [Parse]. It never quotes what was parsed: a
 // mistyped token is nearly a token.
 var ErrMalformed = errors.New("secret: malformed token: want exactly 43 base64url characters without padding")
 
-// strict refuses a last character whose two unused bits are not zero. Without
-// that, four strings would stand for one token.
+// strict refuses a last character whose two unused bits are not zero. Otherwise four
+// strings would decode to one token.
 var strict = base64.RawURLEncoding.Strict()
 
 // Hash is the SHA-256 of a token's 32 random bytes: what is stored, indexed and
 // looked up. It is no secret: nobody finds 256 random bits from their hash, so
 // neither salt nor a slow function is needed, and comparing with == leaks
-// nothing an attacker could steer.
+// nothing that an attacker controls.
 type Hash [sha256.Size]byte
 
 // Token is 256 random bits. It is opaque, redacts itself and cannot be compared
@@ -69,8 +68,8 @@ type Token struct {
 	bits **[tokenBytes]byte
 }
 
-// New makes a token from the operating system's random source. It does not
-// fail: since Go 1.24 crypto/rand ends the process rather than return an error.
+// New makes a token from the operating system's random source. It can't fail: since Go
+// 1.24 crypto/rand ends the process instead of returning an error.
 func New() Token {
 	bits := new([tokenBytes]byte)
 	_, _ = rand.Read(bits[:])
@@ -91,7 +90,7 @@ func Parse(s string) (Token, error) {
 	return Token{bits: &bits}, nil
 }
 
-// decode reports whether s is the one spelling of bits. The count matters: the
+// decode reports whether s is the canonical encoding of bits. The count matters: the
 // decoder skips line breaks, so 43 characters may yield fewer than 32 bytes.
 func decode(bits *[tokenBytes]byte, s string) bool {
 	if len(s) != tokenChars {
@@ -103,9 +102,9 @@ func decode(bits *[tokenBytes]byte, s string) bool {
 	return err == nil && n == tokenBytes
 }
 
-// Reveal returns the token as 43 base64url characters. This is the secret
-// itself: it belongs into a cookie, a mail or an answer, never into a log, a
-// URL's path or query, or a database.
+// Reveal returns the token as 43 base64url characters. This is the secret itself: it
+// belongs in a cookie, a mail or an answer, never in a log, a URL's path or query, or a
+// database.
 func (t Token) Reveal() string {
 	return base64.RawURLEncoding.EncodeToString((*t.bits)[:])
 }
@@ -128,6 +127,6 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`)
 // MarshalText returns "[redacted]".
 func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// writeRedacted has no error to return: fmt.Formatter has none, and a failing
-// writer is reported by the Fprintf around it.
+// writeRedacted returns no error: fmt.Formatter has none, and the calling Fprintf
+// reports a failing writer.
 func writeRedacted(f fmt.State) { _, _ = io.WriteString(f, redacted) }

@@ -25,21 +25,21 @@ import (
 	"syscall"
 )
 
-// ExposedError says that others may read the file. Its text ends with the commands that
-// mend it.
+// ExposedError says that others may read the file. Its text ends with the commands
+// that fix it.
 type ExposedError struct {
 	Path string
 	Mode fs.FileMode // permissions only
-	// Remedy is what to run, as a line for a shell.
+	// Remedy is the shell command that fixes the permissions.
 	Remedy string
 }
 
-// Error says which file it is, its mode, and what to run.
+// Error returns the file, its mode, and the command to run.
 func (e *ExposedError) Error() string {
 	return fmt.Sprintf("the file %s holds a secret and can be read by others (mode %04o). Run: %s", e.Path, e.Mode, e.Remedy)
 }
 
-// Read returns what the file holds. Errors: *ExposedError, and those of reading.
+// Read returns the content of the file. Errors: *ExposedError, and those of reading.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// Check returns nil when Read would not refuse the file. It is for files that another
-// package reads. Errors: as of Read.
+// Check returns nil if Read would accept the file. It is for files that another package
+// reads. Errors: as of Read.
 func Check(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -83,8 +83,8 @@ func judge(f *os.File, path string) error {
 	return &ExposedError{path, mode, remedy(path, mode, owner, group)}
 }
 
-// exposed reports whether others may read or write what the owner keeps secret. What
-// is writable by others can be exchanged by them.
+// exposed reports whether others may read or write the file. Those who can write to it
+// could replace the secret.
 func exposed(mode fs.FileMode, owner uint32) bool { return mode&^allowed(owner) != 0 }
 
 func allowed(owner uint32) fs.FileMode {

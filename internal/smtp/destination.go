@@ -22,7 +22,7 @@ const (
 // A destination is a mail server as configured.
 type destination struct {
 	host, port     string
-	user, password string // both empty: no signing in
+	user, password string // both empty: no authentication
 	security       security
 }
 
@@ -34,8 +34,7 @@ func (d destination) String() string { return d.addr() }
 // GoString does the same for %#v.
 func (d destination) GoString() string { return d.addr() }
 
-// The texts are constant: an error that quotes what it could not understand
-// would quote the password.
+// The texts are constant: an error that quotes its input could quote the password.
 var (
 	errDestination = errors.New("mail destination: write smtp://user:password@host:port or smtps://…; in user and password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25")
 	errTail        = errors.New("mail destination: nothing may follow host:port but ?tls=require or ?tls=none; in user and password write / as %2F, ? as %3F, # as %23")
@@ -124,9 +123,8 @@ func defaultPort(d destination) string {
 	return "25"
 }
 
-// validate finds parts that are well formed but contradict each other. A
-// password for a remote host turns "when offered" into "required" later on, in
-// needsTLS, so that the rule is in one place.
+// validate finds valid parts that contradict each other. needsTLS alone turns "when
+// offered" into "required" for a password on a remote host.
 func (d destination) validate() error {
 	if n, err := strconv.ParseUint(d.port, 10, 16); err != nil || n == 0 {
 		return errPort
@@ -142,7 +140,7 @@ func (d destination) validate() error {
 	return nil
 }
 
-// needsTLS is the rule that a password crosses no network in the clear.
+// needsTLS is the rule that a password never crosses a network unencrypted.
 func (d destination) needsTLS() bool {
 	return d.security == tlsRequired || d.user != "" && !d.loopback()
 }

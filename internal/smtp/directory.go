@@ -90,7 +90,7 @@ func (d *directory) Check(ctx context.Context) error {
 	return nil
 }
 
-// existing is the directory, or the one above in which it would be made.
+// existing returns the directory, or its nearest existing parent.
 func existing(path string) string {
 	for {
 		_, err := os.Stat(path)
@@ -103,7 +103,7 @@ func existing(path string) string {
 }
 
 // write writes content to a new temporary file (.*.tmp) and syncs it. A crash can leave
-// such a file behind; it is never a mail that was reported as sent.
+// such a file behind; no mail in it was reported as sent.
 func write(ctx context.Context, dir string, content []byte) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", fmt.Errorf("mail directory: %w", err)

@@ -84,10 +84,10 @@ func tidySubject(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// encodedSubject writes a subject in words that fit on the line of the header's
-// name: go-mail would begin with an empty line otherwise, which some readers show
-// as a space. It encodes (RFC 2047) non-ASCII text, long words, and text that looks
-// encoded already, which mail programs would decode into unchecked text.
+// encodedSubject writes a subject in words that fit on the line of the header's name:
+// otherwise go-mail begins with an empty line, which some readers show as a space. It
+// encodes (RFC 2047) non-ASCII text, long words, and text that looks encoded already,
+// which mail programs would decode into unchecked text.
 func encodedSubject(s string) string {
 	if plainSubject(s) {
 		return s
@@ -143,9 +143,9 @@ func (l *letter) bytes(eightBit bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodingOf is 8bit wherever that is allowed. ASCII is called 8bit too, since
-// go-mail writes quoted-printable under the name of 7bit; RFC 6152 forbids
-// sending octets over 127, not the label.
+// encodingOf is 8bit wherever that is allowed, also for ASCII: go-mail writes
+// quoted-printable under the name of 7bit. RFC 6152 forbids sending octets over 127,
+// not the label.
 func encodingOf(s string, eightBit bool) gomail.Encoding {
 	if !eightBit && strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return gomail.EncodingQP

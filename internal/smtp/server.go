@@ -21,13 +21,13 @@ import (
 
 const (
 	patience = time.Minute // for sending a mail, when ctx sets no deadline
-	farewell = time.Second // for the reply to QUIT, which doesn't matter
+	farewell = time.Second // for the reply to QUIT, which is ignored
 )
 
-// A server is the transport to a mail server. It drives go-mail's SMTP client
-// itself, because go-mail's own Send reports a mail as failed when the server
-// has accepted it and only then breaks off, which would send it twice, and
-// takes a lost connection for a permanent fault.
+// A server is the transport to a mail server. It drives go-mail's SMTP client itself:
+// go-mail's own Send reports a mail as failed if the connection breaks after the server
+// accepted it, which would send it twice, and treats a lost connection as a permanent
+// fault.
 type server struct {
 	destination
 	from     *mail.Address
@@ -56,8 +56,8 @@ func openServer(dest string, from *mail.Address, log *slog.Logger) (Transport, e
 	}, nil
 }
 
-// helloName is what EHLO says. Servers refuse a malformed name, so a host that
-// has one introduces itself as localhost.
+// helloName is the name in EHLO. Servers refuse a malformed name, so a host with one
+// uses localhost.
 func helloName() string {
 	name, err := os.Hostname()
 	if err != nil || len(name) > 255 || !dotAtom.MatchString(name) {
@@ -129,8 +129,8 @@ func (s *server) arrive(ctx context.Context, conn net.Conn) (*smtp.Client, error
 	if err != nil {
 		return nil, fmt.Errorf("waiting for its greeting: %w", err)
 	}
-	// SMTPUTF8 promises nothing to mails whose addresses are ASCII, and would
-	// bounce them at the first server on the way that does not know it.
+	// SMTPUTF8 is useless for mails whose addresses are ASCII: the first server on
+	// the way that doesn't support it would bounce them.
 	client.SkipSMTPUTF8(true)
 	if err := client.Hello(s.hello); err != nil {
 		return nil, fmt.Errorf("saying hello: %w", err)
@@ -141,8 +141,8 @@ func (s *server) arrive(ctx context.Context, conn net.Conn) (*smtp.Client, error
 	return client, s.signIn(client)
 }
 
-// secure changes to TLS by STARTTLS (RFC 3207) where that is possible, and
-// fails where it is not but must be.
+// secure changes to TLS by STARTTLS (RFC 3207) if possible, and fails if TLS is
+// required but impossible.
 func (s *server) secure(client *smtp.Client) error {
 	if s.security == tlsImplicit || s.security == tlsNone {
 		return nil
@@ -220,8 +220,8 @@ func (l *letter) deliver(client *smtp.Client) error {
 	return nil
 }
 
-// verdict makes a 5xx reply permanent, but for the codes of RFC 4954 section 6
-// that ask for (another way of) signing in: some servers say so only at RCPT.
+// verdict makes a 5xx reply permanent, except the codes of RFC 4954 section 6 that ask
+// for (another way of) authentication: some servers send them only at RCPT.
 func verdict(err error) error {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) || reply.Code < 500 || reply.Code > 599 {

@@ -1,7 +1,4 @@
 // Package smtp sends mail: to a mail server, into a directory, or into the log.
-//
-// # Destinations
-//
 // [Open] takes the destination as one string:
 //
 //	smtp://user:password@host:port   a mail server, STARTTLS whenever it offers it
@@ -9,43 +6,34 @@
 //	file:DIR                         one *.eml file per mail in DIR
 //	log:                             one log line per mail, for development only
 //
-// The port defaults to 465 for smtps, to 587 (submission, RFC 6409) for smtp
-// with a user, and to 25 (relay) for smtp without one. User and password are
-// given both or neither, with characters special to URLs percent-encoded.
+// The port defaults to 465 for smtps, to 587 (submission, RFC 6409) for smtp with a
+// user, and to 25 (relay) for smtp without one. User and password are given both or
+// neither, with characters special to URLs percent-encoded.
 //
-// TLS certificates are always verified, against the system's roots; for another CA
-// use SSL_CERT_FILE or SSL_CERT_DIR. A password is sent only under TLS, except to
-// loopback. Mail without credentials is sent unencrypted, with a warning in the
-// log, if the server offers no STARTTLS, which an attacker on the network can
-// suppress. Two settings change that:
+// TLS certificates are always verified, against the system's roots; for another CA use
+// SSL_CERT_FILE or SSL_CERT_DIR. A password is sent only under TLS, except to loopback.
+// If the server offers no STARTTLS, which an attacker on the network can suppress, mail
+// without credentials is sent unencrypted, with a warning. Two settings change that:
 //
 //	?tls=require  fail when the server offers no STARTTLS
-//	?tls=none     never use STARTTLS; for a relay whose certificate can't be
-//	              verified; refused together with a password unless the host
-//	              is a loopback name
+//	?tls=none     never use STARTTLS, for a relay whose certificate can't be verified;
+//	              refused together with a password unless the host is a loopback name
 //
 // DIR is taken literally, is created for its owner only, and gets files whose names
-// sort by time and never collide, even with several processes. A file is complete
-// and on the disk before it gets its name; its lines end with LF. Mails in the log
-// give access to its readers, hence development only.
+// sort by time and never collide, even with several processes. A file is complete and
+// on the disk before it gets its name; its lines end with LF. Everybody who can read a
+// log with mails can use the links in them, hence development only.
 //
-// # Format
-//
-// Every mail is UTF-8 text, with an optional HTML alternative, in 8bit encoding
-// without folded lines. Quoted-printable is used only for a part with a line over
-// 998 bytes (the limit of RFC 5322), and for non-ASCII characters if the server
-// doesn't support 8BITMIME (RFC 6152). Every mail has "Auto-Submitted:
-// auto-generated" (RFC 3834), so that no vacation notice answers it.
-//
-// # Retries
+// Every mail is UTF-8 text, with an optional HTML alternative, in 8bit encoding without
+// folded lines. Quoted-printable is used only for a part with a line over 998 bytes
+// (the limit of RFC 5322), and for non-ASCII characters if the server doesn't support
+// 8BITMIME (RFC 6152). Every mail has "Auto-Submitted: auto-generated" (RFC 3834).
 //
 // A failed Send may be retried, unless the error is [Permanent]. If the connection
-// breaks between the end of the mail and the server's reply, the mail may have
-// arrived although Send failed: a retry with the same Message.ID lets the
-// recipient's system detect the duplicate.
-//
-// Every mail makes its own connection, and a Transport may be used by many
-// goroutines at once.
+// breaks between the end of the mail and the server's reply, the mail may have arrived
+// although Send failed: a retry with the same Message.ID lets the recipient's system
+// detect the duplicate. Every mail makes its own connection, and many goroutines may
+// use a Transport at once.
 package smtp
 
 import (
@@ -66,10 +54,9 @@ type Message struct {
 
 // Transport sends mails. Open makes one.
 type Transport interface {
-	// Send hands over one mail. It returns nil once the mail server has taken
-	// responsibility for it (or the file is in its place). It ends when ctx
-	// does, and after a minute when ctx has no deadline. Permanent tells
-	// whether an error is worth another attempt.
+	// Send sends one mail. It returns nil once the mail server has accepted
+	// responsibility for it (or the file has its name). It ends with ctx, or after a
+	// minute if ctx has no deadline. Permanent reports whether an error is final.
 	Send(ctx context.Context, m Message) error
 
 	// Check tries the destination without sending: for a mail server it connects,
@@ -117,8 +104,8 @@ func Permanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// SenderRefused reports whether err, from Transport.Check, is a mail server's answer to
-// the sender.
+// SenderRefused reports whether err, from Transport.Check, is a mail server's refusal
+// of the sender.
 func SenderRefused(err error) bool {
 	var s *senderError
 	return errors.As(err, &s)

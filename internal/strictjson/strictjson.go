@@ -9,7 +9,7 @@
 // first or the last of two equal names, a name in another case, a string cut at a
 // NUL. Attacks use such differences, so these are refused:
 //
-//   - an empty body, one that is no object, anything after the object
+//   - an empty body, a body that isn't an object, anything after the object
 //   - a byte order mark, invalid UTF-8, unpaired surrogates
 //   - NUL, raw or as \u0000, in any string or name
 //   - a name twice in one object, however it is escaped
@@ -28,16 +28,11 @@
 // names of the target type: the pointer of an unknown member, or of a key of a map,
 // is that of its parent.
 //
-// # Cost
-//
 // The body is read twice, once for its form and once into the type. Both are linear
 // in its length, which the caller must limit.
 //
-// # Limits
-//
-// Tags by which github.com/go-json-experiment/json loosens its rules
-// (case:ignore, a fallback for unknown members) loosen them here, so keep them
-// out of requests.
+// Don't use tags with which github.com/go-json-experiment/json loosens its rules
+// (case:ignore, a fallback for unknown members): they loosen them here too.
 package strictjson
 
 import (
@@ -56,11 +51,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how many objects and arrays may lie in each other.
+// maxDepth is the maximum nesting of objects and arrays.
 const maxDepth = 32
 
-// Error says what is wrong with a body. It is safe to show to the sender and to
-// log, since it holds nothing that was sent.
+// Error says what is wrong with a body. It is safe to show to the sender and to log,
+// because it repeats nothing that was sent.
 type Error struct {
 	// Pointer is an RFC 6901 JSON pointer to the faulty value, or to its nearest parent
 	// that the target type names. It is empty for the body itself.
@@ -84,8 +79,8 @@ type Int int64
 // UnmarshalJSON takes a JSON integer of any length.
 func (i *Int) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseInt(string(b), 10, 64) // saturates
-	// The digits are looked at as well, because ParseInt stops reading, and says
-	// that the range was left, before it comes to a fraction.
+	// Check the digits too, because ParseInt stops with a range error before it
+	// reads a fraction.
 	onlyDigits := len(bytes.Trim(b, "-0123456789")) == 0
 	if !onlyDigits || err != nil && !errors.Is(err, strconv.ErrRange) {
 		return errNotInteger
@@ -96,9 +91,9 @@ func (i *Int) UnmarshalJSON(b []byte) error {
 
 var errNotInteger = errors.New("strictjson: not an integer")
 
-// Decode reads data, which must be one JSON object by the rules in the package
-// comment, into a new T. Every error is an [*Error], beside which T is zero.
-// data is neither changed nor kept.
+// Decode reads data, which must be one JSON object by the rules in the package comment,
+// into a new T. Every error is an [*Error], and T is then zero. data is neither changed
+// nor kept.
 func Decode[T any](data []byte) (T, error) {
 	var value, zero T
 	d := decoders.Get().(*decoder)
@@ -120,7 +115,7 @@ type decoder struct {
 	body bytes.Buffer
 }
 
-// decoders are reused because one weighs some 5 KB, many times a usual body.
+// decoders are reused because one takes about 5 KB, many times the usual body.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // release returns d for reuse, without the body. It is not deferred: after a panic in a
@@ -131,7 +126,7 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// rewind puts d before the beginning of its data.
+// rewind puts d back to the beginning of its data.
 func (d *decoder) rewind() {
 	d.body = *bytes.NewBuffer(d.data)
 	d.Reset(&d.body)
@@ -148,9 +143,8 @@ func (d *decoder) decode(data []byte, pointer any) *Error {
 	return d.fill(pointer)
 }
 
-// checkForm checks all that does not depend on the type decoded into.
-// jsontext refuses duplicate names, invalid UTF-8 and unpaired surrogates by
-// itself.
+// checkForm checks everything that does not depend on the target type. jsontext itself
+// refuses duplicate names, invalid UTF-8 and unpaired surrogates.
 func (d *decoder) checkForm() *Error {
 	if reason := wrongBytes(d.data); reason != "" {
 		return &Error{Reason: reason}
@@ -167,8 +161,7 @@ func (d *decoder) checkForm() *Error {
 	return nil
 }
 
-// wrongBytes returns what is wrong with data before it is even looked at as
-// JSON, or "".
+// wrongBytes returns what is wrong with data before it is parsed as JSON, or "".
 func wrongBytes(data []byte) string {
 	switch {
 	case len(bytes.Trim(data, " \t\r\n")) == 0:
@@ -211,10 +204,9 @@ func (d *decoder) here(reason string) *Error {
 	return &Error{Pointer: string(d.StackPointer()), Reason: reason}
 }
 
-// indexEscapedNUL returns where the first \u0000 stands in data, or -1. A
-// backslash before it that is not escaped itself makes it plain text. The
-// backslashes counted for one place are never counted for another, so the time
-// is linear.
+// indexEscapedNUL returns the position of the first \u0000 in data, or -1. An unescaped
+// backslash before it makes it plain text. Each backslash is counted only once, so the
+// time is linear.
 func indexEscapedNUL(data []byte) int {
 	escape := []byte(`\u0000`)
 	for from := 0; ; {
@@ -247,8 +239,8 @@ func malformed(err error) *Error {
 	}
 }
 
-// fill decodes the checked body into what pointer points to. The decoder is used
-// rather than json.Unmarshal so that cutUnknown can ask it where it stands.
+// fill decodes the checked body into what pointer points to. It uses the decoder, not
+// json.Unmarshal, so that cutUnknown can ask for its position.
 func (d *decoder) fill(pointer any) *Error {
 	err := json.UnmarshalDecode(&d.Decoder, pointer, rejectUnknown)
 	if err == nil {
@@ -314,8 +306,8 @@ func wanted(t reflect.Type) string {
 	return "the documented type"
 }
 
-// cutUnknown returns as much of pointer as leads through fields of t and elements
-// of arrays. The rest would repeat names that were made up by the sender.
+// cutUnknown returns the part of pointer that leads through fields of t and elements of
+// arrays. The rest would repeat names from the sender.
 func (d *decoder) cutUnknown(t reflect.Type, pointer string) string {
 	var known jsontext.Pointer
 	level := 0
@@ -335,8 +327,8 @@ func (d *decoder) cutUnknown(t reflect.Type, pointer string) string {
 	return string(known)
 }
 
-// member returns the type of t's member that token leads to, given that the body
-// has an object or array (container) there, or nil when t does not name it.
+// member returns the type of t's member that token leads to, or nil if t doesn't name
+// it. container says whether the body has an object or an array there.
 func member(t reflect.Type, container jsontext.Kind, token string) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -360,7 +352,7 @@ func fieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// fieldNames returns what the fields of t are called in JSON, in their order.
+// fieldNames returns the JSON names of the fields of t, in their order.
 func fieldNames(t reflect.Type) (names []string) {
 	for _, field := range reflect.VisibleFields(t) {
 		if name := nameOf(field); field.IsExported() && !field.Anonymous && name != "-" {

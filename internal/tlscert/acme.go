@@ -19,22 +19,21 @@ import (
 const LetsEncrypt = autocert.DefaultACMEDirectory
 
 const (
-	// tryAgain is how long a failed order rests; Let's Encrypt allows five
-	// failures an hour for a name, after which it refuses more, so that three
-	// tries in that time leave some to the operator.
+	// tryAgain is the pause after a failed order. Let's Encrypt allows five failures an
+	// hour for a name; three attempts leave some to the operator.
 	tryAgain = 20 * time.Minute
-	// lookAgain is how often a certificate that is there is looked at, and looks how
-	// often in its life at least: authorities of one's own give some for an hour, and
-	// a new one has to be found while a third of the old one's life is left.
+	// lookAgain is the interval between checks of an existing certificate, and looks
+	// the minimum number of checks in its lifetime: private authorities issue some for
+	// an hour, and renewal must start while a third of the lifetime is left.
 	lookAgain, looks = time.Hour, 12
-	// overdue is what is left of a certificate's life, as a part of it, when its
-	// renewal has failed for long: it begins when a third is left.
+	// overdue is the fraction (1/6) of a certificate's lifetime below which failed
+	// renewal is reported: renewal begins when a third is left.
 	overdue = 6
 )
 
-// ACME is a certificate for one name, ordered and renewed by itself with the
-// challenge tls-alpn-01 (RFC 8737): the authority connects to port 443 of the
-// name, which has to lead to this very server.
+// ACME is an automatically ordered and renewed certificate for one name, with the
+// challenge tls-alpn-01 (RFC 8737): the authority connects to port 443 of the name,
+// which must lead to this server.
 type ACME struct {
 	host, dir string
 	log       *slog.Logger
@@ -42,9 +41,9 @@ type ACME struct {
 	current   atomic.Pointer[tls.Certificate]
 }
 
-// NewACME orders for host at the authority with this directory URL. Certificate
-// and account key are kept in the folder dir. The email, which may be empty, is
-// where the authority may write to. Its terms are agreed to.
+// NewACME orders for host at the authority with this directory URL. Certificate and
+// account key are kept in the folder dir. The optional email is the contact for the
+// authority. The authority's terms are accepted.
 func NewACME(host, dir, directory, email string, log *slog.Logger) *ACME {
 	a := &ACME{host: host, dir: dir, log: log}
 	a.manager = autocert.Manager{
@@ -54,8 +53,8 @@ func NewACME(host, dir, directory, email string, log *slog.Logger) *ACME {
 	return a
 }
 
-// Load sees to it that the folder can be written to, since every restart would
-// order again otherwise and soon be refused.
+// Load checks that the folder is writable: otherwise every restart would order again
+// and soon be refused.
 func (a *ACME) Load() error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return err
@@ -68,9 +67,8 @@ func (a *ACME) Load() error {
 	return os.Remove(probe.Name())
 }
 
-// Run orders the certificate before the first visitor needs it, and watches
-// over its renewal. An order under way when ctx ends goes on for up to five
-// minutes.
+// Run orders the certificate before the first request needs it, and monitors its
+// renewal. An order that is running when ctx ends continues for up to five minutes.
 func (a *ACME) Run(ctx context.Context) {
 	for {
 		err := a.look()
@@ -86,7 +84,7 @@ func (a *ACME) Run(ctx context.Context) {
 	}
 }
 
-// rest is how long nothing is done after a look that ended so.
+// rest is the pause after a check with this result.
 func (a *ACME) rest(err error) time.Duration {
 	rest := lookAgain
 	if err != nil {
@@ -100,7 +98,7 @@ func (a *ACME) rest(err error) time.Duration {
 
 func lifeOf(cert *tls.Certificate) time.Duration { return cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) }
 
-// look asks as a browser would that knows ECDSA, for which the certificate is.
+// look asks for the certificate like a browser that supports ECDSA, its key type.
 func (a *ACME) look() error {
 	cert, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: a.host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
@@ -118,8 +116,8 @@ func (a *ACME) look() error {
 	return nil
 }
 
-// Config answers the authority's challenge, too. Nobody else makes the manager
-// do anything: it would order for each visitor while none succeeds.
+// Config also answers the authority's challenge. Other handshakes never make the
+// manager order: while orders fail, it would order for each visitor.
 func (a *ACME) Config() *tls.Config {
 	return config(func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
@@ -132,7 +130,7 @@ func (a *ACME) Config() *tls.Config {
 	}, acme.ALPNProto)
 }
 
-// Expires is when the certificate in use ends; zero while there is none.
+// Expires is the expiry time of the certificate in use; zero without one.
 func (a *ACME) Expires() time.Time {
 	if cert := a.current.Load(); cert != nil {
 		return cert.Leaf.NotAfter

@@ -25,26 +25,26 @@ import (
 
 // Source is where the certificate comes from.
 type Source interface {
-	// Load makes the source ready to serve, or says what is wrong with its
-	// settings. It asks nobody outside.
+	// Load prepares the source, or returns what is wrong with its settings. It makes no
+	// network connection.
 	Load() error
 	// Run renews until ctx ends; faults are logged.
 	Run(ctx context.Context)
-	// Config is for handshakes after Load.
+	// Config returns the configuration for handshakes, after Load.
 	Config() *tls.Config
-	// Expires is when the certificate in use ends; zero without one.
+	// Expires is the expiry time of the certificate in use; zero without one.
 	Expires() time.Time
 }
 
-// config has the least version that RFC 9325, section 3.1.1, allows; the rest
-// is Go's choice, which moves with Go.
+// config sets the minimum version of RFC 9325, section 3.1.1; the rest is Go's
+// defaults, which change with Go.
 func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: append([]string{"h2", "http/1.1"}, protocols...)}
 }
 
-// lookEvery is how often files are looked at. They are read, not watched: that
-// finds files that were renamed into place or that stand behind a symbolic link
-// whose target changes, on any file system.
+// lookEvery is the polling interval for the files. They are read, not watched: that
+// finds files that were renamed into place, or whose symbolic link's target changes, on
+// any file system.
 const lookEvery = 5 * time.Second
 
 // Files is a certificate with its chain and its key, both PEM.
@@ -54,20 +54,19 @@ type Files struct {
 	current   atomic.Pointer[tls.Certificate]
 
 	looking sync.Mutex
-	seen    pair // what was judged last
+	seen    pair // the last pair that was examined
 }
 
-// pair is what the two files hold.
+// pair is the content of the two files.
 type pair struct{ cert, key string }
 
-// NewFiles reads nothing yet.
+// NewFiles returns a source for the two files. It doesn't read them yet.
 func NewFiles(cert, key string, log *slog.Logger) *Files {
 	return &Files{cert: cert, key: key, log: log}
 }
 
-// Load reads the files. A certificate that is not valid today is taken with a
-// warning: whoever starts a server is better served by a browser's complaint
-// than by no server.
+// Load reads the files. A certificate that is not valid today is accepted with a
+// warning: a browser's complaint is better than no server.
 func (f *Files) Load() error {
 	seen, err := f.read()
 	if err != nil {
@@ -85,7 +84,7 @@ func (f *Files) Load() error {
 	return nil
 }
 
-// Run takes over new files within seconds.
+// Run loads new files within seconds.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -99,9 +98,9 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// Look takes a new pair over if there is one. One that is broken, or not valid
-// today, is logged once, and the old one stays in use: so it does while only
-// one of the files has been replaced.
+// Look loads a new pair if there is one. A pair that is broken, or not valid today, is
+// logged once, and the old one stays in use. That is also the case while only one of
+// the files has been replaced.
 func (f *Files) Look() {
 	f.looking.Lock()
 	defer f.looking.Unlock()
@@ -125,7 +124,7 @@ func (f *Files) Look() {
 	f.seen = seen
 }
 
-// read returns an empty pair with an error.
+// read returns an empty pair on error.
 func (f *Files) read() (pair, error) {
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
@@ -138,7 +137,7 @@ func (f *Files) read() (pair, error) {
 	return pair{string(cert), string(key)}, nil
 }
 
-// parse sees to it that key and certificate belong together.
+// parse checks that key and certificate belong together.
 func parse(p pair) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair([]byte(p.cert), []byte(p.key))
 	if err != nil {
@@ -158,7 +157,7 @@ func validNow(leaf *x509.Certificate) error {
 	return nil
 }
 
-// Config is for handshakes after Load.
+// Config returns the configuration for handshakes, after Load.
 func (f *Files) Config() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if cert := f.current.Load(); cert != nil {
@@ -168,7 +167,7 @@ func (f *Files) Config() *tls.Config {
 	})
 }
 
-// Expires is when the certificate in use ends; zero before Load.
+// Expires is the expiry time of the certificate in use; zero before Load.
 func (f *Files) Expires() time.Time {
 	if cert := f.current.Load(); cert != nil {
 		return cert.Leaf.NotAfter

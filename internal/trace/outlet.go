@@ -15,30 +15,30 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options say what is followed and where spans go.
+// Options say what is traced and where spans are sent.
 type Options struct {
-	// Collector is the address of one that takes OTLP over HTTP, such as
+	// Collector is the base URL of an OTLP/HTTP collector, such as
 	// http://localhost:4318; spans go to /v1/traces below it.
 	Collector *url.URL
-	// Header is sent along for authentication, unless its name is empty.
+	// Header is sent for authentication, unless its name is empty.
 	Header Header
-	// Sample is the part, 0 to 1, of what nobody who is believed decides about that
-	// is followed.
+	// Sample is the fraction, 0 to 1, that is traced of the work about which no trusted
+	// caller decides.
 	Sample float64
-	// Believed are the addresses whose word about a trace counts.
+	// Believed are the addresses whose trace headers are trusted.
 	Believed []netip.Prefix
-	// Version and Node are those of the program and its place among several.
+	// Version and Node identify the program and its instance.
 	Version, Node string
 	Log           *slog.Logger
 }
 
-// Header is one of a request. Its value is a secret.
+// Header is a request header. Its value is a secret.
 type Header struct{ Name, Value string }
 
-// The bounds of what waits for the collector: at most maxWaiting spans of some
-// 2 KiB, and what is more is lost. The numbers are the defaults of
-// https://opentelemetry.io/docs/specs/otel/trace/sdk/#batching-processor, but
-// for the times, which are shorter so that little is held at the end.
+// The bounds of the queue for the collector: at most maxWaiting spans of about 2 KiB;
+// more are lost. The numbers are the defaults of
+// https://opentelemetry.io/docs/specs/otel/trace/sdk/#batching-processor. The times are
+// shorter, so that little is queued at the end.
 const (
 	maxWaiting   = 2048
 	maxBatch     = 512
@@ -46,14 +46,14 @@ const (
 	exportWithin = 10 * time.Second
 )
 
-// The bounds of one span. Nothing of ours comes near them.
+// The bounds of one span. Our spans are far below them.
 var limits = sdk.SpanLimits{
 	AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 32, LinkCountLimit: 8,
 	AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 8,
 }
 
-// New returns a tracer that exports until Close. It doesn't ask whether the
-// collector is there.
+// New returns a tracer that exports until Close. It doesn't check that the collector is
+// reachable.
 func New(o Options) *Tracer {
 	stop, cancel := context.WithCancel(context.Background())
 	out := &outlet{SpanExporter: otlptrace.NewUnstarted(newPoster(o)), stop: stop, cancel: cancel, log: o.Log}
@@ -64,7 +64,7 @@ func New(o Options) *Tracer {
 	return &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample, believed: o.Believed}
 }
 
-// resourceOf says who speaks
+// resourceOf identifies this process
 // (https://opentelemetry.io/docs/specs/semconv/resource/#service).
 func resourceOf(o Options) *resource.Resource {
 	host, _ := os.Hostname() // one without a name is known by its address
@@ -72,8 +72,8 @@ func resourceOf(o Options) *resource.Resource {
 		attribute.String("service.instance.id", o.Node), attribute.String("host.name", host))
 }
 
-// Counts are of spans since the start, for metrics: those that the collector has
-// taken, and those that it never got.
+// Counts are of spans since the start, for metrics: those that the collector accepted,
+// and those that were lost.
 func (t *Tracer) Counts() (sent, lost uint64) {
 	if t == nil {
 		return 0, 0
@@ -81,8 +81,8 @@ func (t *Tracer) Counts() (sent, lost uint64) {
 	return t.outlet.sent.Load(), t.outlet.lost.Load()
 }
 
-// Close exports what has ended, as far as the collector takes it within that
-// time, and gives all back.
+// Close exports the ended spans, as far as the collector accepts them within that time,
+// and releases all resources.
 func (t *Tracer) Close(within time.Duration) {
 	if t == nil {
 		return
@@ -90,14 +90,14 @@ func (t *Tracer) Close(within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	defer t.outlet.cancel()
-	_ = t.provider.Shutdown(ctx) // what it couldn't do is counted and logged by the outlet
+	_ = t.provider.Shutdown(ctx) // the outlet counts and logs failures
 }
 
-// outlet exports, counts, and keeps what goes wrong to itself: the batches would
-// tell a handler that is global to the process.
+// outlet exports, counts, and handles errors itself: the batch processor would pass
+// them to a process-wide handler.
 type outlet struct {
 	sdk.SpanExporter
-	stop       context.Context // ends an export under way
+	stop       context.Context // aborts the current export
 	cancel     context.CancelFunc
 	log        *slog.Logger
 	waiting    atomic.Int64
@@ -105,7 +105,7 @@ type outlet struct {
 	complained time.Time // by the one goroutine that exports
 }
 
-// ExportSpans returns nil always.
+// ExportSpans always returns nil.
 func (o *outlet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,7 +121,7 @@ func (o *outlet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) erro
 	return nil
 }
 
-// complainEvery keeps a collector that is gone from filling the log.
+// complainEvery keeps an unreachable collector from filling the log.
 const complainEvery = time.Minute
 
 func (o *outlet) complain(err error) {
@@ -132,8 +132,8 @@ func (o *outlet) complain(err error) {
 	o.log.Warn("traces not exported", "lost", o.lost.Load(), "err", err)
 }
 
-// gate lets a span into the queue while there is room, and counts those for which
-// there is none. Who ends a span never waits.
+// gate adds a span to the queue unless it is full, and counts the spans it drops.
+// Ending a span never blocks.
 type gate struct {
 	sdk.SpanProcessor
 	outlet *outlet

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// tracesPath is where a collector takes spans
+// tracesPath is where a collector accepts spans
 // (https://opentelemetry.io/docs/specs/otlp/#otlphttp-request).
 const tracesPath = "/v1/traces"
 
@@ -37,23 +37,23 @@ func newPoster(o Options) *poster {
 	}}
 }
 
-// Start is for otlptrace.Client.
+// Start implements otlptrace.Client.
 func (p *poster) Start(context.Context) error { return nil }
 
-// Stop is for otlptrace.Client.
+// Stop implements otlptrace.Client.
 func (p *poster) Stop(context.Context) error {
 	p.http.CloseIdleConnections()
 	return nil
 }
 
-// The tries at one batch and the pause after the first, which doubles.
+// The number of attempts for a batch, and the pause after the first, which doubles.
 const (
 	tries      = 3
 	firstPause = time.Second
 )
 
-// UploadTraces posts a batch. TracesData has the bytes of the request that OTLP
-// asks for, by a promise in its definition.
+// UploadTraces posts a batch. TracesData has the same wire format as the OTLP request,
+// as its definition promises.
 func (p *poster) UploadTraces(ctx context.Context, spans []*wire.ResourceSpans) error {
 	body, err := proto.Marshal(&wire.TracesData{ResourceSpans: spans})
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *poster) UploadTraces(ctx context.Context, spans []*wire.ResourceSpans) 
 	}
 }
 
-// post reports whether trying again makes sense
+// post sends body once. again reports whether to retry
 // (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes).
 func (p *poster) post(ctx context.Context, body []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))

@@ -35,18 +35,19 @@ import (
 // scope is the name under which spans are exported.
 const scope = "github.com/doorward/doorward"
 
-// Span is a piece of work that is followed. A nil Span is one that isn't.
+// Span is a traced piece of work. A nil Span isn't traced.
 type Span struct{ of otel.Span }
 
-// Start begins a piece of the work that ctx belongs to, if that is followed. The
-// name is a constant of the code that calls.
+// Start begins a child span in ctx, if ctx is traced. The name is a constant of the
+// calling code.
 func Start(ctx context.Context, name string) (context.Context, *Span) {
 	return start(ctx, name, "", otel.SpanKindInternal)
 }
 
-// Transaction begins one of the database, to do the operation named. Attributes
-// are those of https://opentelemetry.io/docs/specs/semconv/db/database-spans/,
-// without the text of queries.
+// Transaction begins the span of a database transaction for the named operation.
+// Attributes are those of
+// https://opentelemetry.io/docs/specs/semconv/db/database-spans/, without the text of
+// queries.
 func Transaction(ctx context.Context, system, operation string) (context.Context, *Span) {
 	ctx, span := start(ctx, "transaction ", operation, otel.SpanKindClient)
 	span.Set("db.system.name", system)
@@ -54,7 +55,7 @@ func Transaction(ctx context.Context, system, operation string) (context.Context
 	return ctx, span
 }
 
-// start joins the name only when it is used.
+// start joins the name only if ctx is traced.
 func start(ctx context.Context, name, more string, kind otel.SpanKind) (context.Context, *Span) {
 	above := otel.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -64,7 +65,7 @@ func start(ctx context.Context, name, more string, kind otel.SpanKind) (context.
 	return ctx, &Span{span}
 }
 
-// Note marks an instant in the piece of work that ctx is in.
+// Note adds an event to the span of ctx.
 func Note(ctx context.Context, event string) {
 	if span := otel.SpanFromContext(ctx); span.IsRecording() {
 		span.AddEvent(event)
@@ -78,15 +79,15 @@ func (s *Span) Set(key, value string) {
 	}
 }
 
-// SetCount adds an attribute that is a number.
+// SetCount adds a numeric attribute.
 func (s *Span) SetCount(key string, n int) {
 	if s != nil {
 		s.of.SetAttributes(attribute.Int(key, n))
 	}
 }
 
-// Fail says that the work failed, and by which kind of failure: a word of the
-// code, never the text of an error, which may repeat what somebody sent.
+// Fail marks the work as failed. kind is a constant of the code, never the text of an
+// error, which may repeat what somebody sent.
 func (s *Span) Fail(kind string) {
 	if s != nil {
 		s.of.SetAttributes(attribute.String("error.type", kind))
@@ -94,8 +95,8 @@ func (s *Span) Fail(kind string) {
 	}
 }
 
-// Answered notes the status of the answer to a request. One of the caller's
-// faults is no failure of the server's
+// Answered records the status of the answer to a request. An error of the caller
+// doesn't mark the span as failed
 // (https://opentelemetry.io/docs/specs/semconv/http/http-spans/#status).
 func (s *Span) Answered(status int) {
 	if s == nil {
@@ -108,7 +109,7 @@ func (s *Span) Answered(status int) {
 }
 
 // ID is the id of the trace that ctx belongs to, 32 hexadecimal digits; empty
-// where nothing is followed.
+// if ctx isn't traced.
 func ID(ctx context.Context) string {
 	if span := otel.SpanFromContext(ctx); span.IsRecording() {
 		return span.SpanContext().TraceID().String()
@@ -116,7 +117,7 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// End ends the piece of work.
+// End ends the span.
 func (s *Span) End() {
 	if s != nil {
 		s.of.End()

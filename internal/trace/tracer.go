@@ -14,8 +14,7 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// Tracer decides which work is followed. Make it with New; a nil one follows
-// nothing.
+// Tracer decides which work is traced. Make it with New; a nil one traces nothing.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   otel.Tracer
@@ -41,9 +40,8 @@ func (t *Tracer) Request(r *http.Request, route string, began time.Time) (*http.
 	return t.enter(r, route, began, parent)
 }
 
-// Check is Request for what is asked so often that it is followed only when a
-// trace that is believed asks for it. It costs a check that isn't followed no
-// allocation.
+// Check is Request for frequent requests: they are traced only if a trusted trace asks
+// for it. A check that isn't traced costs no allocation.
 func (t *Tracer) Check(r *http.Request, route string, began time.Time) (*http.Request, *Span) {
 	if t == nil || !saysSampled(r.Header) {
 		return r, nil
@@ -66,8 +64,8 @@ func (t *Tracer) enter(r *http.Request, route string, began time.Time, parent ot
 	return r.WithContext(ctx), &Span{span}
 }
 
-// Root begins a piece of work that the node does by itself, if the context is one
-// of Within and this piece is among those followed.
+// Root begins the span of work that the node starts itself, if ctx comes from Within
+// and the work is sampled.
 func Root(ctx context.Context, name string) (context.Context, *Span) {
 	t, ok := ctx.Value(tracerKey{}).(*Tracer)
 	if !ok || !t.chosen() {
@@ -87,7 +85,7 @@ func (t *Tracer) Within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
-// chosen decides about work that nobody else has decided about.
+// chosen samples work about which no trusted caller decides.
 func (t *Tracer) chosen() bool { return rand.Float64() < t.sample }
 
 // traceParent is the header of https://www.w3.org/TR/trace-context/#traceparent-header
@@ -109,8 +107,8 @@ func (t *Tracer) parent(r *http.Request) (none otel.SpanContext) {
 	return otel.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 }
 
-// believes goes by who is at the other end of the connection: what stands in
-// X-Forwarded-For says where a request comes from, not who wrote its headers.
+// believes uses the address of the connection's peer: X-Forwarded-For says where a
+// request comes from, not who wrote its headers.
 func (t *Tracer) believes(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -120,8 +118,8 @@ func (t *Tracer) believes(remote string) bool {
 	return slices.ContainsFunc(t.believed, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// saysSampled reports whether the flags, the last of the four fields of version
-// 00, have the bit for it. It only spares the parsing: parent decides.
+// saysSampled reports whether the sampled bit is set in the flags, the last of the four
+// fields of version 00. It only saves parsing: parent decides.
 func saysSampled(h http.Header) bool {
 	lines := h[traceParent]
 	if len(lines) != 1 || len(lines[0]) < len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01") {

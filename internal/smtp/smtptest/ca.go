@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// CA is a certification authority that a test made up, with one certificate.
+// CA is a certification authority for a test, with one certificate.
 type CA struct {
 	PEM    []byte         // its own certificate, as SSL_CERT_FILE wants it
 	Roots  *x509.CertPool // the same, as tls.Config wants it
 	Server *tls.Config    // for a server named 127.0.0.1, ::1, localhost or any of the names asked for
 }
 
-// NewCA makes a CA, and a certificate by it for the loopback names and names.
-// They are good for an hour.
+// NewCA makes a CA and its certificate for the loopback names and names. Both are valid
+// for an hour.
 func NewCA(tb testing.TB, names ...string) CA {
 	tb.Helper()
 	must := func(err error) {

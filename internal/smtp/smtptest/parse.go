@@ -21,14 +21,14 @@ type Letter struct {
 	HTML    string // lines ended by LF; empty: none
 }
 
-// Parse takes the mail apart. The test fails if it is malformed.
+// Parse parses the mail. The test fails if it is malformed.
 func (m Mail) Parse(tb testing.TB) Letter {
 	tb.Helper()
 	return Parse(tb, m.Raw)
 }
 
-// Parse takes a mail apart, such as the content of an *.eml file, with lines
-// ended by CRLF or LF. The test fails if it is malformed.
+// Parse parses a mail, such as the content of an *.eml file, with lines ended by CRLF
+// or LF. The test fails if it is malformed.
 func Parse(tb testing.TB, raw []byte) Letter {
 	tb.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(raw))
@@ -45,7 +45,7 @@ func Parse(tb testing.TB, raw []byte) Letter {
 	return l
 }
 
-// take adds a part, or the parts in it.
+// take adds a part, or its nested parts.
 func (l *Letter) take(h textproto.MIMEHeader, body io.Reader) error {
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {

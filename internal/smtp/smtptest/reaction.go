@@ -23,11 +23,11 @@ func (s *Server) Refuse(at Stage, code int) { s.misbehave(at, reaction{code: cod
 // HangUp makes the server cut the connection at a stage.
 func (s *Server) HangUp(at Stage) { s.misbehave(at, reaction{}) }
 
-// Stall makes the server fall silent at a stage, until it is stopped.
+// Stall makes the server stop answering at a stage, until it is stopped.
 func (s *Server) Stall(at Stage) { s.misbehave(at, reaction{stall: true}) }
 
-// StallTo makes the server fall silent when it hears of a recipient that is dead, as
-// one does that asks the recipient's host first.
+// StallTo makes the server stop answering at a recipient for which dead returns true,
+// like a server that first asks the recipient's host.
 func (s *Server) StallTo(dead func(recipient string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +41,8 @@ func (s *Server) Stalled() int {
 	return s.stalled
 }
 
-// Behave makes the server take everything again, on connections that are not
-// stalled already.
+// Behave makes the server accept everything again, except on connections that are
+// already stalled.
 func (s *Server) Behave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *Server) misbehave(at Stage, r reaction) {
 	s.reactions[at] = r
 }
 
-// react does what was asked for at a stage on conn, and returns an error if
-// anything was.
+// react runs the reaction set for a stage on conn, and returns an error if there was
+// one.
 func (s *Server) react(at Stage, r *run, conn net.Conn) error {
 	s.mu.Lock()
 	wanted, found := s.reactions[at]
@@ -102,8 +102,8 @@ func (s *Server) isDead(recipient string) bool {
 	return dead != nil && dead(recipient)
 }
 
-// A listener hands out wires, and remembers them: go-smtp's Close forgets the
-// connections and listeners that it has not begun to serve.
+// A listener creates wires and keeps them: go-smtp's Close misses connections and
+// listeners that it doesn't serve yet.
 type listener struct {
 	net.Listener
 	server *Server
@@ -125,7 +125,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-// cut closes the port and, once it is closed for new ones, all connections.
+// cut closes the port, and then all connections.
 func (l *listener) cut() {
 	_ = l.Listener.Close()
 	<-l.run.served
@@ -136,14 +136,14 @@ func (l *listener) cut() {
 	}
 }
 
-// A wire is the server's end of a connection. It misbehaves where go-smtp
-// leaves its user no say. Commands and lines of answers come in one piece each:
-// go-smtp flushes every line, and clients that do not pipeline send one.
+// A wire is the server's end of a connection. It misbehaves where go-smtp has no hook.
+// Each command and each line of an answer arrives in one piece: go-smtp flushes every
+// line, and clients that do not pipeline send one.
 type wire struct {
 	net.Conn
 	server *Server
 	run    *run
-	begun  bool // the greeting is out
+	begun  bool // the greeting was sent
 }
 
 var (

@@ -16,7 +16,7 @@ type session struct {
 	run    *run
 	conn   *smtp.Conn
 	user   string // signed in
-	mail   Mail   // in the making
+	mail   Mail   // being received
 }
 
 func (s *Server) newSession(r *run, c *smtp.Conn) (smtp.Session, error) {
@@ -57,8 +57,8 @@ func (s *session) login(user, password string) error {
 	return nil
 }
 
-// A loginServer is the server's side of AUTH LOGIN (draft-murchison-sasl-login),
-// which go-sasl has no more.
+// A loginServer is the server's side of AUTH LOGIN (draft-murchison-sasl-login), which
+// go-sasl has removed.
 type loginServer struct {
 	login func(user, password string) error
 	asked int
@@ -102,8 +102,8 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// Data reads the content to its end before it refuses it, so that the client is
-// there to hear it, but only the beginning before it cuts the connection.
+// Data reads all content before it refuses, so that the client reads the reply, but
+// only the beginning before it cuts the connection.
 func (s *session) Data(r io.Reader) error {
 	var raw strings.Builder
 	if _, err := io.CopyN(&raw, r, 64); err != nil && err != io.EOF {

@@ -33,17 +33,17 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// patience is how long Wait waits; a loaded machine needs seconds, a failing
-// test should not need minutes.
+// patience is the timeout of Wait: a loaded machine needs seconds, and a failing test
+// should not take minutes.
 const patience = 15 * time.Second
 
-// Options say what kind of mail server it is. The zero value takes mail from
-// anyone and knows no TLS.
+// Options configure the mail server. The zero value accepts mail from anyone and has no
+// TLS.
 type Options struct {
 	TLS            *tls.Config // its certificate (see NewCA); offers STARTTLS
 	Implicit       bool        // with TLS: TLS from the first byte, instead of STARTTLS
-	User, Password string      // both or neither: demands signing in; with TLS, only under TLS
-	Mechanisms     []string    // ways of signing in: PLAIN, LOGIN; nil is PLAIN
+	User, Password string      // both or neither: requires authentication; with TLS, only under TLS
+	Mechanisms     []string    // of authentication: PLAIN, LOGIN; nil is PLAIN
 	SevenBit       bool        // does not offer 8BITMIME; not together with TLS
 }
 
@@ -62,13 +62,13 @@ type Stage int
 
 // The stages, in the order in which they come.
 const (
-	AtConnect   Stage = iota + 1 // in place of the greeting; not with Options.Implicit, but for Stall
+	AtConnect   Stage = iota + 1 // in place of the greeting; with Options.Implicit only Stall
 	AtHello                      // EHLO
 	AtLogin                      // AUTH
 	AtSender                     // MAIL FROM
 	AtRecipient                  // RCPT TO
-	AtContent                    // Refuse: after all of it; HangUp, Stall: in the midst of it
-	AtQuit                       // QUIT, when a mail has long been accepted; HangUp and Stall only, not under TLS
+	AtContent                    // Refuse: after all of it; HangUp, Stall: in the middle of it
+	AtQuit                       // QUIT, after the mail was accepted; HangUp and Stall only, not under TLS
 )
 
 // Server is a running mail server. Start makes one.
@@ -135,9 +135,9 @@ func (s *Server) serve(l net.Listener) *run {
 		return s.newSession(r, c)
 	}))
 	r.server.Domain = "smtptest.example"
-	r.server.ErrorLog = log.New(io.Discard, "", 0) // broken connections are what tests are about
+	r.server.ErrorLog = log.New(io.Discard, "", 0) // tests break connections on purpose
 	r.server.Debug = (*scribe)(s)
-	r.server.EnableSMTPUTF8 = true // so that a needless use of it shows
+	r.server.EnableSMTPUTF8 = true // so that unneeded use of it shows
 	r.server.AllowInsecureAuth = s.options.TLS == nil
 	r.listener = &listener{Listener: l, server: s, run: r}
 	l = r.listener
@@ -174,7 +174,7 @@ func (s *Server) Addr() string {
 	return s.addr
 }
 
-// URL is the destination that leads here, credentials included.
+// URL is the destination of this server, including credentials.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "smtp", Host: s.Addr()}
 	if s.options.Implicit {
@@ -232,8 +232,8 @@ func (s *Server) accept(m Mail) {
 	s.arrived = make(chan struct{})
 }
 
-// Transcript returns all that was said on all connections so far, by clients
-// and server, as it was before encryption.
+// Transcript returns everything that clients and server sent so far on all connections,
+// before encryption.
 func (s *Server) Transcript() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

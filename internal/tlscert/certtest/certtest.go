@@ -25,7 +25,7 @@ type Authority struct {
 	made int64
 }
 
-// NewAuthority returns one of the test's own, valid for a day.
+// NewAuthority returns an authority for the test, valid for a day.
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{tb: tb, Pool: x509.NewCertPool(), key: newKey(tb)}
@@ -42,7 +42,7 @@ type Pair struct {
 	Serial    int64
 }
 
-// Pair makes one for localhost that ends at the given time.
+// Pair makes a certificate for localhost that expires at end.
 func (a *Authority) Pair(end time.Time) Pair {
 	a.tb.Helper()
 	key := newKey(a.tb)
@@ -98,8 +98,8 @@ func (p Pair) Files(tb testing.TB, folder string) (cert, key string) {
 	return cert, key
 }
 
-// Own writes a certificate for localhost, with the authority's behind it, and its
-// key. Whoever trusts what is in the first file trusts it.
+// Own writes a certificate for localhost, followed by the authority's, and its key. A
+// client that trusts the first file trusts the certificate.
 func (a *Authority) Own(tb testing.TB, folder string) (cert, key string) {
 	tb.Helper()
 	p := a.Pair(time.Now().Add(24 * time.Hour))
@@ -107,7 +107,7 @@ func (a *Authority) Own(tb testing.TB, folder string) (cert, key string) {
 	return p.Files(tb, folder)
 }
 
-// Replace renames a file with this text over path.
+// Replace atomically replaces the file at path with text.
 func Replace(tb testing.TB, path string, text []byte) {
 	tb.Helper()
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {

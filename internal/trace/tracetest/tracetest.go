@@ -29,7 +29,7 @@ import (
 
 // Collector keeps spans.
 type Collector struct {
-	URL *url.URL // its base, as for Options of package trace
+	URL *url.URL // base URL, for trace.Options
 
 	tb    testing.TB
 	mu    sync.Mutex
@@ -38,7 +38,7 @@ type Collector struct {
 	heads []http.Header
 }
 
-// Span is one that was exported.
+// Span is an exported span.
 type Span struct {
 	Name, Kind           string // the kind as in "SPAN_KIND_SERVER"
 	Trace, ID, Parent    string // hexadecimal
@@ -62,7 +62,7 @@ func Start(tb testing.TB) *Collector {
 	return c
 }
 
-// ServeHTTP takes a batch.
+// ServeHTTP accepts a batch.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var batch wire.TracesData
@@ -109,7 +109,7 @@ func textOf(pairs []*common.KeyValue) map[string]string {
 	return all
 }
 
-// Spans are those that have come, in the order in which their work began.
+// Spans are the received spans, ordered by the start of their work.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,19 +118,19 @@ func (c *Collector) Spans() []Span {
 	return all
 }
 
-// Named are the spans of that name.
+// Named are the spans with that name.
 func (c *Collector) Named(name string) []Span {
 	return slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.Name != name })
 }
 
-// Raw is all that has come, as it came: text stands in it as it is.
+// Raw is everything received, as bytes: text appears in it unchanged.
 func (c *Collector) Raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.raw)
 }
 
-// Headers are those of the batches.
+// Headers are the headers of the batches.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -281,7 +281,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 			defer cancel()
 			_, read := store.Pools(db)
 			if _, err := read.ExecContext(reading, `SELECT count(*) FROM users`); err != nil {
-				t.Errorf("a reader waits behind the migration: %v", err)
+				t.Errorf("a reader waits for the migration: %v", err)
 			}
 			select {
 			case err := <-migrated:
@@ -336,10 +336,10 @@ func TestMigrationsGoForward(t *testing.T) {
 		raw, err := os.ReadFile(file)
 		ok(t, err)
 		if !strings.HasPrefix(string(raw), "-- +goose Up\n") {
-			t.Errorf("%s: begin it with -- +goose Up", file)
+			t.Errorf("%s: must begin with -- +goose Up", file)
 		}
 		if found := banned.FindString(comment.ReplaceAllString(string(raw), "\n")); found != "" {
-			t.Errorf("%s: %q is not for both databases, or not forward", file, found)
+			t.Errorf("%s: %q is not valid in both databases, or goes down", file, found)
 		}
 	}
 	if int64(len(files)) != store.SchemaNeeded {

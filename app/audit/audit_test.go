@@ -329,7 +329,7 @@ func TestManyAtOnce(t *testing.T) {
 		looking.Wait()
 		r.ok(errors.Join(errs...))
 		if len(faults) > 0 {
-			r.Errorf("found while it was written: %v", faults[:min(len(faults), 5)])
+			r.Errorf("faults found while the chain was written: %v", faults[:min(len(faults), 5)])
 		}
 		if a, b := r.mark("tnt_a").Seq, r.mark("tnt_b").Seq; a+b != 3*each*writers {
 			r.Errorf("%d and %d events, want %d", a, b, 3*each*writers)

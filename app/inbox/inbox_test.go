@@ -61,7 +61,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 				t.Errorf("a login of %s: %v", email, err)
 			}
 			if err := f.Node(n).Passwords.Forgot(ctx, apptest.Anonymous(n), fmt.Sprint(n, email), ""); err != nil {
-				t.Errorf("forgotten of %s: %v", email, err)
+				t.Errorf("a reset for %s: %v", email, err)
 			}
 		}
 		refuse(n)
@@ -296,7 +296,7 @@ func TestPoisonInTheInbox(t *testing.T) {
 			f.Errorf("%d refusals are recorded, want %d; %d mails, want 1", got, refusals-2, f.CountRows("mails")-mails)
 		}
 		if got := strings.Count(f.Log.String(), "is set aside"); got == 0 {
-			f.Errorf("the log says nothing:\n%s", f.Log.String())
+			f.Errorf("the log doesn't report the rows:\n%s", f.Log.String())
 		}
 		v, err := f.Node(0).Vitals(f.Context())
 		f.NoError(err)

@@ -45,7 +45,7 @@ func soundTrail(f *apptest.Fixture) {
 	_, faults, err := f.Node(0).Audit.Verify(f.Context(), "")
 	f.NoError(err)
 	if len(faults) > 0 {
-		f.Errorf("the trail of the installation is broken: %v", faults)
+		f.Errorf("the trail of the installation has faults: %v", faults)
 	}
 }
 

@@ -220,7 +220,7 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if got := holds(f, left); got != holdsNothing {
-			f.Errorf("the one who left has %s", got)
+			f.Errorf("the account without a membership has %s", got)
 		}
 		f.SignIn(member.User.Email, apptest.FirstPassword)
 		if n := f.Int(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {

@@ -451,7 +451,7 @@ func TestLivingNodesAreNotRemoved(t *testing.T) {
 	}
 	for i, f := range all {
 		if f.countResets() != 1 {
-			t.Errorf("node %d has started %d times: an outage of the database must not remove a node", i, f.countResets())
+			t.Errorf("node %d was reset %d times: an outage of the database must not remove a node", i, f.countResets())
 		}
 	}
 }
@@ -619,7 +619,7 @@ func TestAlive(t *testing.T) {
 			return is
 		}
 		if alive() {
-			t.Error("alive without any node")
+			t.Error("Alive reports a server without any node")
 		}
 		stop := run(t, lease.New(db, lease.MinLease))
 		if !alive() {

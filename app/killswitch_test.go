@@ -165,7 +165,7 @@ func promoted() user.Edit {
 }
 
 // rejoined makes the person a member again, with the password, or with a new one
-// if the last membership took it along.
+// if the end of the last membership deleted it.
 func rejoined(f *apptest.Fixture, c holder) error {
 	_, token := f.Invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
 	var err error

@@ -205,8 +205,7 @@ func TestTampering(t *testing.T) {
 	})
 }
 
-// insert is the statement of an attacker who adds an event copied from an existing
-// one.
+// insert is an attacker's statement that adds a copy of an existing event.
 func insert(seq int) string {
 	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
 SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash
@@ -218,8 +217,8 @@ func swap(a, b int) string {
 	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
 }
 
-// Only a mark kept elsewhere reveals a chain that was recomputed or cut off
-// without a trace.
+// A chain that was recomputed or cleanly cut off differs only from a mark that was
+// kept elsewhere.
 func TestMarks(t *testing.T) {
 	onBoth(t, func(r *room) {
 		r.happens("tnt_a", 1, 6)

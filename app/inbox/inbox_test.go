@@ -51,7 +51,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	worker.Go(func() { f.Node(0).Inbox.Run(working) })
 	defer worker.Wait()
 	defer stop()
-	for waiting := 0; waiting == 0; { // until the worker has claimed that refusal
+	for waiting := 0; waiting == 0; { // until the worker waits for a lock
 		f.NoError(db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
 	}
 	for n := range 5 {

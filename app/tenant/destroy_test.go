@@ -19,7 +19,7 @@ import (
 func dot(f *apptest.Fixture) []byte {
 	f.Helper()
 	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as stored logos are encoded
 	f.NoError(encoder.Encode(&out, image.NewNRGBA(image.Rect(0, 0, 2, 1))))
 	return out.Bytes()
 }

@@ -208,8 +208,8 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 	})
 }
 
-// TestLeftBeforeTheUpgrade: accounts without a membership that a version before
-// kept with a password lose it in the first sweep, unless they are members again.
+// TestLeftBeforeTheUpgrade: accounts that an older version left with a password
+// but no membership lose it in the first sweep, unless they are members again.
 func TestLeftBeforeTheUpgrade(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()

@@ -162,7 +162,7 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
+				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
 			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
@@ -189,7 +189,7 @@ func TestOlderBinaryRefuses(t *testing.T) {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
+				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			if engine == "sqlite" { // Backup checks the copy before it keeps it
 				refuses(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")

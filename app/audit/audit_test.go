@@ -227,7 +227,7 @@ func TestMarks(t *testing.T) {
 		holds := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
-				r.Errorf("the mark %v holds: %v, %v; want %v", m, got, err, want)
+				r.Errorf("the mark %v is valid: %v, %v; want %v", m, got, err, want)
 			}
 		}
 		holds(true, kept)
@@ -405,7 +405,7 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
 		} {
 			if got := look(c.filter); got != c.want {
-				r.Errorf("%+v chooses %q, want %q", c.filter, got, c.want)
+				r.Errorf("%+v selects %q, want %q", c.filter, got, c.want)
 			}
 		}
 	})

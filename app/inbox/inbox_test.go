@@ -35,7 +35,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	var chains int
 	f.NoError(held.QueryRowContext(t.Context(), `SELECT count(*) FROM (SELECT 1 FROM audit_chains WHERE tenant_id IN ('', $1) FOR UPDATE) c`, acme.ID).Scan(&chains))
 	if chains != 2 {
-		t.Fatalf("%d chains are held, want 2", chains)
+		t.Fatalf("%d chains are locked, want 2", chains)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -533,7 +533,7 @@ func TestSettleAll(t *testing.T) {
 		commit(t, db, "by a caller that got no answer")
 		settled, err := f.SettleAll(t.Context())
 		if err != nil || settled.Nodes != 2 || len(f.all()) != 1 || len(other.all()) != 1 {
-			t.Errorf("%+v, %v; applied %q and %q: want both nodes to have applied it", settled, err, f.all(), other.all())
+			t.Errorf("%+v, %v; the nodes applied %q and %q: want both nodes to have applied it", settled, err, f.all(), other.all())
 		}
 		reached, _ := other.block(t)
 		commit(t, db, "by a caller that is still waiting")

@@ -275,7 +275,7 @@ func mails(f *fixture) {
 	})
 	all := f.due()
 	if len(all) != 2 || all[0].ID == all[1].ID {
-		f.Fatalf("due are %+v: want two mails", all)
+		f.Fatalf("the due mails are %+v: want two mails", all)
 	}
 	first := store.Mail{
 		ID: all[0].ID, Kind: store.MailInvitation, Recipient: "ann@acme.example", SubjectID: "inv_1",

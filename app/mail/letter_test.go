@@ -218,7 +218,7 @@ func TestEveryWordIsTidied(t *testing.T) {
 	}
 	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
 	if linked.Link != "a b" || linked.Code != "a b" {
-		t.Errorf("link and code have become %q, %q", linked.Link, linked.Code)
+		t.Errorf("link and code are unchanged: %q, %q", linked.Link, linked.Code)
 	}
 }
 

@@ -112,8 +112,8 @@ func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 	})
 }
 
-// A hash from another system is set only on an account that is in no tenant; the
-// owner of the address may set the first password of any account.
+// A hash from another system is set only on an account without password and
+// membership; the owner of the address may set the first password of any account.
 func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "")

@@ -165,7 +165,7 @@ func promoted() user.Edit {
 }
 
 // rejoined makes the person a member again, with the password, or with a new one
-// if the last membership took it along.
+// if the end of the last membership deleted it.
 func rejoined(f *apptest.Fixture, c holder) error {
 	_, token := f.Invite(c.owner, c.ann.User.Email, doorward.RoleAdmin)
 	var err error
@@ -256,7 +256,7 @@ var killSwitch = []struct {
 		return apptest.Failure(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
 	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
 	{"under tighter rules", func(f *apptest.Fixture, c holder) error {
-		days, domains := int64(1), []string{"example.com"} // of the invited addresses
+		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 		return err
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},

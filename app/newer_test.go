@@ -36,7 +36,7 @@ func TestUnknownStatusLetsNobodyIn(t *testing.T) {
 		}
 		set(doorward.TenantActive)
 		if !f.IsValid(ann.Token) || accept() != "" {
-			t.Error("the session is invalid although the status is known again")
+			t.Error("the session or the invitation is invalid although the status is known again")
 		}
 		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
 			_, err := tx.SetUserStatus(f.Context(), acme.ID, ann.User.ID, "absent")

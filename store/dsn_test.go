@@ -38,10 +38,10 @@ func TestSamePlace(t *testing.T) {
 		{"postgres://db1/doorward", "postgres://db2/doorward", false},
 	} {
 		if got := store.SamePlace(c.a, c.b); got != c.same {
-			t.Errorf("%s and %s: the same place: %v, want %v", c.a, c.b, got, c.same)
+			t.Errorf("%s and %s: the same database: %v, want %v", c.a, c.b, got, c.same)
 		}
 		if got := store.SamePlace(c.b, c.a); got != c.same {
-			t.Errorf("%s and %s: the same place: %v, want %v", c.b, c.a, got, c.same)
+			t.Errorf("%s and %s: the same database: %v, want %v", c.b, c.a, got, c.same)
 		}
 	}
 }

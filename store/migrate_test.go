@@ -162,7 +162,7 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
+				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
 			_, err := transfer.Move(t.Context(), db, storetest.Migrated(t, dsn(t), time.Now), nil)
@@ -189,7 +189,7 @@ func TestOlderBinaryRefuses(t *testing.T) {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
 			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
-				t.Errorf("%d migrations are recorded, want the %d of before", after, before)
+				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			if engine == "sqlite" { // Backup checks the copy before it keeps it
 				refuses(t, transfer.Backup(t.Context(), db, filepath.Join(t.TempDir(), "copy.db")), "schema 9876", "newer")
@@ -281,7 +281,7 @@ func TestMigrationWaitsWithoutHoldingUp(t *testing.T) {
 			defer cancel()
 			_, read := store.Pools(db)
 			if _, err := read.ExecContext(reading, `SELECT count(*) FROM users`); err != nil {
-				t.Errorf("a reader waits behind the migration: %v", err)
+				t.Errorf("a reader waits for the migration: %v", err)
 			}
 			select {
 			case err := <-migrated:
@@ -336,10 +336,10 @@ func TestMigrationsGoForward(t *testing.T) {
 		raw, err := os.ReadFile(file)
 		ok(t, err)
 		if !strings.HasPrefix(string(raw), "-- +goose Up\n") {
-			t.Errorf("%s: begin it with -- +goose Up", file)
+			t.Errorf("%s: must begin with -- +goose Up", file)
 		}
 		if found := banned.FindString(comment.ReplaceAllString(string(raw), "\n")); found != "" {
-			t.Errorf("%s: %q is not for both databases, or not forward", file, found)
+			t.Errorf("%s: %q is not valid in both databases, or goes down", file, found)
 		}
 	}
 	if int64(len(files)) != store.SchemaNeeded {

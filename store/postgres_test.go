@@ -112,6 +112,6 @@ func TestWritersLeaveConnectionsToReaders(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := db.Ping(ctx); err != nil {
-		t.Errorf("reading, with %d writers stuck: %v", db.Pools()[0].Busy, err)
+		t.Errorf("a read with %d writers blocked: %v", db.Pools()[0].Busy, err)
 	}
 }

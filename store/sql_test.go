@@ -117,7 +117,7 @@ func text(t *testing.T, consts map[string]ast.Expr, e ast.Expr) string {
 func TestStatementsAreUsedConstants(t *testing.T) {
 	s := readSource(t)
 	if len(s.statements) < 60 {
-		t.Errorf("only %d statements were found: is the search still right?", len(s.statements))
+		t.Errorf("only %d statements were found: check the search", len(s.statements))
 	}
 	for name := range s.statements {
 		if !s.used[name] {

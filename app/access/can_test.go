@@ -116,8 +116,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// While a tenant is closing, the only actions with a role are its OWNER's: read,
-// close and restore the tenant.
+// While a tenant is closing, only its OWNER may act: read, close and restore it.
+// Other actions that need a role are refused.
 func TestClosingTenant(t *testing.T) {
 	owner := member(doorward.RoleOwner, doorward.UserActive, doorward.TenantClosing)
 	open := map[doorward.Action]bool{doorward.TenantRead: true, doorward.TenantDestroy: true, doorward.TenantClose: true, doorward.TenantRestore: true}

@@ -115,8 +115,7 @@ func (f *Fixture) WantPassword(email string, winner, passwords int) {
 
 var full = flag.Bool("full", false, "races at full length")
 
-// Rounds is how often a race is repeated: often with -full (make chaos), else
-// short.
+// Rounds returns how often to run a race: often with -full (make chaos), else short.
 func Rounds(short, often int) int {
 	if *full {
 		return often

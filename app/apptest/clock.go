@@ -8,10 +8,10 @@ import (
 // Clock is the clock of a fixture.
 type Clock interface{ Now() time.Time }
 
-// MovedClock is the real time plus the time that a test has moved it.
+// MovedClock is ahead of the real time by as much as a test has moved it.
 type MovedClock struct{ by atomic.Int64 }
 
-// NewMovedClock returns a clock at the real time.
+// NewMovedClock returns a clock that shows the real time.
 func NewMovedClock() *MovedClock { return &MovedClock{} }
 
 // Now returns the time.

@@ -205,8 +205,7 @@ func TestTampering(t *testing.T) {
 	})
 }
 
-// insert is the statement of an attacker who adds an event copied from an existing
-// one.
+// insert is an attacker's statement that adds a copy of an existing event.
 func insert(seq int) string {
 	return fmt.Sprintf(`INSERT INTO events (id, at, action, outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, seq, salt, digest, hash)
 SELECT 'evt_x', at, 'user.remove', outcome, actor_type, actor_id, actor_email, target_type, target_id, tenant_id, ip, request_id, changes, %d, salt, digest, hash
@@ -218,8 +217,8 @@ func swap(a, b int) string {
 	return fmt.Sprintf(`UPDATE events SET target_id = CASE seq WHEN %d THEN 'usr_%04d' ELSE 'usr_%04d' END WHERE tenant_id = 'tnt_a' AND seq IN (%d, %d)`, a, b, a, a, b)
 }
 
-// Only a mark kept elsewhere reveals a chain that was recomputed or cut off
-// without a trace.
+// A chain that was recomputed or cleanly cut off differs only from a mark that was
+// kept elsewhere.
 func TestMarks(t *testing.T) {
 	onBoth(t, func(r *room) {
 		r.happens("tnt_a", 1, 6)
@@ -228,7 +227,7 @@ func TestMarks(t *testing.T) {
 		holds := func(want bool, m audit.Mark) {
 			r.Helper()
 			if got, err := r.Holds(r.Context(), m); err != nil || got != want {
-				r.Errorf("the mark %v holds: %v, %v; want %v", m, got, err, want)
+				r.Errorf("the mark %v is valid: %v, %v; want %v", m, got, err, want)
 			}
 		}
 		holds(true, kept)
@@ -329,7 +328,7 @@ func TestManyAtOnce(t *testing.T) {
 		looking.Wait()
 		r.ok(errors.Join(errs...))
 		if len(faults) > 0 {
-			r.Errorf("found while it was written: %v", faults[:min(len(faults), 5)])
+			r.Errorf("faults found while the chain was written: %v", faults[:min(len(faults), 5)])
 		}
 		if a, b := r.mark("tnt_a").Seq, r.mark("tnt_b").Seq; a+b != 3*each*writers {
 			r.Errorf("%d and %d events, want %d", a, b, 3*each*writers)
@@ -406,7 +405,7 @@ func TestFilters(t *testing.T) {
 			{audit.Filter{Action: "user.fly", From: "yesterday", To: "2031-05-06"}, "action invalid, from invalid, to invalid"},
 		} {
 			if got := look(c.filter); got != c.want {
-				r.Errorf("%+v chooses %q, want %q", c.filter, got, c.want)
+				r.Errorf("%+v selects %q, want %q", c.filter, got, c.want)
 			}
 		}
 	})

@@ -35,7 +35,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	var chains int
 	f.NoError(held.QueryRowContext(t.Context(), `SELECT count(*) FROM (SELECT 1 FROM audit_chains WHERE tenant_id IN ('', $1) FOR UPDATE) c`, acme.ID).Scan(&chains))
 	if chains != 2 {
-		t.Fatalf("%d chains are held, want 2", chains)
+		t.Fatalf("%d chains are locked, want 2", chains)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -51,7 +51,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	worker.Go(func() { f.Node(0).Inbox.Run(working) })
 	defer worker.Wait()
 	defer stop()
-	for waiting := 0; waiting == 0; { // until the worker has claimed that refusal
+	for waiting := 0; waiting == 0; { // until the worker waits for a lock
 		f.NoError(db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
 	}
 	for n := range 5 {
@@ -61,7 +61,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 				t.Errorf("a login of %s: %v", email, err)
 			}
 			if err := f.Node(n).Passwords.Forgot(ctx, apptest.Anonymous(n), fmt.Sprint(n, email), ""); err != nil {
-				t.Errorf("forgotten of %s: %v", email, err)
+				t.Errorf("a reset for %s: %v", email, err)
 			}
 		}
 		refuse(n)
@@ -296,7 +296,7 @@ func TestPoisonInTheInbox(t *testing.T) {
 			f.Errorf("%d refusals are recorded, want %d; %d mails, want 1", got, refusals-2, f.CountRows("mails")-mails)
 		}
 		if got := strings.Count(f.Log.String(), "is set aside"); got == 0 {
-			f.Errorf("the log says nothing:\n%s", f.Log.String())
+			f.Errorf("the log doesn't report the rows:\n%s", f.Log.String())
 		}
 		v, err := f.Node(0).Vitals(f.Context())
 		f.NoError(err)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestOneNotice: an unknown browser signs in many times at once. Its owner gets
-// one mail, and one for each other browser.
+// one mail per browser.
 func TestOneNotice(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16

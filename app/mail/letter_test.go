@@ -102,10 +102,10 @@ func TestThePlainText(t *testing.T) {
 				links = append(links, line)
 			case isCode.MatchString(line):
 				codes = append(codes, line)
-			case utf8.RuneCountInString(line) > columns && len(strings.Fields(line)) > 3: // two stay together, and a last one
-				t.Errorf("a line of %d characters: %q", utf8.RuneCountInString(line), line)
+			case utf8.RuneCountInString(line) > columns && len(strings.Fields(line)) > 3: // up to three words may stay together
+				t.Errorf("a line has %d characters: %q", utf8.RuneCountInString(line), line)
 			case strings.ContainsFunc(line, unicode.IsControl):
-				t.Errorf("the line %q", line)
+				t.Errorf("unexpected line %q", line)
 			}
 		}
 		var wantLinks, wantCodes []string
@@ -136,12 +136,12 @@ func TestTheHTML(t *testing.T) {
 				said.WriteString(n.Data)
 			case html.ElementNode:
 				if !slices.Contains(tags, n.Data) {
-					t.Errorf("the element %s in\n%s", n.Data, m.HTML)
+					t.Errorf("unexpected element %s in\n%s", n.Data, m.HTML)
 				}
 			}
 			for _, a := range n.Attr {
 				if !slices.Contains(attributes, a.Key) {
-					t.Errorf("the attribute %s", a.Key)
+					t.Errorf("unexpected attribute %s", a.Key)
 				}
 				if a.Key == "href" {
 					links = append(links, a.Val)
@@ -167,7 +167,7 @@ func TestSecurityNoticesHaveNoLink(t *testing.T) {
 			m := newLetter(kind, language, chosen("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
 				if strings.Contains(m.Text+m.HTML, bad) {
-					t.Errorf("%s in %s has %q", kind, language, bad)
+					t.Errorf("%s in %s contains %q", kind, language, bad)
 				}
 			}
 		}
@@ -218,7 +218,7 @@ func TestEveryWordIsTidied(t *testing.T) {
 	}
 	linked := variables{Link: "a\nb", Code: "a\nb"}.sanitized()
 	if linked.Link != "a b" || linked.Code != "a b" {
-		t.Errorf("link and code have become %q, %q", linked.Link, linked.Code)
+		t.Errorf("link and code are unchanged: %q, %q", linked.Link, linked.Code)
 	}
 }
 

@@ -99,21 +99,21 @@ func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 			return member.Create(f.Context(), tx, member.NewAccount("ann@acme.example", "other", ""))
 		})
 		if !doorward.HasCode(err, doorward.CodeAccountExists) {
-			f.Errorf("a second account is created with %v", err)
+			f.Errorf("a second account was created, error %v", err)
 		}
 		for tenant, want := range map[string]doorward.Code{"tnt_a": doorward.CodeAlreadyMember, "tnt_b": doorward.CodeAlreadyMember} {
 			if err := f.add(ann.ID, tenant); err != nil {
 				f.Fatal(err)
 			}
 			if err := f.add(ann.ID, tenant); !doorward.HasCode(err, want) {
-				f.Errorf("a second membership in %s is added with %v", tenant, err)
+				f.Errorf("a second membership in %s was added, error %v", tenant, err)
 			}
 		}
 	})
 }
 
-// A hash from another system is set only on an account that is in no tenant; the
-// owner of the address may set the first password of any account.
+// A hash from another system is set only on an account without password and
+// membership; the owner of the address may set the first password of any account.
 func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		ann := f.ensure("ann@acme.example", "")
@@ -137,7 +137,7 @@ func TestOnlyUnusedAccountsTakeAPassword(t *testing.T) {
 			f.Errorf("the first password is %q, %v", f.passwordOf(bob.ID), err)
 		}
 		if err := first(); !doorward.HasCode(err, doorward.CodeAccountExists) {
-			f.Errorf("a second first password is set with %v", err)
+			f.Errorf("a second first password was set, error %v", err)
 		}
 	})
 }

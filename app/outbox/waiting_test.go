@@ -110,7 +110,7 @@ func TestHostsAreJudgedByTheirTries(t *testing.T) {
 		"": false, "s": true, "q": false, "qs": false, "qss": true, "ssssq": false, "ssssqs": true, "qqqqqqsss": false, "qqqqqqssss": true,
 	} {
 		if got := steps("host "+tries, tries); got != slow {
-			t.Errorf("after %q it is slow: %v, want %v", tries, got, slow)
+			t.Errorf("after %q the host is slow: %v, want %v", tries, got, slow)
 		}
 	}
 	for i := range maxHosts {

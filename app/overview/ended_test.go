@@ -154,7 +154,7 @@ func TestUnwrittenUseCounts(t *testing.T) {
 	}
 }
 
-// held is the count alone, after a check that it took effect on every node.
+// held returns the counts without the revocation, which must have reached every node.
 func held(f *apptest.Fixture, e doorward.Ended) doorward.Ended {
 	f.Helper()
 	if e.Revocation.Nodes != len(f.Nodes) || e.Revocation.Took <= 0 {

@@ -50,7 +50,7 @@ func TestFloodOfForgotten(t *testing.T) {
 		clock.Move(time.Hour)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if got := f.CountRows("throttles"); got > throttles {
-			f.Errorf("an hour later there are %d counters, want the %d of before", got, throttles)
+			f.Errorf("an hour later there are %d counters, want at most %d, as before", got, throttles)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 				f.Fatalf("%d sessions opened with the old password are valid", n)
 			}
 			if got := f.TryLogin(ann.User.Email, old); got != doorward.CodeInvalidCredentials {
-				f.Fatalf("the old password: %q", got)
+				f.Fatalf("a login with the old password: %q", got)
 			}
 			ann = f.SignIn(ann.User.Email, next)
 		}

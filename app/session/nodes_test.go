@@ -237,7 +237,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 		if n := server.Node.App.Sessions.InMemory(); n >= sessions || n < sessions/4 {
-			t.Errorf("%d of %d sessions are in memory: want some, and some not", n, sessions)
+			t.Errorf("%d of %d sessions are in memory: want some in memory and some not", n, sessions)
 		}
 	}
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}}
@@ -316,7 +316,7 @@ func TestRoleCountsAtOnce(t *testing.T) {
 		}
 		for range 3 {
 			if a, b := role(p.a), role(p.b); a != want || b != want {
-				t.Fatalf("change %d: the nodes say %s and %s, want %s", n, a, b, want)
+				t.Fatalf("change %d: the nodes return %s and %s, want %s", n, a, b, want)
 			}
 			<-time.After(time.Millisecond) // for checks in flight
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 )
 
-// TestSessionLimit: of many concurrent logins the limit's number of sessions
-// stays, in any tenants.
+// TestSessionLimit: after many concurrent logins, in any tenants, exactly as many
+// sessions are left as the limit allows.
 func TestSessionLimit(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, ann := f.Tenant()

@@ -224,7 +224,7 @@ func TestBounded(t *testing.T) {
 	later := r.remembered(h).seen.Add(1000)
 	r.put(h, entryOf(c, daily, r.mark()))
 	if got := r.remembered(h).seen.Load(); got != later {
-		t.Errorf("the last use went back to %d from %d", got, later)
+		t.Errorf("the last use is %d, and was %d", got, later)
 	}
 }
 
@@ -248,7 +248,7 @@ func BenchmarkRegistry(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				if r.get(hashes[n%len(hashes)]) == nil {
-					b.Fatal("lost")
+					b.Fatal("the session isn't in memory")
 				}
 				n++
 			}

@@ -19,7 +19,7 @@ import (
 func dot(f *apptest.Fixture) []byte {
 	f.Helper()
 	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as logos are kept
+	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as stored logos are encoded
 	f.NoError(encoder.Encode(&out, image.NewNRGBA(image.Rect(0, 0, 2, 1))))
 	return out.Bytes()
 }
@@ -45,7 +45,7 @@ func soundTrail(f *apptest.Fixture) {
 	_, faults, err := f.Node(0).Audit.Verify(f.Context(), "")
 	f.NoError(err)
 	if len(faults) > 0 {
-		f.Errorf("the trail of the installation is broken: %v", faults)
+		f.Errorf("the trail of the installation has faults: %v", faults)
 	}
 }
 

@@ -199,7 +199,7 @@ func TestDryRunLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestImportsAtOnce: two lists with common people, in opposite orders. In one
+// TestImportsAtOnce: two lists that share people, in opposite orders. In one
 // tenant only one succeeds; in two tenants both do, with one account per person.
 func TestImportsAtOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
@@ -255,7 +255,7 @@ func members(f *apptest.Fixture, tenantID string, want int) {
 }
 
 // TestImportedHashes: an imported person signs in with the old password, and the
-// login replaces the hash by one of Doorward's.
+// login replaces the hash with Doorward's own.
 func TestImportedHashes(t *testing.T) {
 	hashes := map[string]string{
 		"bcrypt": stapledBcrypt,
@@ -288,7 +288,7 @@ func TestImportedHashes(t *testing.T) {
 	})
 }
 
-// TestImportedWithoutPassword: no password opens the account, nor does the empty
+// TestImportedWithoutPassword: the account accepts no password, not even the empty
 // one, until its owner sets one by mail.
 func TestImportedWithoutPassword(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {

@@ -208,8 +208,8 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 	})
 }
 
-// TestLeftBeforeTheUpgrade: accounts without a membership that a version before
-// kept with a password lose it in the first sweep, unless they are members again.
+// TestLeftBeforeTheUpgrade: accounts that an older version left with a password
+// but no membership lose it in the first sweep, unless they are members again.
 func TestLeftBeforeTheUpgrade(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -220,7 +220,7 @@ func TestLeftBeforeTheUpgrade(t *testing.T) {
 		f.Exec(`UPDATE users SET left_at = 0 WHERE id IN ($1, $2)`, left.User.ID, member.User.ID)
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		if got := holds(f, left); got != holdsNothing {
-			f.Errorf("the one who left has %s", got)
+			f.Errorf("the account without a membership has %s", got)
 		}
 		f.SignIn(member.User.Email, apptest.FirstPassword)
 		if n := f.Int(`SELECT count(*) FROM users WHERE left_at = 0`); n != 0 {

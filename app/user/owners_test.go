@@ -50,7 +50,7 @@ func TestOneOwnerIsLeft(t *testing.T) {
 			})
 			f.WantOnly(errs, "", doorward.CodeLastOwner, doorward.CodeForbidden, doorward.CodeNotFound, doorward.CodeUnauthenticated)
 			if errs[0] != nil && errs[1] != nil {
-				f.Fatalf("round %d: both lost: %v", round, errs)
+				f.Fatalf("round %d: both failed: %v", round, errs)
 			}
 			oneOwnerThenTwo(f, two)
 			for i, p := range two { // the end of a membership ends its sessions

@@ -85,8 +85,8 @@ func (a *admission) try(ctx context.Context) error {
 }
 
 // decide reports whether the result depends on a node not yet known to be alive or
-// dead. Otherwise it removes the dead nodes, and the first living node sets the
-// installation's clock offset to its own.
+// dead. Otherwise it removes the dead nodes, and without living peers sets the
+// installation's clock offset to this node's.
 func (a *admission) decide(ctx context.Context, tx *store.Tx) (undecided bool, err error) {
 	moved, err := lockClock(ctx, tx)
 	if err != nil {

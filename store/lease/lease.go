@@ -4,19 +4,19 @@
 //
 //  1. Every statement that can end or change what a session may do writes a row to
 //     changes in the same transaction (store).
-//  2. Each node follows changes, woken by notifications where there are such, and by
-//     polling at a quarter of the lease anyway.
-//  3. Memory is good until the instant before the last successful poll was sent, plus
-//     the lease, by this process's monotonic clock ([Lease.Valid]): less a margin, for
-//     clocks that run at different rates. Where the DSN names several servers, one of
-//     them may have been replaced without noticing: there only a poll counts that has
-//     committed something.
+//  2. Each node follows changes: notifications, where supported, wake it, and it polls
+//     at a quarter of the lease in any case.
+//  3. Memory is valid until the instant before the last successful poll was sent, plus
+//     the lease, minus a margin for clocks that run at different rates, by this
+//     process's monotonic clock ([Lease.Valid]). If the DSN names several servers, one
+//     may have been replaced without noticing: then only a poll that has committed
+//     something counts.
 //  4. A revoking call answers when every node has applied its change, or when the
 //     longest lease has passed since its commit ([Lease.Settle]).
-//  5. A value loaded while a change arrives must not be kept over it; that is for the
-//     memory to do, which is given every change ([Lease.Follow]).
+//  5. A value loaded while a change arrives must not be kept. The memory ensures this:
+//     it is given every change ([Lease.Follow]).
 //
-// A Lease is made with [New], given what follows changes ([Lease.Follow]), and run until
+// A Lease is made with [New], connected to the memory with [Lease.Follow], and run until
 // the process ends. It belongs to one process and is safe for concurrent use.
 package lease
 

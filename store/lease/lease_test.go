@@ -451,7 +451,7 @@ func TestLivingNodesAreNotRemoved(t *testing.T) {
 	}
 	for i, f := range all {
 		if f.countResets() != 1 {
-			t.Errorf("node %d has started %d times: an outage of the database must not remove a node", i, f.countResets())
+			t.Errorf("node %d was reset %d times: an outage of the database must not remove a node", i, f.countResets())
 		}
 	}
 }
@@ -533,7 +533,7 @@ func TestSettleAll(t *testing.T) {
 		commit(t, db, "by a caller that got no answer")
 		settled, err := f.SettleAll(t.Context())
 		if err != nil || settled.Nodes != 2 || len(f.all()) != 1 || len(other.all()) != 1 {
-			t.Errorf("%+v, %v; applied %q and %q: want both nodes to have applied it", settled, err, f.all(), other.all())
+			t.Errorf("%+v, %v; the nodes applied %q and %q: want both nodes to have applied it", settled, err, f.all(), other.all())
 		}
 		reached, _ := other.block(t)
 		commit(t, db, "by a caller that is still waiting")
@@ -619,7 +619,7 @@ func TestAlive(t *testing.T) {
 			return is
 		}
 		if alive() {
-			t.Error("alive without any node")
+			t.Error("Alive reports a server without any node")
 		}
 		stop := run(t, lease.New(db, lease.MinLease))
 		if !alive() {

@@ -78,7 +78,7 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 		stop() // a shutdown is no loss
 		want := []lease.NoticeKind{lease.DatabaseBack, lease.DatabaseLost, lease.LeaseLost, lease.LeaseRegained}
 		if got := slices.Sorted(slices.Values(notices.kinds())); !slices.Equal(got, want) {
-			t.Errorf("noticed %q, want each of %q once", notices.kinds(), want)
+			t.Errorf("the notices are %q, want each of %q once", notices.kinds(), want)
 		}
 		if lost, _ := notices.of(lease.DatabaseLost, ""); lost.Err == nil {
 			t.Error("the loss was reported without a cause")

@@ -40,6 +40,6 @@ func TestNewRowIsNotTakenForTheOldOne(t *testing.T) {
 	}
 	nodes, err := readNodes(ctx, db.Read())
 	if err != nil || !slices.ContainsFunc(nodes, func(n node) bool { return n.id == back.id }) {
-		t.Errorf("the node that came back was removed for the silence of its old row (%v)", err)
+		t.Errorf("the new row was removed because of the old row's missing heartbeats (%v)", err)
 	}
 }

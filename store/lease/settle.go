@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Settled is the cost of making a revocation take effect on all nodes.
+// Settled reports how a revocation took effect on all nodes.
 type Settled struct {
 	Nodes int           // that have applied it, including this one
 	Took  time.Duration // since the commit

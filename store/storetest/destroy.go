@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// closings: a tenant is closed from an instant on, and hidden completely once its
-// destruction begins.
+// closings: a closed tenant has a fixed end; once its destruction begins, it is due
+// at every instant.
 func closings(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")

@@ -72,7 +72,7 @@ func onePendingInvitation(f *fixture) {
 	first.State = doorward.InvitationExpired
 	equal(f, f.value(f.Read().Invitation(ctx, first.ID)), first)
 	f.wantNone(f.Read().PendingInvitation(ctx, acme.ID, first.Email))
-	// Expired ones elsewhere are left to their own address and tenant.
+	// Expired invitations of another address or tenant stay pending.
 	if _, err := f.Read().PendingInvitation(ctx, zeta.ID, first.Email); err != nil {
 		f.Error(err)
 	}
@@ -275,7 +275,7 @@ func mails(f *fixture) {
 	})
 	all := f.due()
 	if len(all) != 2 || all[0].ID == all[1].ID {
-		f.Fatalf("due are %+v: want two mails", all)
+		f.Fatalf("the due mails are %+v: want two mails", all)
 	}
 	first := store.Mail{
 		ID: all[0].ID, Kind: store.MailInvitation, Recipient: "ann@acme.example", SubjectID: "inv_1",

@@ -280,7 +280,7 @@ func noError(t testing.TB, err error) {
 func equal(t testing.TB, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("not what was stored (-want +got):\n%s", diff)
+		t.Errorf("differs from what was stored (-want +got):\n%s", diff)
 	}
 }
 
@@ -326,7 +326,7 @@ func unavailable(t testing.TB, err error) {
 func isFault(t testing.TB, who string, err error) {
 	t.Helper()
 	if !doorward.HasCode(err, doorward.CodeUnavailable) || errors.Is(err, store.ErrNone) {
-		t.Errorf("%s says %v: want the code unavailable, not an absent row", who, err)
+		t.Errorf("%s returns %v: want the code unavailable, not an absent row", who, err)
 	}
 }
 

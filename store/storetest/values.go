@@ -154,7 +154,7 @@ func theClock(f *fixture) {
 	f.clock.move(time.Nanosecond)
 	equal(f, f.value(f.Now(), nil), noon)
 
-	// The engine's own clock is compared with and never stored.
+	// The engine's own clock is only compared with, never stored.
 	f.clock.move(time.Since(noon))
 	drift, err := f.ClockDrift(f.Context())
 	noError(f, err)

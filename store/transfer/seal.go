@@ -39,13 +39,13 @@ const (
 	sealTime   = "2006-01-02T15:04:05.000000Z" // all seals have the same length
 	sealLength = len(sealHead) - len("%s") + len(sealTime) - len("%020d") + 20 + 2*sha256.Size + 1
 
-	headApplication   = 68 // in the head of a SQLite file
+	headApplication   = 68 // in the header of a SQLite file
 	sealedApplication = 0x44574231
 )
 
 var sealForm = regexp.MustCompile(`^\nDoorward backup 1\ntaken (\S{27})\nbytes (\d{20})\nsha256 ([0-9a-f]{64})\n$`)
 
-// seal is the seal of a backup.
+// seal is the content of a seal.
 type seal struct {
 	taken time.Time
 	bytes int64
@@ -54,7 +54,7 @@ type seal struct {
 
 func (s seal) head() string { return fmt.Sprintf(sealHead, s.taken.UTC().Format(sealTime), s.bytes) }
 
-// parseSeal reports whether the text is a seal as this program writes them.
+// parseSeal reports whether the text is a seal as written by this program.
 func parseSeal(text []byte) (s seal, ok bool) {
 	found := sealForm.FindSubmatch(text)
 	if found == nil {
@@ -79,7 +79,7 @@ func (s seal) checksum(ctx context.Context, f io.ReaderAt) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// sealFile seals a finished copy that has f as its only open file.
+// sealFile seals a finished copy, which only f has open.
 func sealFile(ctx context.Context, f *os.File, taken time.Time) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -87,7 +87,7 @@ func TestMoveRoundTrip(t *testing.T) {
 	back, err := transfer.Move(t.Context(), second.DB, third.DB, nil)
 	ok(t, err)
 	if diff := cmp.Diff(there, back); diff != "" {
-		t.Errorf("what arrived differs from what left:\n%s", diff)
+		t.Errorf("the database after the moves differs from the source:\n%s", diff)
 	}
 	if got := storetest.Ask[string](t, third.raw, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
 		t.Errorf("the value that arrived is %q", got)

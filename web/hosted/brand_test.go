@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// paint gives the OWNER's tenant a colour and a logo, and returns the path of the
+// paint sets a colour and a logo of the OWNER's tenant, and returns the path of the
 // image.
 func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, width int) string {
 	t.Helper()
@@ -43,8 +43,8 @@ func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, wid
 	return path
 }
 
-// Whoever is invited sees whose invitation it is; a login is nobody's, and so is
-// the account of somebody who is in several tenants.
+// An invitation has its tenant's brand. A login and the account of a person in
+// several tenants have the installation's.
 func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")

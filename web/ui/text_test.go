@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// blanks are the names that a message leaves to be filled in.
+// blanks are the placeholders of a message.
 var blanks = regexp.MustCompile(`\{[a-z]+\}`)
 
-// sameKeys holds that all languages of a folder of messages say the same, with
-// the same blanks.
+// sameKeys requires that all languages of a folder have the same messages with the
+// same placeholders.
 func sameKeys(t *testing.T, fsys fs.FS) {
 	t.Helper()
 	first := catalogue{}
@@ -89,7 +89,7 @@ func TestWordsOfTimes(t *testing.T) {
 	}
 }
 
-// What people write must not become part of the page, nor of the sentence.
+// Input must not become markup of the page or a placeholder of the message.
 func TestRichEscapesWhatIsFilledIn(t *testing.T) {
 	c := catalogue{"k": "a <b> {x} {y}"}
 	got, err := c.rich("k", "x", "<i>{y}", "y", "&")

@@ -165,7 +165,7 @@ func leadATracedLife(t *testing.T, d *server) {
 	d.Stop()
 }
 
-// inLog requires a log line for each traced request, and a trace for each log line.
+// inLog requires that each logged request has the id of its trace.
 func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	t.Helper()
 	byRequest := map[string]string{}

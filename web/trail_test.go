@@ -579,7 +579,7 @@ func (h *recorder) keepsSecrets() {
 			}
 		}
 		if e.ActorType != doorward.Operator && (e.IP == "" || e.RequestID == "") {
-			h.t.Errorf("%+v has no client address", e)
+			h.t.Errorf("%+v has no client address or no request id", e)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func (d *server) waitUntilReady(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("the server does not find its database again")
+	t.Fatal("the server did not reconnect to its database")
 }
 
 // While another process locks the SQLite file, writes fail and reads work.

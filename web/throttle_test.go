@@ -75,7 +75,7 @@ func TestClosedUntilReset(t *testing.T) {
 			for range 2 {
 				a := d.login(t, email, password, from("203.0.113.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
 				if a.wait() != 15*time.Minute {
-					t.Errorf("a closed account says to wait %v", a.wait())
+					t.Errorf("a closed account has the delay %v", a.wait())
 				}
 				d.Advance(60 * 24 * time.Hour)
 			}

@@ -192,7 +192,7 @@ func TestPolicy(t *testing.T) {
 		}
 		lacks(t, page, "style=", "onclick", "javascript:")
 		if got := strings.Contains(page, `id="live"`); got != want || got != strings.Contains(page, "/assets/live.js") {
-			t.Errorf("%s: something to keep up to date: %v, want %v, with its script", path, got, want)
+			t.Errorf("%s: refreshes itself, with its script: %v, want %v", path, got, want)
 		}
 	}
 }

@@ -61,10 +61,10 @@ func TestDefectsAreAnswered(t *testing.T) {
 			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
 		}
 		if strings.Contains(rec.Body.String(), inside) {
-			t.Errorf("%s: the answer tells of it: %s", what, rec.Body)
+			t.Errorf("%s: the answer reveals the cause: %s", what, rec.Body)
 		}
 		if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), problem.RequestID) {
-			t.Errorf("%s: the log doesn't: %s", what, &log)
+			t.Errorf("%s: the log lacks the cause: %s", what, &log)
 		}
 	}
 }
@@ -240,10 +240,10 @@ func FuzzClientIP(f *testing.F) {
 		switch {
 		case got == direct:
 		case !within(direct, trusted):
-			t.Errorf("%q, %q: a stranger's hops are believed: %q", remote, forwarded, got)
+			t.Errorf("%q, %q: an untrusted hop is believed: %q", remote, forwarded, got)
 		default:
 			if addr, err := netip.ParseAddr(got); err != nil || addr.String() != got || addr.Zone() != "" || addr.Is4In6() {
-				t.Errorf("%q, %q: %q is no address in its one spelling", remote, forwarded, got)
+				t.Errorf("%q, %q: %q isn't an address in canonical form", remote, forwarded, got)
 			}
 		}
 		if lied := client(remote, made+","+forwarded); lied != got && !within(got, trusted) {

@@ -38,7 +38,7 @@ func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, wid
 	path := regexp.MustCompile(`/assets/logos/[0-9a-f]{40}\.png`).FindString(answer.String())
 	status, body := owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"accent":"#ffd400"}}`))
 	if path == "" || status != http.StatusOK {
-		t.Fatalf("painting: %s, %d %s", answer.String(), status, body)
+		t.Fatalf("setting the brand: %s, %d %s", answer.String(), status, body)
 	}
 	return path
 }
@@ -57,7 +57,7 @@ func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	b := open(t, s)
 	for _, path := range []string{"/login", "/accept", "/forgot", "/reset"} {
 		if page := b.get(path); strings.Contains(page.body, "/assets/logos/") || strings.Contains(page.body, sheet) {
-			t.Errorf("%s is a tenant's:\n%s", path, page.body)
+			t.Errorf("%s has a tenant's brand:\n%s", path, page.body)
 		}
 	}
 	b.send("/accept", "token", code).is(t, 200, "", logo, sheet, `alt="Acme"`, "· Doorward</title>", "Join Acme")

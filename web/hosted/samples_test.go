@@ -166,7 +166,7 @@ func TestPasswordFields(t *testing.T) {
 				}
 				seen[name]++
 				if !strings.Contains(field, kind) || !strings.Contains(field, ` autocomplete="`) || strings.Contains(field, ` autocomplete="off"`) {
-					t.Errorf("%s: %s isn't fit for a password manager", s.Name, field)
+					t.Errorf("%s: %s doesn't work with password managers", s.Name, field)
 				}
 			}
 		}

@@ -105,7 +105,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 		}
 		for _, found := range element.FindAllString(fenced.ReplaceAllString(string(source), ""), -1) {
 			if found != "<br>" && !strings.HasPrefix(found, "<http") {
-				t.Errorf("%s has %s; the only mark of HTML that is shown is <br>", file, found)
+				t.Errorf("%s has %s; the only HTML element that is shown is <br>", file, found)
 			}
 		}
 	}

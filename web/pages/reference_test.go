@@ -128,7 +128,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"introspect":       "The operator, with an operator key",
 	} {
 		if said := text(byID(docs, id)); !strings.Contains(said, want) {
-			t.Errorf("of %s it does not say that it is for %q", id, want)
+			t.Errorf("the reference of %s does not say that it is for %q", id, want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 		t.Errorf("%s: the example is not as the document says: %v", what, err)
 	}
 	if strings.Contains(example, "…") {
-		t.Errorf("%s: the example has a gap, to be filled in the document or in stock: %s", what, example)
+		t.Errorf("%s: the example lacks a value: add it to the document or to stock: %s", what, example)
 	}
 }
 

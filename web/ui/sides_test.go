@@ -57,7 +57,7 @@ func TestStylesKnowNoSides(t *testing.T) {
 	}
 	for _, fine := range []string{".left { color: red; }", "a { padding: 1px 2px 3px 2px; }", "a { margin-inline: 0 1rem; inset-inline-start: 0; }", "a { padding: calc(1px + 2px) 3px; }"} {
 		if len(sides(fine)) != 0 {
-			t.Errorf("%s is complained about", fine)
+			t.Errorf("%s is reported", fine)
 		}
 	}
 }

@@ -29,11 +29,11 @@ func sameKeys(t *testing.T, fsys fs.FS) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(other))); diff != "" {
-			t.Errorf("%s and %s say different things (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
+			t.Errorf("%s and %s have different messages (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
 		}
 		for key, message := range other {
 			if diff := cmp.Diff(sorted(blanks.FindAllString(first[key], -1)), sorted(blanks.FindAllString(message, -1))); diff != "" {
-				t.Errorf("%s: %s has other blanks:\n%s", l.Tag, key, diff)
+				t.Errorf("%s: %s has other placeholders:\n%s", l.Tag, key, diff)
 			}
 		}
 	}

@@ -29,10 +29,9 @@ func tokenCanary(name string) string {
 	return (strings.ReplaceAll(name, " ", "-") + "Canary" + strings.Repeat("7", 43))[:43]
 }
 
-// Calls every operation with every kind of caller, and puts secrets where they
-// belong and where people put them by mistake. No answer, metric or trace contains
-// one, nor the log at its lowest level, nor what is stored about a refusing mail
-// server.
+// TestNoEndpointLeaksASecret calls every operation as every kind of caller, with
+// secrets where they belong and where people put them by mistake. No answer, metric,
+// trace or log line at any level has one, nor what is stored about a refusing server.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}

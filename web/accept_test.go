@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Somebody with an account accepts with a session of the invited address or
-// with the account's password.
+// A person with an account accepts with a session of the invited address or with
+// the account's password.
 func TestAcceptInvitation(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
@@ -56,7 +56,8 @@ func TestAcceptInvitationRefusals(t *testing.T) {
 	})
 }
 
-// The password of the invited account proves it whoever is signed in.
+// The password of the invited account is sufficient proof, even in another person's
+// session.
 func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -66,8 +67,7 @@ func TestAcceptInvitationAsSomebodyElse(t *testing.T) {
 	})
 }
 
-// Without an account there is no password to accept with, and the answer is
-// that for a wrong one.
+// Without an account, accepting with a password gets the answer for a wrong one.
 func TestAcceptInvitationWithoutAccount(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

@@ -22,7 +22,7 @@ import (
 
 const trailPath = "GET /api/v2/audit-events"
 
-// trail asks for the events and returns them.
+// trail returns the events that the query matches.
 func (d *server) trail(t *testing.T, by *doorwardtest.Person, query string) (events []m) {
 	t.Helper()
 	a := d.send(t, trailPath+query, nil, as(by.Token())).ok(http.StatusOK)
@@ -32,7 +32,7 @@ func (d *server) trail(t *testing.T, by *doorwardtest.Person, query string) (eve
 	return events
 }
 
-// lines are the events in short, the newest first.
+// lines returns the events in short form, the newest first.
 func lines(events []m) (all []string) {
 	for _, e := range events {
 		all = append(all, fmt.Sprint(e["action"], " ", e["outcome"], " ", e["actor"].(m)["email"]))
@@ -49,7 +49,7 @@ func TestAuditEvents(t *testing.T) {
 		d.send(t, "PATCH /api/v2/users/"+acme.Owner.ID, m{"role": "USER"}, as(ann.Token())).fails(http.StatusForbidden, "forbidden")
 		d.login(t, bob.Email, "not the password").fails(http.StatusUnauthorized, "invalid_credentials")
 
-		// Whole, of the newest: who, what, to whom, where from, before and after.
+		// The newest event in full: actor, action, target, source, before and after.
 		e := d.trail(t, ann, "?action=user.role&target="+bob.ID)[0]
 		for _, gone := range []string{"id", "at"} {
 			if s, _ := e[gone].(string); s == "" {
@@ -78,14 +78,14 @@ func TestAuditEvents(t *testing.T) {
 		}
 		d.filters(t, acme, ann, bob)
 
-		// Another tenant's trail has nothing of it, whatever is asked for.
+		// Another tenant's trail has none of these events, with any filter.
 		for _, e := range append(d.trail(t, zeta.Owner, ""), d.trail(t, zeta.Owner, "?actor="+ann.ID)...) {
 			if e["tenantId"] != zeta.ID {
-				t.Errorf("Zeta reads %v", e)
+				t.Errorf("Zeta's trail has the foreign event %v", e)
 			}
 		}
 
-		// Who may not read it: the refusal is in it.
+		// The trail records that these people may not read it.
 		for _, who := range []*doorwardtest.Person{bob, acme.Join("cat@acme.example", "USER")} {
 			d.send(t, trailPath, nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
 			d.send(t, trailPath+"?format=csv", nil, as(who.Token())).fails(http.StatusForbidden, "forbidden")
@@ -101,7 +101,7 @@ func TestAuditEvents(t *testing.T) {
 	})
 }
 
-// timesOf adds up how many refusals the events stand for.
+// timesOf returns how many refusals the events stand for.
 func timesOf(events []m) (sum int) {
 	for _, e := range events {
 		n := 1
@@ -176,7 +176,7 @@ func (d *server) filters(t *testing.T, acme *doorwardtest.Tenant, ann, bob *door
 	}
 }
 
-// Pages stay whole while events come in, also those that reading itself causes.
+// Pages stay complete while events are added, including those that reading causes.
 func TestAuditPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -214,8 +214,8 @@ func TestAuditPages(t *testing.T) {
 	})
 }
 
-// The CSV says what the JSON says, page after page, and nothing in it is a
-// formula to a spreadsheet.
+// Each page of the CSV has the same content as the JSON, and no cell is a formula
+// to a spreadsheet.
 func TestAuditAsCSV(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -263,7 +263,7 @@ func TestAuditAsCSV(t *testing.T) {
 	})
 }
 
-// readCSV checks the form and returns the rows without the names.
+// readCSV checks the format and returns the rows without the header.
 func readCSV(t *testing.T, a answer) [][]string {
 	t.Helper()
 	names := "id,at,action,outcome,actorType,actorId,actorEmail,targetType,targetId,tenantId,ip,requestId,changes\r\n"
@@ -284,7 +284,7 @@ func readCSV(t *testing.T, a answer) [][]string {
 
 var formula = regexp.MustCompile("^[=+@\t\r-]")
 
-// nextLink is the route of the next page, if there is one.
+// nextLink returns the route of the next page, or "".
 func (d *server) nextLink(t *testing.T, a answer) string {
 	t.Helper()
 	header := a.header.Get("Link")
@@ -299,7 +299,7 @@ func (d *server) nextLink(t *testing.T, a answer) string {
 	return "GET " + link
 }
 
-// cells are what the row of an event is to have.
+// cells returns the expected row of an event.
 func cells(t *testing.T, e m) []string {
 	t.Helper()
 	actor, target := e["actor"].(m), e["target"].(m)
@@ -342,9 +342,8 @@ func TestAuditWithoutDatabase(t *testing.T) {
 	})
 }
 
-// Whoever goes on guessing, during a delay as well, leaves an event or two a minute
-// with a count, not one an attempt: else a flood of attempts would fill the trail
-// at no cost.
+// Repeated guesses, also during a delay, are recorded as one or two events a minute
+// with a count. With one event per attempt, a flood would fill the trail at no cost.
 func TestAttemptsAreRecordedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// A session's token as a bearer credential opens what the cookie opens, and no more.
+// A session token gives the same access as a bearer credential and as a cookie.
 func TestBearerSession(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -31,12 +31,12 @@ func TestBearerSession(t *testing.T) {
 			t.Errorf("none of the sessions is the current one: %s", a.body)
 		}
 		d.send(t, "PATCH /api/v2/tenant", map[string]string{"name": "Umbra"}, bearer(acme.Owner.Token())).ok(http.StatusOK).is("name", "Umbra")
-		// The rule on origins is that of every unsafe method, whatever the credential.
+		// The origin check applies to every unsafe method, with any credential.
 		d.send(t, "PATCH /api/v2/tenant", map[string]string{"name": "Other"}, bearer(acme.Owner.Token()), with("Origin", "https://other.example")).fails(http.StatusForbidden, "cross_origin")
 	})
 }
 
-// Every token that logout gets is ended: who is told 204 is signed out.
+// Logout ends the session of every token it gets: 204 means signed out.
 func TestLogoutByBearer(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -63,8 +63,8 @@ func TestLogoutByBearer(t *testing.T) {
 	})
 }
 
-// Pages are for browsers: they see no bearer credential, and refuse one beside the
-// cookie like everything else.
+// Pages ignore a bearer credential, and refuse one that comes with the cookie, as
+// all endpoints do.
 func TestPagesTakeTheCookieOnly(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -80,7 +80,7 @@ func TestPagesTakeTheCookieOnly(t *testing.T) {
 	})
 }
 
-// page is the status of a page and where it leads.
+// page returns the status of a page and its redirect.
 func page(t *testing.T, d *server, path string, opts ...opt) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+path, nil)
@@ -98,7 +98,7 @@ func page(t *testing.T, d *server, path string, opts ...opt) string {
 	return res.Status + " " + res.Header.Get("Location")
 }
 
-// One token in 16 million begins like an operator key. It is a session's all the same.
+// One token in 16 million begins like an operator key. It is still a session token.
 func TestBearerLikeAnOperatorKey(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")

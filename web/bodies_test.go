@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// typed labels the body as of another type.
+// typed sets another Content-Type.
 func typed(contentType string) opt {
 	return func(r *http.Request) { r.Header.Set("Content-Type", contentType) }
 }
@@ -22,11 +22,11 @@ func typed(contentType string) opt {
 // taker is an endpoint that takes a body.
 type taker struct {
 	path string // with a method in front, unless it is POST
-	good m      // a body of the right form, in which nothing is true
-	who  string // "owner", "operator" or nobody
+	good m      // a well-formed body whose values are refused
+	who  string // "owner", "operator" or "" for nobody
 }
 
-// route is what to send it to.
+// route returns the method and path of the endpoint.
 func (k taker) route() string {
 	if strings.Contains(k.path, " ") {
 		return k.path
@@ -34,8 +34,8 @@ func (k taker) route() string {
 	return "POST " + k.path
 }
 
-// takers are all of them. Every good body leads to a refusal that says more
-// than invalid_body, so that a hostile one can be told from it.
+// takers are all endpoints that take a body. Every good body is refused with a code
+// other than invalid_body, so that a malformed one gets a different answer.
 var takers = []taker{
 	{"/api/v2/auth/invite", m{"email": "x@acme.example", "role": "NONE", "name": "X", "expiresInDays": 99, "locale": "en"}, "owner"},
 	{"/api/v2/auth/complete-registration", m{"token": forged, "password": "four quiet mice", "confirmPassword": "four quiet mice"}, ""},
@@ -54,7 +54,7 @@ var takers = []taker{
 	{"PATCH /api/v2/tenants/tnt_absent", m{"status": "frozen"}, "operator"},
 }
 
-// onTakers runs a test for each of them, with a good body as text.
+// onTakers runs a test for each taker, with a good body as text.
 func onTakers(t *testing.T, test func(t *testing.T, good string, post func(t *testing.T, body any, opts ...opt) answer, k taker)) {
 	t.Helper()
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -71,11 +71,11 @@ func onTakers(t *testing.T, test func(t *testing.T, good string, post func(t *te
 	})
 }
 
-// quoted is a name or string in JSON.
+// quoted returns the text as a JSON string.
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
-// hostileTo returns bodies that are wrong in form whatever the endpoint takes,
-// made from a good one, by what is wrong with them.
+// hostileTo returns bodies that are malformed for any endpoint, made from a good one
+// and keyed by their defect.
 func hostileTo(k taker, good string) map[string]string {
 	name := slices.Sorted(maps.Keys(k.good))[0]
 	inner := unwrapped(good)
@@ -109,7 +109,7 @@ func hostileTo(k taker, good string) map[string]string {
 	}
 }
 
-// unwrapped is what stands in an object.
+// unwrapped returns the text between the braces of an object.
 func unwrapped(object string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(object), "{"), "}")
 }
@@ -122,7 +122,7 @@ func utf16(s string) string {
 	return out.String()
 }
 
-// wrongValues stand in place of a string or an integer.
+// wrongValues replace a string or an integer.
 var wrongValues = map[string]string{
 	"null": "null", "true": "true", "false": "false", "an array": "[]", "an array of it": `["x"]`, "an object": "{}",
 	"a number with a fraction": "1.5", "an exponent": "1e1", "nested": `{"$ne":""}`, "a lone surrogate": `"\ud800"`,
@@ -165,7 +165,7 @@ func TestWrongTypesOfValues(t *testing.T) {
 	})
 }
 
-// The strict form takes what it should: the good body, however it is written.
+// The strict parser accepts a good body in every valid notation.
 func TestGoodBodiesAreOfTheForm(t *testing.T) {
 	onTakers(t, func(t *testing.T, good string, post func(*testing.T, any, ...opt) answer, k taker) {
 		padded := " \t\r\n" + strings.ReplaceAll(good, ":", " :\n ") + "\r\n"
@@ -180,7 +180,7 @@ func TestGoodBodiesAreOfTheForm(t *testing.T) {
 	})
 }
 
-// What is missing or empty is of the right form, and required.
+// A missing or empty member is a validation fault, not a malformed body.
 func TestMissingMembers(t *testing.T) {
 	onTakers(t, func(t *testing.T, _ string, post func(*testing.T, any, ...opt) answer, k taker) {
 		empty := m{}
@@ -189,7 +189,7 @@ func TestMissingMembers(t *testing.T) {
 				empty[name] = ""
 			}
 		}
-		if strings.HasPrefix(k.path, "PATCH ") { // nothing is
+		if strings.HasPrefix(k.path, "PATCH ") { // has no required members
 			return
 		}
 		if k.path == "/api/v2/auth/invite/bulk" {
@@ -208,7 +208,7 @@ func TestMissingMembers(t *testing.T) {
 			want = append(want, pointer, "required")
 		}
 		for _, body := range []m{{}, empty} {
-			if required == nil { // accept-invitation: who brings no proof isn't told more
+			if required == nil { // accept-invitation: without proof the answer says no more
 				post(t, body).fails(http.StatusUnauthorized, "unauthenticated")
 				continue
 			}
@@ -256,7 +256,7 @@ func TestBodySizes(t *testing.T) {
 	})
 }
 
-// A body that doesn't arrive whole is no defect of ours, and nothing is done.
+// An incomplete body is a client error and changes nothing.
 func TestBodyCutOff(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -289,9 +289,8 @@ func TestBodyCutOff(t *testing.T) {
 	})
 }
 
-// A body that comes too slowly is not waited for longer than answers may take,
-// whether it is read or not: net/http takes in what nobody has read, and the
-// answer comes after that.
+// The wait for a slow body is limited to the time for an answer, also if the handler
+// doesn't read the body: net/http drains an unread body before the answer is sent.
 func TestBodyTooSlow(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		var all sync.WaitGroup
@@ -313,7 +312,7 @@ func TestBodyTooSlow(t *testing.T) {
 	})
 }
 
-// dawdle sends a request with the first byte of its body.
+// dawdle sends a request with only the first byte of its body.
 func (d *server) dawdle(t *testing.T, route string, want int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.URL, "http://"))
 	if err != nil {

@@ -23,16 +23,15 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// tokenCanary is a secret in the form of a token, for places where only those
-// pass.
+// tokenCanary returns a secret in the format of a token, for values that must have
+// it.
 func tokenCanary(name string) string {
 	return (strings.ReplaceAll(name, " ", "-") + "Canary" + strings.Repeat("7", 43))[:43]
 }
 
-// Every operation of the API, whoever asks, with a secret wherever one may stand
-// and where people put one by mistake. None comes back in an answer, and none
-// gets into the log at its lowest level, into a metric, into a trace, or into what
-// is logged and stored about a mail server that refuses.
+// TestNoEndpointLeaksASecret calls every operation as every kind of caller, with
+// secrets where they belong and where people put them by mistake. No answer, metric,
+// trace or log line at any level has one, nor what is stored about a refusing server.
 func TestNoEndpointLeaksASecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -70,10 +69,10 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 		}
 	}
 	if asked < 7*30 {
-		t.Errorf("only %d requests: is the document still read right?", asked)
+		t.Errorf("only %d requests: the document may be misread", asked)
 	}
 	metrics, rows := d.metrics(t), stored(t, file)
-	d.Stop() // hands over its last spans
+	d.Stop() // flushes the last spans
 	d.absent(t, secrets, map[string]string{"the log": log.String(), "the metrics": metrics, "the database": rows, "the traces": collector.Raw()})
 	if len(collector.Named("POST /api/v2/auth/login")) == 0 || len(collector.Named("mail.send")) == 0 || !strings.Contains(metrics, `doorward_trace_spans_total{result="lost"} 0`) {
 		t.Error("looked in the wrong place: there is no login, or no mail, in the traces, or some were lost")
@@ -89,19 +88,19 @@ func TestNoEndpointLeaksASecret(t *testing.T) {
 
 var parameterInPath = regexp.MustCompile(`\{\w+\}`)
 
-// mayRepeat: the one place in which a secret is answered is its cookie.
+// mayRepeat reports whether only the session cookie repeats the secret.
 func mayRepeat(a answer, secret, session string) bool {
 	return secret == session && !strings.Contains(string(a.body), secret) && strings.Contains(strings.Join(a.cookies(), "\n"), secret)
 }
 
-// answerRepeats looks at headers and body. The path is the caller's own, and an
-// error names it.
+// answerRepeats checks headers and body. Secrets in the path are left out: an error
+// names its path.
 func answerRepeats(a answer, secret string) bool {
 	if strings.HasPrefix(secret, "path") {
 		return false
 	}
 	var text bytes.Buffer
-	_ = a.header.Write(&text) // a buffer takes everything
+	_ = a.header.Write(&text) // a buffer never fails
 	return strings.Contains(text.String()+string(a.body), secret)
 }
 
@@ -124,7 +123,7 @@ func (c *canaries) token(kind string) string {
 	return secret
 }
 
-// body fills what the operation takes: members that hold secrets with one.
+// body returns a body for the operation, with canaries in the members for secrets.
 func (c *canaries) body(op *openapi3.Operation) any {
 	if op.RequestBody == nil {
 		return nil
@@ -162,7 +161,7 @@ func (c *canaries) value(name string, s *openapi3.Schema) any {
 	return "x"
 }
 
-// absent fails for every secret that is found, and where nothing could be.
+// absent fails for every secret that it finds, and for texts too short to be right.
 func (d *server) absent(t *testing.T, secrets []string, in map[string]string) {
 	t.Helper()
 	for where, text := range in {
@@ -191,7 +190,7 @@ func (d *server) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// mailFails queues a mail and returns when a try at it is logged as failed.
+// mailFails queues a mail and returns when a failed delivery attempt is logged.
 func (d *server) mailFails(t *testing.T, log *logtest.Journal) {
 	t.Helper()
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": "nobody@acme.example"}).ok(http.StatusAccepted)

@@ -10,8 +10,8 @@ import (
 )
 
 // The wall clock of a server jumps: a time server corrects it, an operator
-// mistypes, a machine wakes. What is judged by it is judged anew; what isn't goes
-// on; and nobody is answered with a fault.
+// mistypes, a machine wakes. Wall-clock limits follow the jump, all others stay, and
+// no request gets a server fault.
 
 // TestClockJumpsForward: a jump is as if that time had passed.
 func TestClockJumpsForward(t *testing.T) {
@@ -26,15 +26,15 @@ func TestClockJumpsForward(t *testing.T) {
 		d.checks(t, bob.Token(), http.StatusUnauthorized)
 		d.Advance(26 * time.Hour)
 		d.checks(t, ann.Token(), http.StatusUnauthorized)
-		d.clock.advance(-27 * time.Hour) // and it is put right
+		d.clock.advance(-27 * time.Hour) // the clock is corrected
 		bob.Login()
 		d.checks(t, bob.Token(), http.StatusOK)
 		d.complete(t, code, password).ok(http.StatusOK)
 	})
 }
 
-// TestClockJumpsBackward: nobody is signed out, what ends is ended at once, and
-// limits that had begun last for longer by as much.
+// TestClockJumpsBackward: nobody is signed out, revocation works at once, and
+// limits that are running last longer by the length of the jump.
 func TestClockJumpsBackward(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -72,8 +72,8 @@ func (d *server) mailArrives(t *testing.T, by *doorwardtest.Person, to string) {
 	d.code(t, to)
 }
 
-// TestClocksThatDiffer: revocation goes by no wall clock. Two nodes whose clocks
-// are forty minutes apart agree on who is signed in.
+// TestClocksThatDiffer: revocation uses no wall clock. Two nodes whose clocks are
+// forty minutes apart agree on who is signed in.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	shared := doorwardtest.Database(pgtest.DSN(t))

@@ -21,7 +21,7 @@ func (d *server) completeWith(t *testing.T, code, password, confirm string) answ
 	return d.send(t, "POST /api/v2/auth/complete-registration", m{"token": code, "password": password, "confirmPassword": confirm})
 }
 
-// accept accepts an invitation with what more proves who it is.
+// accept accepts an invitation with the additional proof of identity.
 func (d *server) accept(t *testing.T, code string, more m, opts ...opt) answer {
 	t.Helper()
 	body := maps.Clone(more)
@@ -48,8 +48,8 @@ func TestCompleteRegistration(t *testing.T) {
 	})
 }
 
-// Each reason not to complete, in the order in which they are looked at, and
-// the token is good for another try after each.
+// Each reason for a refusal, in the order of the checks. The token stays valid after
+// each.
 func TestCompleteRegistrationRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -96,8 +96,8 @@ func TestCompleteRegistrationForAccounts(t *testing.T) {
 	})
 }
 
-// Of many who complete one registration at once, one does, and the others'
-// passwords never work.
+// Of concurrent completions of one registration one succeeds; the passwords of the
+// others never work.
 func TestCompleteRegistrationAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -129,8 +129,8 @@ func TestCompleteRegistrationAtOnce(t *testing.T) {
 	})
 }
 
-// passwordRules are passwords of ann.lee@lakeside.example, whose name is Ann
-// Leeds and whose tenant is called Müller & Söhne, with the fault of each.
+// passwordRules are passwords and their faults for ann.lee@lakeside.example, whose
+// name is Ann Leeds and whose tenant is Müller & Söhne.
 var passwordRules = map[string]string{
 	"four quiet mice":                    "",
 	strings.Repeat("ä", 11):              "too_short",
@@ -162,15 +162,14 @@ var passwordRules = map[string]string{
 	strings.Repeat("\u200b", 12):            "too_common",
 	strings.Repeat(" \t\u00a0\u2060", 3):    "too_common",
 	strings.Repeat("\u3164\ufe0f\u2800", 4): "too_common", // a filler that counts as a letter, a selector of variants, empty braille
-	strings.Repeat(" ", 11) + "\u0378":      "",           // not assigned yet: a later Unicode may show it
+	strings.Repeat(" ", 11) + "\u0378":      "",           // unassigned: a later Unicode version may define it
 }
 
 // wayToSet is one of the three ways to set a password.
 type wayToSet func(candidate string) answer
 
-// ways returns all of them for people who share everything that a password may
-// not contain. Each can be tried again after a refusal, and the first only
-// until it succeeds.
+// ways returns all three for people with the same forbidden words. Each can be
+// retried after a refusal; complete works only until it succeeds.
 func (d *server) ways(t *testing.T) (complete func(n int) wayToSet, others map[string]wayToSet) {
 	t.Helper()
 	tenant := d.Tenant("Müller & Söhne")

@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// faults returns what is wrong with an answer whatever the request was.
+// faults returns the violations of the rules that hold for every answer.
 func (d *server) faults(req *http.Request, a answer) (all []string) {
 	all = append(all, d.headerFaults(a)...)
 	if a.status >= 400 && req.Method != http.MethodHead {
@@ -58,7 +58,7 @@ func (d *server) headerFaults(a answer) (all []string) {
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// statusFaults are about the headers that go with a status.
+// statusFaults checks the headers that belong to a status.
 func statusFaults(a answer) (all []string) {
 	challenge := ""
 	if a.status == http.StatusUnauthorized {
@@ -80,7 +80,7 @@ func statusFaults(a answer) (all []string) {
 	return all
 }
 
-// problemFaults are about the body of an error, RFC 9457.
+// problemFaults checks the body of an error (RFC 9457).
 func (d *server) problemFaults(req *http.Request, a answer) (all []string) {
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		return []string{fmt.Sprintf("Content-Type is %q", got)}
@@ -110,11 +110,11 @@ func (d *server) problemFaults(req *http.Request, a answer) (all []string) {
 	return all
 }
 
-// titles are those seen so far, by code.
+// titles are the titles of problems seen so far, by code.
 var titles sync.Map
 
-// secretMember finds the values of a body that nobody may see again. What is
-// short may stand in an answer by chance.
+// secretMember finds the values of a body that no answer may repeat. Short values
+// may occur in an answer by chance.
 var secretMember = regexp.MustCompile(`(?i)"(?:password|currentPassword|confirmPassword|token)"\s*:\s*"([^"\\]{12,})"`)
 
 func secrets(req *http.Request, sent string) (all []string) {
@@ -129,7 +129,7 @@ func secrets(req *http.Request, sent string) (all []string) {
 	return all
 }
 
-// endpoints of the API with their methods, by path. IDs stand for any.
+// endpoints are the methods of the API by path. IDs are examples.
 var endpoints = map[string][]string{
 	"/api/v2/auth/invite":                 {"POST"},
 	"/api/v2/auth/complete-registration":  {"POST"},
@@ -212,7 +212,7 @@ func TestPathsThatAreNone(t *testing.T) {
 	})
 }
 
-// Of several reasons to refuse, the first in the contract's order answers.
+// If a request has several faults, the answer is the first in the contract's order.
 func TestOrderOfRefusals(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -280,7 +280,7 @@ func TestRequestID(t *testing.T) {
 	})
 }
 
-// Accept and unknown parts of the query change nothing.
+// The Accept header and unknown query parameters have no effect.
 func TestIgnored(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -295,7 +295,7 @@ func TestIgnored(t *testing.T) {
 	})
 }
 
-// With a base URL that has a path the server answers with it and without.
+// If the base URL has a path, the server answers with and without that path.
 func TestBasePath(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -312,7 +312,7 @@ func TestBasePath(t *testing.T) {
 		}
 		a := d.login(t, acme.Owner.Email, password)
 		if got := a.cookies(); !slices.ContainsFunc(got, func(c string) bool { return strings.HasPrefix(c, "JSESSIONID=") && strings.Contains(c, "; Path=/;") }) {
-			t.Errorf("the cookie is not for the whole host: %q", got)
+			t.Errorf("the cookie is not for all paths: %q", got)
 		}
 		code := d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		if text := d.Mails("ann@acme.example")[0].Text; !strings.Contains(text, "\nhttp://localhost:9999/platform/accept#token="+code+"\n") {
@@ -321,7 +321,7 @@ func TestBasePath(t *testing.T) {
 	}, doorwardtest.BaseURL("http://localhost:9999/platform"))
 }
 
-// Below a base such as /api a path can be read in two ways, and both occur.
+// Below a base such as /api a path is ambiguous, and both readings occur.
 func TestBasePathLikeARoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
@@ -348,7 +348,7 @@ func TestOverTLS(t *testing.T) {
 	}, doorwardtest.BaseURL("https://door.example"))
 }
 
-// Plain http without Secure is for loopback names alone.
+// Only loopback names get cookies without Secure.
 func TestSecureCookies(t *testing.T) {
 	for base, secure := range map[string]bool{
 		"http://localhost": false, "http://127.0.0.1:8080": false, "http://[::1]:8080": false, "http://door.localhost": false,
@@ -377,7 +377,7 @@ func cookieNamed(a answer, name string) string {
 	return ""
 }
 
-// A browser says where a request comes from; who doesn't say is no browser.
+// Browsers send an origin; a request without one isn't from a browser.
 func TestOrigins(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		own, err := url.Parse(d.base)
@@ -406,8 +406,8 @@ func TestOrigins(t *testing.T) {
 	})
 }
 
-// Every endpoint that changes something refuses other origins, before it looks
-// at anything else.
+// Every endpoint that changes something refuses other origins before all other
+// checks.
 func TestOtherOriginsEverywhere(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner

@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// The session cookie has the name of the setting wherever it is set, read, cleared and
-// written of; the default's is a stranger's then.
+// The session cookie has the configured name wherever it is set, read, cleared and
+// documented; a cookie with the default name is then ignored.
 func TestCookieName(t *testing.T) {
 	for _, name := range []string{"platform_session", "__Host-session", "__Secure-session"} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func testCookieName(t *testing.T, d *server, name string) {
 	for _, path := range []string{"GET /api/v2/auth/session", "GET /api/v2/access/check"} {
 		d.send(t, path, nil, cookie(name+"="+token)).ok(http.StatusOK)
 		d.send(t, path, nil, bearer(token)).ok(http.StatusOK)
-		d.send(t, path, nil, cookie(name+"="+token), as(forged)).ok(http.StatusOK) // a neighbour's
+		d.send(t, path, nil, cookie(name+"="+token), as(forged)).ok(http.StatusOK) // another application's
 		for _, other := range []string{"JSESSIONID", strings.ToLower(name) + "x", "x" + name, strings.ToUpper(name), name[:len(name)-1]} {
 			d.send(t, path, nil, cookie(other+"="+token)).fails(http.StatusUnauthorized, "unauthenticated")
 		}
@@ -48,7 +48,7 @@ func testCookieName(t *testing.T, d *server, name string) {
 	}
 	document := d.send(t, "GET /openapi.json", nil)
 	if !strings.Contains(string(document.body), `"`+name+`"`) || strings.Contains(string(document.body), `"name": "JSESSIONID"`) || !strings.Contains(string(document.body), name+"=<token>") && !strings.Contains(string(document.body), name+`=\u003ctoken`) {
-		t.Error("the description of the API has another name")
+		t.Error("the OpenAPI document has another cookie name")
 	}
 	// Browsers ignore a deletion of a prefixed name unless it is Secure.
 	want := name + "=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"

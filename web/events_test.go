@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/internal/goldentest"
 )
 
-// moments say when an event is recorded. A new verb needs a line.
+// moments describe when an event is recorded. A new verb needs a line.
 var moments = map[doorward.Action]string{
 	doorward.UserInvite:          "somebody is invited",
 	doorward.InvitationResend:    "the mail of an invitation is sent again, by a new token",
@@ -53,7 +53,7 @@ var moments = map[doorward.Action]string{
 	doorward.InstallationMove:    "all was moved to another database",
 }
 
-// meanings say what a field is. A new one needs a line.
+// meanings describe the fields. A new field needs a line.
 var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
@@ -81,17 +81,17 @@ var meanings = map[string]string{
 	"userAgent":           "the browser, where the mail about the act names it",
 }
 
-// elsewhere are the events of a database as a whole, which sessions in
-// cmd/doorward/testdata look at.
+// elsewhere are the events about a database, tested by the scripts in
+// cmd/doorward/testdata.
 var elsewhere = []doorward.Event{
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},
 }
 
-// TestGoldenEvents: docs/events.md has a row for each event and each field of one,
-// as they were left by everything that people do here; written anew by go test
-// -run Golden ./web -update.
+// TestGoldenEvents: docs/events.md has a row for each event and each of its fields,
+// as recorded by the steps of this package. To rewrite it: go test -run Golden ./web
+// -update.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -111,7 +111,7 @@ func TestGoldenEvents(t *testing.T) {
 	goldentest.Section(t, "../docs/events.md", "fields", fieldTable(t, seen))
 }
 
-// withMuchToEnd does what the steps do too, to people who have more to lose.
+// withMuchToEnd repeats the steps with people who have more sessions and invitations.
 func (h *recorder) withMuchToEnd() {
 	h.t.Helper()
 	much := h.Tenant("Much")
@@ -127,31 +127,31 @@ func (h *recorder) withMuchToEnd() {
 	inviting("leaving@much.example")
 	h.ask("DELETE /api/v2/auth/memberships/"+much.ID, nil, as(h.server.token(h.t, "leaving@much.example"))).ok(http.StatusNoContent)
 	h.ask("PATCH /api/v2/users/"+inviting("demoted@much.example"), m{"role": "VIEWER"}, owner).ok(http.StatusOK)
-	h.Advance(2 * time.Minute) // or it would be sent again too soon
+	h.Advance(2 * time.Minute) // past the minimum interval for resending
 	owner = as(much.Owner.Login())
 	h.ask("POST /api/v2/invitations/"+pending+"/resend", nil, owner).ok(http.StatusOK)
 	h.ask("PATCH /api/v2/tenant", m{"settings": m{"sessionIdleMinutes": 5, "sessionAbsoluteMinutes": 60, "allowedEmailDomains": []string{"much.example"}}}, owner).ok(http.StatusOK)
 	if err := h.Node.App.Tenants.Export(h.t.Context(), doorward.OperatorAtTerminal(), much.ID, true, io.Discard); err != nil {
 		h.t.Fatal(err)
 	}
-	for range 11 { // one more than there may be
+	for range 11 { // one more than the limit
 		h.server.token(h.t, "demoted@much.example", with("User-Agent", "another browser"))
 	}
 	viewer := as(h.server.token(h.t, "demoted@much.example"))
-	for range 5 { // one event tells of several
+	for range 5 { // one event counts several refusals
 		h.ask("GET /api/v2/audit-events", nil, viewer).fails(http.StatusForbidden, "forbidden")
 	}
 	h.ask(changePath, m{"currentPassword": password, "password": canary("more"), "confirmPassword": canary("more")}, as(h.server.token(h.t, "demoted@much.example"))).ok(http.StatusNoContent)
 	h.closeTenant(h.t, much.Owner, much.ID, "Much")
-	h.news() // its trail goes with it
+	h.news() // destroying the tenant deletes its trail
 	h.Advance(15 * 24 * time.Hour)
 	if err := h.Node.App.Sweep(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-// reasonsAreRefusals: the console has words for the codes of these kinds, and a test
-// of its own that goes through them.
+// reasonsAreRefusals: the console has messages for codes of these kinds, and its own
+// test for them.
 func reasonsAreRefusals(t *testing.T, events []doorward.Event) {
 	t.Helper()
 	seen := 0
@@ -163,7 +163,7 @@ func reasonsAreRefusals(t *testing.T, events []doorward.Event) {
 			seen++
 			kind := doorward.Code(c.To).Problem().Kind
 			if !slices.Contains([]doorward.Kind{doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany}, kind) && c.To != string(doorward.CodeLastOwner) {
-				t.Errorf("%s was refused for the reason %q: have refuses in web/console/words_test.go know codes like it", e.Action, c.To)
+				t.Errorf("%s was refused for the reason %q: add codes of this kind to refuses in web/console/words_test.go", e.Action, c.To)
 			}
 		}
 	}
@@ -181,10 +181,10 @@ func eventTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string 
 			continue
 		}
 		if moments[verb.Action] == "" {
-			t.Errorf("%s: say in moments in events_test.go when it is recorded", verb.Action)
+			t.Errorf("%s: describe in moments in events_test.go when it is recorded", verb.Action)
 		}
 		if done := slices.DeleteFunc(slices.Clone(events), func(e doorward.Event) bool { return e.Outcome != doorward.Done }); len(done) > 0 {
-			events = done // what any refusal says is told beside the table
+			events = done // the page describes the fields of refusals next to the table
 		}
 		targets, fields := map[string]bool{}, map[string]bool{}
 		for _, e := range events {
@@ -215,13 +215,13 @@ func fieldTable(t *testing.T, seen map[doorward.Action][]doorward.Event) string 
 	text := "| Field | What it is |\n|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		if meanings[name] == "" {
-			t.Errorf("%s: say in meanings in events_test.go what it is", name)
+			t.Errorf("%s: describe it in meanings in events_test.go", name)
 		}
 		text += fmt.Sprintf("| `%s` | %s |\n", name, meanings[name])
 	}
 	for name := range meanings {
 		if !named[name] {
-			t.Errorf("no event has the field %s: take it out of meanings in events_test.go, or do here what leaves it", name)
+			t.Errorf("no event has the field %s: remove it from meanings in events_test.go, or add a step that records it", name)
 		}
 	}
 	return text

@@ -12,8 +12,7 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// inNeed are requests with a good session that can't be answered without the
-// database.
+// inNeed are requests with a valid session that need the database.
 func inNeed(email string) map[string]m {
 	return map[string]m{
 		"POST /api/v2/auth/invite":                {"email": "x@acme.example", "role": "USER"},
@@ -50,7 +49,7 @@ func inNeed(email string) map[string]m {
 	}
 }
 
-// operatorInNeed are requests with a good key that can't be answered without it.
+// operatorInNeed are requests with a valid operator key that need the database.
 var operatorInNeed = map[string]m{
 	"POST /api/v2/tenants":        {"name": "Globex", "ownerEmail": "owner@globex.example"},
 	"GET /api/v2/tenants":         nil,
@@ -58,12 +57,11 @@ var operatorInNeed = map[string]m{
 	"PATCH /api/v2/tenants/tnt_x": {"status": "frozen"},
 }
 
-// answersWithin is promised for every answer.
+// answersWithin is the documented limit for every answer.
 const answersWithin = 3 * time.Second
 
-// unavailable sends all of them at once and wants each refused with 503 in
-// time: the caller's session is as good as before. What a busy machine made
-// slow gets two more tries.
+// unavailable sends all requests at once and requires 503 in time for each: the
+// caller's session stays valid. Slow answers on a busy machine get two more tries.
 func (d *server) unavailable(t *testing.T, what string, requests map[string]m, token string, within time.Duration) {
 	t.Helper()
 	for range 3 {
@@ -102,7 +100,7 @@ func (d *server) refusesSlowly(t *testing.T, what string, requests map[string]m,
 	return slow
 }
 
-// What needs no database is answered as ever.
+// Requests that need no database are answered as usual.
 func (d *server) answersWithout(t *testing.T) {
 	t.Helper()
 	d.send(t, "GET /api/v2/auth/session", nil).fails(http.StatusUnauthorized, "unauthenticated")
@@ -130,8 +128,7 @@ func TestDatabaseClosed(t *testing.T) {
 	})
 }
 
-// A PostgreSQL that is gone, or hangs, comes back to sessions that are as they
-// were.
+// Sessions survive when PostgreSQL is down or hangs and then recovers.
 func TestPostgresGoneAndBack(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t)
@@ -163,11 +160,10 @@ func (d *server) waitUntilReady(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("the server does not find its database again")
+	t.Fatal("the server did not reconnect to its database")
 }
 
-// While another process holds the lock on the SQLite file, nothing is written;
-// what only reads goes on.
+// While another process locks the SQLite file, writes fail and reads work.
 func TestSQLiteLocked(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "doorward.db")

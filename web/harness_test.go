@@ -34,8 +34,8 @@ import (
 // m is a JSON object.
 type m = map[string]any
 
-// clock stands still but for a microsecond at each look, so that no two
-// instants are one, and for what a test advances it by.
+// clock moves by a microsecond at each reading, so that all instants differ, and by
+// what a test advances it.
 type clock struct {
 	mu      sync.Mutex
 	instant time.Time
@@ -50,7 +50,7 @@ func (c *clock) advance(by time.Duration) time.Time {
 	return c.instant
 }
 
-// server is one seen by a caller who checks every answer.
+// server is a server whose answers are all checked.
 type server struct {
 	*doorwardtest.Server
 	t      *testing.T
@@ -59,19 +59,19 @@ type server struct {
 	clock  *clock
 	client *http.Client
 	spec   *spec
-	keys   atomic.Int32 // made, each with a name of its own
+	keys   atomic.Int32 // number of keys created; makes their names unique
 }
 
-// onSQLite runs a test on a server of its own. It is for what is the same on every
-// database: forms, refusals, headers. What rests on rows is in the store's contract.
+// onSQLite runs a test on a new server. It is for behaviour that doesn't depend on
+// the database: formats, refusals, headers. storetest covers the rows.
 func onSQLite(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()
 	test(t, start(t, options...))
 }
 
-// onBoth runs a test on a server of its own for each database: what a feature does
-// first of all, and what locks, races, the clock or a fault of the database decide.
+// onBoth runs a test on a new server for each database: for the main behaviour of a
+// feature, and for locks, races, clocks and database faults.
 func onBoth(t *testing.T, test func(*testing.T, *server), options ...doorwardtest.Option) {
 	t.Helper()
 	t.Parallel()
@@ -100,15 +100,15 @@ func start(t *testing.T, options ...doorwardtest.Option) *server {
 	return d
 }
 
-// Advance moves the server's clock. Mail on its way arrives first: for a mail
-// server's silence of minutes it would be sent twice.
+// Advance moves the server's clock after mail in transit has arrived: otherwise the
+// mail server would seem silent for minutes, and the mail would be sent twice.
 func (d *server) Advance(by time.Duration) {
 	d.t.Helper()
 	d.deliver(d.t)
 	d.clock.advance(by)
 }
 
-// Tenant makes a tenant, and is done when the mail to its OWNER is.
+// Tenant creates a tenant and waits for the mail to its OWNER.
 func (d *server) Tenant(name string) *doorwardtest.Tenant {
 	d.t.Helper()
 	tenant := d.Server.Tenant(name)
@@ -119,7 +119,7 @@ func (d *server) Tenant(name string) *doorwardtest.Tenant {
 // opt changes a request before it is sent.
 type opt func(*http.Request)
 
-// as sends the session's identifier, besides cookies that are there already.
+// as adds a session cookie to the cookies of the request.
 func as(token string) opt { return cookie("JSESSIONID=" + token) }
 
 func cookie(pair string) opt {
@@ -131,19 +131,19 @@ func cookie(pair string) opt {
 	}
 }
 
-// with adds a header; without takes one away.
+// with adds a header; without removes one.
 func with(name, value string) opt { return func(r *http.Request) { r.Header.Add(name, value) } }
 
 func without(name string) opt { return func(r *http.Request) { r.Header.Del(name) } }
 
 func bearer(key string) opt { return with("Authorization", "Bearer "+key) }
 
-// from plays a client at an address, on servers that trust loopback.
+// from simulates a client at an address, on servers that trust loopback.
 func from(ip string) opt { return with("X-Forwarded-For", ip) }
 
-// send sends a request such as "POST /api/v2/auth/login" and checks the answer
-// for what every answer promises. A string goes as it is, nil is no body, and
-// anything else is encoded; either is labelled as JSON.
+// send sends a request such as "POST /api/v2/auth/login" and checks the conventions
+// for every answer. A string is sent unchanged, nil is no body, and anything else is
+// encoded; the Content-Type is JSON.
 func (d *server) send(t *testing.T, route string, body any, opts ...opt) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
@@ -191,7 +191,7 @@ func encode(t *testing.T, body any) (text string, any bool) {
 	return out.String(), true
 }
 
-// answer is what came back.
+// answer is the response to a request.
 type answer struct {
 	t           *testing.T
 	route, sent string
@@ -209,7 +209,7 @@ func (a answer) ok(status int) answer {
 	return a
 }
 
-// fails ends the test when the answer is another than this problem.
+// fails ends the test unless the answer is this problem.
 func (a answer) fails(status int, code string) answer {
 	a.t.Helper()
 	if a.status != status || a.text("code") != code {
@@ -218,8 +218,8 @@ func (a answer) fails(status int, code string) answer {
 	return a
 }
 
-// invalid ends the test when the answer is no 422 with exactly these faults,
-// given as pointer and code in turn.
+// invalid ends the test unless the answer is 422 with exactly these faults, given as
+// pairs of pointer and code.
 func (a answer) invalid(pointersAndCodes ...string) answer {
 	a.t.Helper()
 	a.fails(http.StatusUnprocessableEntity, "validation_failed")
@@ -231,13 +231,13 @@ func (a answer) invalid(pointersAndCodes ...string) answer {
 		got = append(got, pointer, f["code"].(string))
 	}
 	if strings.Join(got, " ") != strings.Join(pointersAndCodes, " ") {
-		a.t.Fatalf("%s %s\nis said to have the faults %q, want %q", a.route, a.sent, got, pointersAndCodes)
+		a.t.Fatalf("%s %s\nhas the faults %q, want %q", a.route, a.sent, got, pointersAndCodes)
 	}
 	return a
 }
 
-// at returns the member that a path such as "user.role" leads to, or nil; the
-// empty path leads to the whole.
+// at returns the member at a path such as "user.role", or nil; the empty path is the
+// complete body.
 func (a answer) at(path string) any {
 	var v any
 	if json.Unmarshal(a.body, &v) != nil || path == "" {
@@ -250,13 +250,13 @@ func (a answer) at(path string) any {
 	return v
 }
 
-// text is a member that is a string, or "".
+// text returns a string member, or "".
 func (a answer) text(path string) string {
 	s, _ := a.at(path).(string)
 	return s
 }
 
-// instant is a member that is a time.
+// instant returns a member as a time.
 func (a answer) instant(path string) time.Time {
 	a.t.Helper()
 	at, err := time.Parse(time.RFC3339, a.text(path))
@@ -275,7 +275,7 @@ func (a answer) is(path string, want any) answer {
 	return a
 }
 
-// names ends the test when the object has other members.
+// names ends the test unless the object has exactly these members.
 func (a answer) names(path string, want ...string) answer {
 	a.t.Helper()
 	object, _ := a.at(path).(m)
@@ -293,8 +293,8 @@ func (a answer) names(path string, want ...string) answer {
 // cookies are the Set-Cookie headers.
 func (a answer) cookies() []string { return a.header.Values("Set-Cookie") }
 
-// blank is the answer's text with everything left out that names the request,
-// to compare two answers that must not differ.
+// blank returns the answer's text without the parts that identify the request, to
+// compare two answers that must not differ.
 func (a answer) blank() string {
 	return requestIDs.ReplaceAllString(string(a.body), "ID")
 }
@@ -305,13 +305,13 @@ var requestIDs = regexp.MustCompile(`req_[a-z2-7]{26}`)
 
 const password = doorwardtest.Password
 
-// login signs somebody in and returns the whole answer.
+// login signs a person in and returns the answer.
 func (d *server) login(t *testing.T, email, password string, opts ...opt) answer {
 	t.Helper()
 	return d.send(t, "POST /api/v2/auth/login", m{"email": email, "password": password}, opts...)
 }
 
-// token signs somebody in and returns the identifier of the session.
+// token signs a person in and returns the session token.
 func (d *server) token(t *testing.T, email string, opts ...opt) string {
 	t.Helper()
 	return d.login(t, email, password, opts...).ok(http.StatusOK).text("token")
@@ -324,7 +324,7 @@ func (d *server) invite(t *testing.T, by *doorwardtest.Person, email, role strin
 	return d.code(t, email)
 }
 
-// enrol makes somebody who has an account a member of another tenant.
+// enrol makes a person with an account a member of another tenant.
 func (d *server) enrol(t *testing.T, in *doorwardtest.Tenant, who *doorwardtest.Person, role string) {
 	t.Helper()
 	code := d.invite(t, in.Owner, who.Email, role)
@@ -346,7 +346,7 @@ func (d *server) freeze(t *testing.T, tenantID string) {
 	}
 }
 
-// setTenant puts a tenant into a status without what else goes with it.
+// setTenant sets only the status of a tenant, without the other effects.
 func (d *server) setTenant(t *testing.T, tenant *doorwardtest.Tenant, to doorward.TenantStatus) {
 	t.Helper()
 	err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
@@ -390,13 +390,13 @@ func (d *server) deliver(t *testing.T) {
 		if queued == 0 {
 			return
 		}
-		<-time.After(time.Millisecond) // the server's own worker has it in hand
+		<-time.After(time.Millisecond) // the server's worker is sending it
 	}
 	t.Fatal("mail stays queued")
 }
 
-// code delivers all mail and returns the code in the newest one to the address
-// that has one.
+// code delivers all mail and returns the code of the newest mail to the address with
+// one.
 func (d *server) code(t *testing.T, to string) string {
 	t.Helper()
 	d.deliver(t)
@@ -412,5 +412,5 @@ func (d *server) code(t *testing.T, to string) string {
 // codeLine is the code of a mail, alone on its line.
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
-// forged has the form of a token and is none.
+// forged has the format of a token but isn't valid.
 const forged = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

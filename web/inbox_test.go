@@ -9,8 +9,8 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// Whoever may do nothing doesn't fill the trail, by whatever method: a flood of
-// requests that are refused leaves a handful of events, which say how many.
+// A caller without permissions can't fill the trail: a flood of refused requests,
+// with any method, is recorded in a few events with a count.
 func TestFloodOfRefusals(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -25,18 +25,17 @@ func TestFloodOfRefusals(t *testing.T) {
 		d.Advance(time.Minute)
 		events := d.trail(t, acme.Owner, "?outcome=refused&limit=200&actor="+bob.ID)
 		if len(events) > 12 || timesOf(events) != 3*rounds {
-			t.Errorf("%d refusals are told in %d events, want %d in a few", timesOf(events), len(events), 3*rounds)
+			t.Errorf("%d refusals are recorded in %d events, want %d in a few", timesOf(events), len(events), 3*rounds)
 		}
-		// Who looks sees at once that somebody was refused.
+		// A reader of the trail sees a refusal at once.
 		d.send(t, "POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(bob.Token())).fails(http.StatusForbidden, "forbidden")
 		if got := timesOf(d.trail(t, acme.Owner, "?outcome=refused&limit=200&actor="+bob.ID)); got != 3*rounds+1 {
-			t.Errorf("%d refusals are told, want the last one too", got)
+			t.Errorf("%d refusals are recorded, want the last one too", got)
 		}
 	})
 }
 
-// A client gets 429 after thirty requests for resets in an hour, whomever they
-// are for.
+// A client gets 429 after thirty requests for resets in an hour, for any addresses.
 func TestForgottenByOneClient(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

@@ -19,7 +19,7 @@ import (
 
 const bulkPath = "POST /api/v2/auth/invite/bulk"
 
-// offered invites without waiting for the mail, and returns the answer.
+// offered sends an invitation without waiting for the mail, and returns the answer.
 func (d *server) offered(t *testing.T, by *doorwardtest.Person, email, role string, days int) answer {
 	t.Helper()
 	return d.send(t, invitePath, m{"email": email, "role": role, "expiresInDays": days}, as(by.Token())).ok(http.StatusCreated)
@@ -42,7 +42,7 @@ func TestInvitationsAreListedByState(t *testing.T) {
 		revoked := d.offered(t, acme.Owner, "revoked@x.example", "USER", 3).text("id")
 		d.send(t, "DELETE /api/v2/invitations/"+revoked, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		pending := d.offered(t, acme.Owner, "pending@x.example", "OWNER", 3).text("id")
-		admin := acme.Join("admin@acme.example", "ADMIN") // sees those above the own role, too
+		admin := acme.Join("admin@acme.example", "ADMIN") // also sees invitations to higher roles
 		list := func(query string) []string {
 			t.Helper()
 			ids, _ := d.page(t, "/api/v2/invitations?"+query, "id", as(admin.Token()))
@@ -92,7 +92,7 @@ func TestForeignInvitationsAreAbsent(t *testing.T) {
 				return strings.ReplaceAll(a.blank(), id, "ID")
 			}
 			if foreign, absent := same(ids[0]), same("inv_aaaaaaaaaaaaaaaaaaaaaaaaaa"); foreign != absent {
-				t.Errorf("%s: an invitation of others can be told from none:\n%s\n%s", route, foreign, absent)
+				t.Errorf("%s: the answers for a foreign and an unknown invitation differ:\n%s\n%s", route, foreign, absent)
 			}
 			same("usr_x")
 		}
@@ -131,8 +131,7 @@ func TestRevokeInvitation(t *testing.T) {
 	})
 }
 
-// With the new mail the earlier ones open nothing any more, and the time begins
-// anew.
+// Resending invalidates the earlier mails and restarts the validity.
 func TestResendInvitation(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -156,7 +155,7 @@ func TestResendInvitation(t *testing.T) {
 	})
 }
 
-// Whoever sends it again vouches for it, when the one who sent it may no longer.
+// Resending makes an invitation valid again whose sender has lost the permission.
 func TestResendAfterTheInviterWasDemoted(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -194,14 +193,14 @@ func TestResendTooSoon(t *testing.T) {
 		tooSoon(23*3600, 24*3600-5*60+1)
 		other := d.offered(t, acme.Owner, "other@x.example", "USER", 3).text("id")
 		d.Advance(time.Minute)
-		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // of another address
+		d.resend(t, acme.Owner.Token(), other).ok(http.StatusOK) // to another address
 		d.Advance(24*time.Hour - 6*time.Minute)
 		acme.Owner.Login()
 		for range 5 {
 			d.resend(t, acme.Owner.Token(), id).ok(http.StatusOK)
 			d.Advance(time.Minute)
 		}
-		// The first invitation of a day is none of the five.
+		// The first invitation of a day doesn't count towards the five.
 		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 		id = d.offered(t, acme.Owner, "ann@x.example", "ADMIN", 3).text("id")
 		d.send(t, "DELETE /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
@@ -209,9 +208,9 @@ func TestResendTooSoon(t *testing.T) {
 	})
 }
 
-// A further invitation to an address counts as sending one again, or revoking and
-// inviting would fill a stranger's mailbox. The first of a day is free, and no
-// minute has to pass before one with another role.
+// Another invitation to an address counts as a resend: otherwise revoking and
+// inviting could flood a mailbox. The first of a day is free, and one with another
+// role needs no minute's wait.
 func TestInviteAgainTooOften(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -289,7 +288,7 @@ func TestInviteSeveral(t *testing.T) {
 		}
 		first := rows[0].(m)["invitation"].(m)["id"]
 		if rows[3].(m)["problem"].(m)["invitationId"] != first || rows[4].(m)["problem"].(m)["invitationId"] != pending {
-			t.Errorf("which invitations stand in the way: %s", a.body)
+			t.Errorf("conflicting invitations: %s", a.body)
 		}
 		faults := rows[2].(m)["problem"].(m)["errors"].([]any)
 		if len(faults) != 2 || faults[0].(m)["pointer"] != "/email" || faults[1].(m)["pointer"] != "/role" {
@@ -334,9 +333,9 @@ func TestInviteSeveralAllOrNothingInForm(t *testing.T) {
 	})
 }
 
-// emptyQueue tries mail until none is queued. It moves the clock while mail waits
-// for its next try, and not while a worker has some in hand: that is claimed for
-// two minutes, and would be sent twice.
+// emptyQueue delivers mail until none is queued. It moves the clock while mail waits
+// for its next try, but not while a worker is sending: a claim lasts two minutes, and
+// the mail would be sent twice.
 func (d *server) emptyQueue(t *testing.T) {
 	t.Helper()
 	d.Node.App.Inbox.Settle(t.Context()) // which queues resets
@@ -385,7 +384,7 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	d := start(t, doorwardtest.Mail(sink.URL()))
 	acme := d.Tenant("Acme")
-	own, _ := d.page(t, "/api/v2/invitations", "id", as(acme.Owner.Token())) // its mail may have come too late
+	own, _ := d.page(t, "/api/v2/invitations", "id", as(acme.Owner.Token())) // the owner's own invitation, whose mail may have been too late
 	delivery := func(id string) string {
 		t.Helper()
 		return d.send(t, "GET /api/v2/invitations/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).text("delivery")
@@ -427,8 +426,8 @@ func TestDeliveryOfInvitations(t *testing.T) {
 	}
 }
 
-// A mail that still waits when the invitation is sent again doesn't leave with a
-// token that is as good as the new one.
+// A mail still queued when the invitation is resent isn't sent with a token that is
+// also valid.
 func TestResendReplacesTheMailThatWaits(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -442,7 +441,7 @@ func TestResendReplacesTheMailThatWaits(t *testing.T) {
 	sink.Behave()
 	d.emptyQueue(t)
 	good := ""
-	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // one may have been on its way
+	for _, mail := range sink.Wait(t, "ann@x.example", 1) { // the first may already have been in transit
 		code := codeLine.FindString(mail.Parse(t).Text)
 		if d.complete(t, code, "short").status == http.StatusGone {
 			continue

@@ -56,7 +56,7 @@ func TestInvitationMail(t *testing.T) {
 	})
 }
 
-// Whoever invites gives at most the own role.
+// An invitation grants at most the inviter's own role.
 func TestWhoMayInviteToWhat(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -111,8 +111,8 @@ func TestInviteMembers(t *testing.T) {
 	})
 }
 
-// Whether the address has an account elsewhere can't be told from the answer,
-// and a pending invitation of one tenant is nothing to another.
+// The answer doesn't reveal whether the address has an account elsewhere, and a
+// pending invitation of one tenant doesn't affect another.
 func TestInviteAcrossTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -206,8 +206,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// addresses are typed ones and what they canonically are; those that are none
-// have no canonical form.
+// addresses maps typed addresses to their canonical form; invalid ones have none.
 var addresses = map[string]string{
 	"ann@acme.example":                        "ann@acme.example",
 	"ANN@ACME.EXAMPLE":                        "ann@acme.example",
@@ -236,7 +235,7 @@ var addresses = map[string]string{
 	"ann@acme.exam ple": "", "ann@😀.example": "", "ann@xn--.example": "", "ann@xn--a.example": "", "a:b@acme.example": "",
 }
 
-// longAddress has that many bytes.
+// longAddress returns an address of n bytes.
 func longAddress(n int) string {
 	domain := strings.Repeat("d", 60) + "." + strings.Repeat("e", 60) + "." + strings.Repeat("f", 60) + ".example"
 	local := n - len("@") - len(domain)
@@ -275,7 +274,7 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// One account, however its address is typed.
+// All spellings of an address belong to one account.
 func TestOneAccountPerAddress(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -288,7 +287,7 @@ func TestOneAccountPerAddress(t *testing.T) {
 	})
 }
 
-// An invitation is worth what its sender may still do.
+// An invitation is valid only while its sender has the permission for it.
 func TestInvitationsOfTheSuspended(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -297,11 +296,11 @@ func TestInvitationsOfTheSuspended(t *testing.T) {
 		d.suspend(t, acme.ID, admin.ID)
 		d.complete(t, pending, password).fails(http.StatusGone, "invitation_revoked")
 		d.send(t, "POST /api/v2/auth/accept-invitation", m{"token": pending, "password": password}).fails(http.StatusGone, "invitation_revoked")
-		d.invite(t, acme.Owner, "ann@acme.example", "USER") // there is room again
+		d.invite(t, acme.Owner, "ann@acme.example", "USER") // the address is free again
 	})
 }
 
-// A frozen tenant takes nobody in; the invitation outlives it.
+// Nobody can join a frozen tenant; the invitation stays valid afterwards.
 func TestInvitationsToFrozenTenants(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

@@ -55,7 +55,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// A browser that is known keeps its device cookie and gets no other.
+// A known browser keeps its device cookie and gets no new one.
 func TestLoginFromAKnownDevice(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -76,7 +76,7 @@ func TestLoginFromAKnownDevice(t *testing.T) {
 	})
 }
 
-// Without a tenant it is the one used last, else the oldest active one.
+// A login without a tenant chooses the one used last, else the oldest active one.
 func TestLoginChoosesTheTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, initech := d.Tenant("Acme"), d.Tenant("Globex"), d.Tenant("Initech")
@@ -111,7 +111,7 @@ func TestLoginChoosesTheTenant(t *testing.T) {
 	})
 }
 
-// What keeps somebody out is told after a correct password only.
+// Only a correct password reveals why a person can't sign in.
 func TestLoginOfTheLockedOut(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -173,7 +173,7 @@ func TestLoginRefusalsTellNothing(t *testing.T) {
 	})
 }
 
-// A login is judged by its password whatever else the request carries.
+// Only the password decides a login; other credentials in the request are ignored.
 func TestLoginWithOtherCredentials(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -194,7 +194,7 @@ func TestLoginWithOtherCredentials(t *testing.T) {
 	})
 }
 
-// The identifier works in the cookie and as a bearer credential, in no other place.
+// The token works only in the cookie and as a bearer credential.
 func TestTokenInOtherPlaces(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		token := d.Tenant("Acme").Owner.Token()
@@ -248,10 +248,10 @@ func TestSession(t *testing.T) {
 		a.names("", "session", "user").names("session", "id", "current", "tenantId", "createdAt", "lastSeenAt", "expiresAt", "idleExpiresAt", "ip", "userAgent")
 		a.is("session.current", true).is("session.tenantId", acme.ID).is("session.userAgent", "test/1 (ä)").is("session.ip", "127.0.0.1")
 		if diff := cmp.Diff(login.at("user"), a.at("user")); diff != "" {
-			t.Errorf("the user is another one than the login's:\n%s", diff)
+			t.Errorf("the user differs from the login's:\n%s", diff)
 		}
 		if !strings.HasPrefix(a.text("session.id"), "ses_") || a.text("session.expiresAt") != login.text("expiresAt") {
-			t.Errorf("the session is %v, of the login %s", a.at("session"), login.body)
+			t.Errorf("the session is %v, the login's was %s", a.at("session"), login.body)
 		}
 		if strings.Contains(string(a.body), login.text("token")) {
 			t.Error("the token is shown again")
@@ -262,8 +262,8 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// A session idles out an hour after its last use, to the second, and ends a
-// day after its login whatever its use and however often it changes its tenant.
+// A session expires an hour after its last use, to the second, and a day after its
+// login, regardless of use and of tenant switches.
 func TestSessionEnds(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -308,8 +308,8 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// The eleventh session of a user ends the oldest before the login answers,
-// also when the sessions are in several tenants.
+// The eleventh session of a user ends the oldest before the login is answered, even
+// if the sessions are in several tenants.
 func TestTenSessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -330,14 +330,14 @@ func TestTenSessions(t *testing.T) {
 		if n := alive(); n != 10 {
 			t.Fatalf("%d sessions of 10 are alive", n)
 		}
-		// The oldest goes elsewhere: as many as before, and no other one ends.
+		// The oldest switches its tenant: their number stays, and no other ends.
 		moved := d.send(t, "POST /api/v2/auth/switch-tenant", m{"tenantId": globex.ID}, as(tokens[0])).ok(http.StatusOK).text("token")
 		tokens[0] = moved
 		if n := alive(); n != 10 {
 			t.Errorf("%d sessions of 10 are alive after a switch", n)
 		}
-		// It is the oldest still, for its login was the first. The next logins are
-		// to the tenant used last, and each tenant is told what has ended in it.
+		// It is still the oldest, by its login. The next logins are to the tenant used
+		// last, and each tenant's trail has the sessions that ended in it.
 		for i, want := range [][]string{{"session.end []", "session.open [1]"}, {"session.end [1]", "session.open []"}} {
 			tokens = append(tokens, d.token(t, ann.Email))
 			if n := alive(); n != 10 || d.send(t, "GET /api/v2/auth/session", nil, as(tokens[i])).status == http.StatusOK {
@@ -352,7 +352,7 @@ func TestTenSessions(t *testing.T) {
 	})
 }
 
-// lastEnded is the newest event of a trail and how many sessions that has ended.
+// lastEnded returns the newest event of a trail and how many sessions it ended.
 func (d *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 	t.Helper()
 	newest, ended := d.trail(t, by, "?limit=1")[0], []any{}
@@ -365,8 +365,8 @@ func (d *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 	return fmt.Sprint(newest["action"], " ", ended)
 }
 
-// A cookie of the name is a candidate only if it has the form of a token: a
-// neighbouring Tomcat uses the same name.
+// A cookie of the name is a candidate only if it has the format of a token: a Tomcat
+// on the same host uses the same name.
 func TestCookieCandidates(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -395,8 +395,8 @@ func TestCookieCandidates(t *testing.T) {
 	})
 }
 
-// unusedBits is the token's last character with a bit set that is none of the
-// token's: to a decoder that doesn't look, it is the same token.
+// unusedBits returns the token with an unused bit of its last character set: a
+// lenient decoder reads the same token.
 func unusedBits(token string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return string(alphabet[strings.IndexByte(alphabet, token[42])|1])
@@ -430,7 +430,7 @@ func TestOneCredentialAtATime(t *testing.T) {
 	})
 }
 
-// What a client says of itself is stored as text, whatever it is.
+// Any User-Agent is stored as text.
 func TestStrangeClients(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner

@@ -21,7 +21,7 @@ import (
 
 const logoPath = "PUT /api/v2/tenant/logo"
 
-// painted is an image of one colour as a PNG.
+// painted returns an image of one colour as a PNG.
 func painted(w, h int, c color.Color) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -33,13 +33,13 @@ func painted(w, h int, c color.Color) []byte {
 	return out.Bytes()
 }
 
-// dot is the smallest image; drawn anew it is the same bytes.
+// dot is the smallest image; encoding it again gives the same bytes.
 var (
 	dot     = painted(1, 1, color.NRGBA{200, 30, 40, 255})
 	dotHash = doorward.HashLogo(dot)
 )
 
-// hanging puts a logo up and returns the path of its image.
+// hanging sets a logo and returns the path of its image.
 func (d *server) hanging(t *testing.T, token, mediaType string, body []byte) string {
 	t.Helper()
 	url := d.send(t, logoPath, string(body), as(token), typed(mediaType)).ok(http.StatusOK).text("logo.url")
@@ -50,7 +50,7 @@ func (d *server) hanging(t *testing.T, token, mediaType string, body []byte) str
 	return path
 }
 
-// image gets one without the rules that other answers have: it may be kept.
+// image gets an image without the checks of other answers: it is cacheable.
 func (d *server) image(t *testing.T, path string) (*http.Response, []byte) {
 	t.Helper()
 	res, err := d.client.Get(d.URL + path)
@@ -65,8 +65,8 @@ func (d *server) image(t *testing.T, path string) (*http.Response, []byte) {
 	return res, body.Bytes()
 }
 
-// A logo can be seen by everybody at an address that never shows another one, and
-// by nobody when it is gone.
+// A logo is public at an address that never serves another one, and not found once
+// it is removed.
 func TestLogo(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -93,12 +93,12 @@ func TestLogo(t *testing.T) {
 			}
 		}
 
-		// Whoever has looked before the last change takes nothing back.
+		// A request with an outdated version undoes nothing.
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
 		d.send(t, logoPath, string(painted(40, 40, color.NRGBA{1, 2, 3, 255})), as(admin), typed("image/png"), with("If-Match", before)).fails(http.StatusPreconditionFailed, "precondition_failed")
-		d.send(t, logoPath, string(body), as(admin), typed("image/png"), with("If-Match", before)).ok(http.StatusOK) // it is so already
+		d.send(t, logoPath, string(body), as(admin), typed("image/png"), with("If-Match", before)).ok(http.StatusOK) // no change
 
-		// Another tenant has the same one, and keeps it.
+		// Another tenant has the same logo and keeps it.
 		d.hanging(t, zeta.Owner.Token(), "image/png", body)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(admin)).ok(http.StatusNoContent)
@@ -106,7 +106,7 @@ func TestLogo(t *testing.T) {
 			t.Errorf("the tenant has the logo %v", has)
 		}
 		if res, _ := d.image(t, path); res.StatusCode != http.StatusOK {
-			t.Errorf("the logo that one tenant has still is %d", res.StatusCode)
+			t.Errorf("the logo that one tenant still has is %d", res.StatusCode)
 		}
 		d.send(t, "DELETE /api/v2/tenant/logo", nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
 		d.send(t, "GET "+path, nil).fails(http.StatusNotFound, "not_found")
@@ -116,7 +116,7 @@ func TestLogo(t *testing.T) {
 	})
 }
 
-// What is sent as a logo and isn't one is refused, says why, and changes nothing.
+// An invalid logo is refused with the reason and changes nothing.
 func TestHostileLogos(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
@@ -155,12 +155,12 @@ func TestHostileLogos(t *testing.T) {
 		d.send(t, logoPath, large, as(owner), typed("image/png"), chunked).fails(http.StatusRequestEntityTooLarge, "body_too_large")
 
 		if res, body := d.image(t, path); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
-			t.Errorf("after all that the logo is %d, %d bytes", res.StatusCode, len(body))
+			t.Errorf("after the refusals the logo is %d, %d bytes", res.StatusCode, len(body))
 		}
-		// The most that may be sent; what stands behind the image is left behind.
+		// The largest allowed body; bytes after the image are dropped.
 		again := d.hanging(t, owner, "image/png", []byte(large[:doorward.MaxLogoSent]))
 		if again != path {
-			t.Errorf("an image with something behind it is another one, at %s", again)
+			t.Errorf("an image with trailing bytes has another address, %s", again)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func bomb(w, h uint32) string {
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(head)))
 }
 
-// A logo is a tenant's own, and its administrators' to change.
+// Only a tenant's own administrators can change its logo.
 func TestWhoseLogo(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -190,7 +190,7 @@ func TestWhoseLogo(t *testing.T) {
 		d.send(t, logoPath, string(dot), typed("image/png"), bearer(key)).fails(http.StatusForbidden, "forbidden")
 		d.send(t, logoPath, string(dot), typed("image/png"), as(owner), with("Sec-Fetch-Site", "cross-site")).fails(http.StatusForbidden, "cross_origin")
 
-		// Another tenant's OWNER reaches no logo but the own.
+		// Another tenant's OWNER can reach only the own logo.
 		for _, query := range []string{"", "?tenantId=" + acme.ID, "?id=" + acme.ID} {
 			d.send(t, "DELETE /api/v2/tenant/logo"+query, nil, as(zeta.Owner.Token())).ok(http.StatusNoContent)
 			d.send(t, "PUT /api/v2/tenant/logo"+query, string(painted(2, 1, color.Black)), as(zeta.Owner.Token()), typed("image/png")).ok(http.StatusOK).is("id", zeta.ID)
@@ -206,7 +206,7 @@ func TestWhoseLogo(t *testing.T) {
 	})
 }
 
-// The accent is a colour or nothing.
+// The accent is a colour or empty.
 func TestAccent(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Token()
@@ -222,8 +222,8 @@ func TestAccent(t *testing.T) {
 	})
 }
 
-// The mails of a tenant have its colour and logo, by an address that is the same
-// for everybody; those on the account itself have neither.
+// The mails of a tenant have its colour and logo, with the same address for all
+// recipients; mails about the account have neither.
 func TestMailsHaveTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -238,17 +238,17 @@ func TestMailsHaveTheBrand(t *testing.T) {
 			}
 		}
 		if strings.Contains(mail.HTML, "ZgotmplZ") {
-			t.Errorf("something was taken for a danger:\n%s", mail.HTML)
+			t.Errorf("the template engine replaced an unsafe value:\n%s", mail.HTML)
 		}
 		d.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": password, "password": "three old paper boats", "confirmPassword": "three old paper boats"}, as(owner)).ok(http.StatusNoContent)
 		d.deliver(t)
 		if notice := d.Mails(acme.Owner.Email)[0]; strings.Contains(notice.HTML, "<img") || strings.Contains(notice.HTML, "ffd400") {
-			t.Errorf("a notice on the account is dressed up:\n%s", notice.HTML)
+			t.Errorf("a notice about the account has a brand:\n%s", notice.HTML)
 		}
 	})
 }
 
-// An export carries colour and logo, so that nothing is lost with the tenant.
+// An export contains the colour and the logo.
 func TestExportOfTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -295,14 +295,14 @@ func TestLogoOfTheInstallation(t *testing.T) {
 	}
 }
 
-// asSeen gets a page as a browser does.
+// asSeen returns a page as a browser gets it.
 func (d *server) asSeen(t *testing.T, path string, opts ...opt) string {
 	t.Helper()
 	return string(d.send(t, "GET "+path, nil, append(opts, with("Accept", "text/html"))...).ok(http.StatusOK).body)
 }
 
-// Without the database a logo can be neither hung up nor taken down, nor said not
-// to be there.
+// Without the database, setting, removing and reading a logo fail with 503, and never
+// with 404.
 func TestLogoWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	d := start(t)

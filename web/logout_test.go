@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// TestLogoutOfSeveral: the sessions of several cookies end in one transaction,
-// each with an event of the person whose it was, in the trail of its tenant.
+// TestLogoutOfSeveral: the sessions of several cookies end in one transaction, each
+// with an event by its own person in the trail of its tenant.
 func TestLogoutOfSeveral(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
@@ -64,8 +64,8 @@ func endsIn(t *testing.T, d *server, tenantID string) (ends []doorward.Event) {
 	return ends
 }
 
-// TestLogoutOfTooMany: nobody is told to be signed out while a session lives, and
-// no request costs a commit for each of its cookies.
+// TestLogoutOfTooMany: logout never succeeds while a session is live, and no request
+// costs one commit per cookie.
 func TestLogoutOfTooMany(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner.Email
@@ -80,11 +80,11 @@ func TestLogoutOfTooMany(t *testing.T) {
 			}
 			a.fails(http.StatusBadRequest, "too_many_cookies")
 			if len(a.cookies()) > 0 {
-				t.Errorf("cookies are taken away with the session alive: %q", a.cookies())
+				t.Errorf("cookies are deleted while the session is live: %q", a.cookies())
 			}
 			d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK)
 		}
-		// Of one, however often, there is one.
+		// Repeated cookies of one session count once.
 		d.send(t, "POST /api/v2/auth/logout", nil, cookie(strings.Repeat("JSESSIONID="+token+"; ", 560)+"a=b")).ok(http.StatusNoContent)
 	})
 }
@@ -97,8 +97,8 @@ func randomCookies(n int) opt {
 	return cookie(strings.Join(pairs, "; "))
 }
 
-// TestLogoutOfNobodyCommitsOnce: PostgreSQL counts the transactions that have
-// written something. Others write now and then, so the least of several counts.
+// TestLogoutOfNobodyCommitsOnce: PostgreSQL counts the transactions that wrote
+// something. Background work also writes, so the minimum of several runs counts.
 func TestLogoutOfNobodyCommitsOnce(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// TestMailServerInTrouble: whatever the mail server does, people are invited as
-// ever, and when it is well again each of them gets the mail, once.
+// TestMailServerInTrouble: invitations work whatever the mail server does, and once
+// it recovers each person gets the mail exactly once.
 func TestMailServerInTrouble(t *testing.T) {
 	for name, trouble := range map[string]func(*smtptest.Server){
 		"down":                      (*smtptest.Server).Stop,
@@ -36,7 +36,7 @@ func TestMailServerInTrouble(t *testing.T) {
 			}
 			d.send(t, "POST /api/v2/auth/forgot-password", m{"email": owner.Email}).ok(http.StatusAccepted)
 			d.clock.advance(6 * time.Second) // for a second try
-			sink.Stop()                      // which ends the silence of those that wait
+			sink.Stop()                      // cuts the connections that wait for an answer
 			sink.Behave()
 			sink.Restart(t)
 			d.emptyQueue(t)
@@ -50,7 +50,7 @@ func TestMailServerInTrouble(t *testing.T) {
 	}
 }
 
-// onlyCode is the code of the one mail to the address with a link to the page.
+// onlyCode returns the code of the only mail to the address that links to the page.
 func onlyCode(t *testing.T, sink *smtptest.Server, email, page string) string {
 	t.Helper()
 	var codes []string

@@ -19,8 +19,8 @@ import (
 	"github.com/doorward/doorward/store/dbtest"
 )
 
-// TestWhoseMailItIs: invitations are in the share of their tenant, and
-// resets in that of the network that has asked for them.
+// TestWhoseMailItIs: invitations count for the share of their tenant, resets for
+// that of the network that requested them.
 func TestWhoseMailItIs(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -30,7 +30,7 @@ func TestWhoseMailItIs(t *testing.T) {
 	sink.Refuse(smtptest.AtConnect, 421) // so that all of them stay queued
 	d.offered(t, acme.Owner, "bob@x.example", "USER", 3)
 	d.send(t, "POST /api/v2/auth/forgot-password", m{"email": acme.Owner.Email}).ok(http.StatusAccepted)
-	d.Node.App.Inbox.Settle(t.Context()) // it is the worker that queues the mail
+	d.Node.App.Inbox.Settle(t.Context()) // the worker queues the mail
 	globex, err := d.Node.App.Tenants.Create(context.Background(), doorward.OperatorAtTerminal(), "Globex", "owner@globex.example")
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestWhoseMailItIs(t *testing.T) {
 	}
 }
 
-// TestOneSlowHost: 24 people at a host that takes its time are invited; somebody else
-// has forgotten the password and gets the mail while that host is still silent.
+// TestOneSlowHost: 24 people at a slow host are invited; another person requests a
+// reset and gets the mail while that host is still silent.
 func TestOneSlowHost(t *testing.T) {
 	t.Parallel()
 	sink := smtptest.Start(t, smtptest.Options{})
@@ -72,12 +72,12 @@ func TestOneSlowHost(t *testing.T) {
 	}
 }
 
-// full is for what takes a minute: make chaos.
+// full enables tests that take a minute: make chaos.
 var full = flag.Bool("full", false, "floods at full size")
 
-// TestResetInAFlood: a tenant has invited people at many hosts that are dead, requests
-// for resets of nobody's account wait and more come in from many networks; a real reset
-// mail leaves meanwhile. With -full it is a thousand hosts and ten thousand requests.
+// TestResetInAFlood: a tenant has invited people at many dead hosts, and resets for
+// unknown addresses keep coming from many networks; a real reset mail still leaves.
+// With -full: a thousand hosts, ten thousand requests.
 func TestResetInAFlood(t *testing.T) {
 	t.Parallel()
 	deadHosts, junk := 300, 1500
@@ -114,7 +114,7 @@ func TestResetInAFlood(t *testing.T) {
 	}
 }
 
-// inviteDead invites one person at each of so many hosts.
+// inviteDead invites one person at each of that many dead hosts.
 func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int) {
 	t.Helper()
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "192.0.2.1"}
@@ -136,8 +136,8 @@ func (d *server) inviteDead(t *testing.T, owner *doorwardtest.Person, hosts int)
 	}
 }
 
-// fileJunk files requests for resets of nobody's account as many networks send them,
-// numbered from one on.
+// fileJunk stores reset requests for unknown addresses, from count networks numbered
+// from the given one.
 func (d *server) fileJunk(t *testing.T, from, count int) {
 	t.Helper()
 	err := d.Node.App.Access.Upkeep(context.Background(), func(tx *store.Tx) error {

@@ -52,7 +52,7 @@ func TestSwitchTenant(t *testing.T) {
 		absent := d.send(t, switchPath, m{"tenantId": "tnt_x"}, token).fails(http.StatusNotFound, "not_found")
 		foreign := d.send(t, switchPath, m{"tenantId": initech.ID}, token).fails(http.StatusNotFound, "not_found")
 		if absent.blank() != foreign.blank() {
-			t.Errorf("a tenant of others can be told from none:\n%s\n%s", foreign.body, absent.body)
+			t.Errorf("the answers for a foreign and an unknown tenant differ:\n%s\n%s", foreign.body, absent.body)
 		}
 		d.suspend(t, globex.ID, ann.ID)
 		if suspended := d.send(t, switchPath, m{"tenantId": globex.ID}, token).fails(http.StatusNotFound, "not_found"); suspended.blank() != absent.blank() {
@@ -62,8 +62,8 @@ func TestSwitchTenant(t *testing.T) {
 	})
 }
 
-// TestSwitchToAShorterTenant: the limit of a tenant runs from the password, there
-// as everywhere, so a session may be too old for one and go on in another.
+// TestSwitchToAShorterTenant: every tenant's limit counts from the password check, so
+// a session may be too old for one tenant and valid in another.
 func TestSwitchToAShorterTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -80,7 +80,7 @@ func TestSwitchToAShorterTenant(t *testing.T) {
 		}
 		back := d.send(t, switchPath, m{"tenantId": acme.ID}, as(there.text("token"))).ok(http.StatusOK)
 		if got := back.instant("expiresAt"); !got.Equal(end) {
-			t.Errorf("back again it ends at %v, want what its login said, %v", got, end)
+			t.Errorf("after the switch back it ends at %v, want %v as after the login", got, end)
 		}
 
 		d.Advance(20 * time.Minute)
@@ -140,7 +140,7 @@ func TestLeaveTenant(t *testing.T) {
 	})
 }
 
-// The last active OWNER stays.
+// The last active OWNER can't leave.
 func TestLastOwnerCannotLeave(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -155,7 +155,7 @@ func TestLastOwnerCannotLeave(t *testing.T) {
 	})
 }
 
-// One's own sessions in all own tenants, and nobody else's.
+// The list has the person's sessions in all tenants, and no other person's.
 func TestOwnSessions(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

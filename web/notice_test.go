@@ -17,8 +17,8 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// news returns a function that delivers all mail and returns what has come to
-// the address since it was last asked, the newest first.
+// news returns a function that delivers all mail and returns the address's mails
+// since its last call, the newest first.
 func (d *server) news(t *testing.T, to string) func() []smtp.Message {
 	t.Helper()
 	d.deliver(t)
@@ -33,7 +33,7 @@ func (d *server) news(t *testing.T, to string) func() []smtp.Message {
 	}
 }
 
-// isOne wants one mail with the subject and, in both of its parts, the words.
+// isOne requires one mail with the subject, and the words in both of its parts.
 func isOne(t *testing.T, got []smtp.Message, subject string, words ...string) {
 	t.Helper()
 	if len(got) != 1 || got[0].Subject != subject {
@@ -49,7 +49,7 @@ func isOne(t *testing.T, got []smtp.Message, subject string, words ...string) {
 	}
 }
 
-// tags takes out what may stand within a sentence.
+// tags removes the markup within sentences.
 var tags = strings.NewReplacer("<strong>", "", "</strong>", "")
 
 func isNone(t *testing.T, got []smtp.Message) {
@@ -75,11 +75,11 @@ const (
 
 func agent(name string) opt { return with("User-Agent", name) }
 
-// at is the server's time as mails write it.
+// at returns the server's time in the format of mails.
 func (d *server) at() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
 
-// A changed password is told, with when, whence and with what, and neither an
-// attempt that fails nor asking for a reset is.
+// A changed password is notified with time, address and browser. A failed attempt and
+// a reset request aren't.
 func TestPasswordNotice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -114,8 +114,8 @@ func TestPasswordNotice(t *testing.T) {
 
 func from203(r *http.Request) { from("203.0.113.9")(r) }
 
-// A login with a browser that isn't known is told, once a day for what looks
-// like the same one; the very first login is not, nor is one that fails.
+// A login with an unknown browser is notified, once a day for similar browsers. The
+// first login and failed ones aren't.
 func TestSignInNotice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -131,7 +131,7 @@ func TestSignInNotice(t *testing.T) {
 
 		at := d.at()
 		login(firefox, "203.0.113.9")
-		isNone(t, news()) // from where the first one came
+		isNone(t, news()) // same address as the first login
 		login(firefox, "203.0.113.8")
 		isOne(t, news(), signInNews, "your account ann@acme.example", "Time: "+at, "Address: 203.0.113.8", "Browser: Firefox, Linux", "If it wasn't you")
 		login(firefox, "203.0.113.9")
@@ -157,7 +157,7 @@ func TestSignInNotice(t *testing.T) {
 		login(firefox, "203.0.113.9")
 		isOne(t, news(), signInNews)
 
-		for n := range 12 { // one of today is there already
+		for n := range 12 { // one was sent today already
 			login(fmt.Sprint("another ", n), "203.0.113.9")
 		}
 		if got := news(); len(got) != 9 {
@@ -171,8 +171,8 @@ func TestSignInNotice(t *testing.T) {
 	}, doorwardtest.TrustLoopback())
 }
 
-// What somebody else does to a membership is told to whom it concerns, and to
-// nobody else; what comes to nothing isn't, nor what people do to themselves.
+// Only the member is notified of a change that somebody else makes to the
+// membership; refused changes and the member's own aren't notified.
 func TestMembershipNotices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -206,7 +206,7 @@ func TestMembershipNotices(t *testing.T) {
 		isNone(t, news())
 		edit(ann, owner, m{"role": "OWNER", "status": "suspended"}).ok(http.StatusOK)
 		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, set(subjects(news()))); diff != "" {
-			t.Errorf("for two acts in one:\n%s", diff)
+			t.Errorf("for two changes in one request:\n%s", diff)
 		}
 
 		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(admin.Token())).fails(http.StatusForbidden, "forbidden")
@@ -233,7 +233,7 @@ func set(all []string) map[string]bool {
 	return members
 }
 
-// At the command line it was the operator.
+// Notices of changes at the command line name the operator.
 func TestNoticesOfTheOperator(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -247,7 +247,7 @@ func TestNoticesOfTheOperator(t *testing.T) {
 	})
 }
 
-// Who was invited in German is written to in German from then on.
+// A person invited in German gets all later mails in German.
 func TestLanguageOfMails(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -274,8 +274,7 @@ func TestLanguageOfMails(t *testing.T) {
 	})
 }
 
-// A notice whose event is gone is dropped, and one that has been sent is
-// forgotten after a day.
+// A notice whose event is gone is dropped, and a sent one is deleted after a day.
 func TestTheEndOfNotices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
@@ -289,7 +288,7 @@ func TestTheEndOfNotices(t *testing.T) {
 		}
 		isNone(t, news())
 		if got := d.mails(t, doorward.DeliverySent) + d.mails(t, doorward.DeliveryFailed); got != sent+failed {
-			t.Errorf("%d mails are finished, want the %d of before", got, sent+failed)
+			t.Errorf("%d mails are finished, want %d as before", got, sent+failed)
 		}
 		d.token(t, ann.Email, agent(firefox))
 		isOne(t, news(), signInNews)

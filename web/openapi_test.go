@@ -24,7 +24,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// spec is an OpenAPI document that answers are held against.
+// spec is an OpenAPI document that answers are checked against.
 type spec struct {
 	doc     *openapi3.T
 	problem *openapi3.SchemaRef
@@ -33,9 +33,9 @@ type spec struct {
 	passed map[[sha256.Size]byte]bool // answers that differ from these in ids and times only
 }
 
-// readSpec gets the document from the server, unless it has one already that
-// differs in the port alone: all that a document says is of the routes and the base
-// URL, and making it is a tenth of this package's work.
+// readSpec gets the document from the server, or reuses one that differs only in the
+// port: it depends on the routes and the base URL only, and making it is a tenth of
+// this package's work.
 func readSpec(t *testing.T, d *server) *spec {
 	t.Helper()
 	base := port.ReplaceAllString(d.base, "")
@@ -105,8 +105,8 @@ func matches(template, path string) bool {
 	})
 }
 
-// check returns what is wrong with an answer to the request. What isn't an
-// operation of the document can only be a problem.
+// check returns what is wrong with an answer to the request. The answer to a request
+// for no documented operation must be a problem.
 func (s *spec) check(req *http.Request, base string, a answer) error {
 	route, known := s.route(req, base)
 	if !known {
@@ -124,8 +124,7 @@ func (s *spec) check(req *http.Request, base string, a answer) error {
 	return errors.Join(openapi3filter.ValidateResponse(req.Context(), input), bodyless(route, req, a), s.checkRequest(req, route, a))
 }
 
-// seenBefore spares the validator answers that differ from one that it has had
-// in ids and times only.
+// seenBefore reports whether a validated answer differs in ids and times only.
 func (s *spec) seenBefore(route *routers.Route, a answer) bool {
 	h := sha256.New()
 	fmt.Fprintln(h, route.Method, route.Path, a.status, shape(string(a.body)), len(a.cookies()))
@@ -143,7 +142,7 @@ func (s *spec) seenBefore(route *routers.Route, a answer) bool {
 	return seen
 }
 
-// shape leaves out what is new in each answer and of a form of its own.
+// shape removes the values with a fixed format that differ in each answer.
 func shape(text string) string {
 	for _, v := range variable {
 		text = v.ReplaceAllString(text, "$1")
@@ -158,7 +157,7 @@ var variable = []*regexp.Regexp{
 	regexp.MustCompile(`(http://localhost:)\d+`),
 }
 
-// bodyless: the validator passes over bodies where the document has none.
+// bodyless rejects undocumented bodies, which the validator ignores.
 func bodyless(route *routers.Route, req *http.Request, a answer) error {
 	described := route.Operation.Responses.Status(a.status)
 	if described == nil || len(described.Value.Content) > 0 || req.Method == http.MethodHead {
@@ -170,8 +169,8 @@ func bodyless(route *routers.Route, req *http.Request, a answer) error {
 	return nil
 }
 
-// checkRequest returns an error when something was done at a request that the
-// document calls wrong.
+// checkRequest returns an error if a request succeeded that the document doesn't
+// allow.
 func (s *spec) checkRequest(req *http.Request, route *routers.Route, a answer) error {
 	if a.status >= 300 || route.Operation.RequestBody == nil {
 		return nil
@@ -195,15 +194,15 @@ func see(route *routers.Route, a answer) {
 	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
-// unseen are parts of promises that nobody here sees.
+// unseen are parts of promises that no test here covers.
 var unseen = []string{
-	" 500 internal_error", // a defect, of which we know none
+	" 500 internal_error", // a defect; none is known
 	"/api/v2/access/",     // checks have tests of their own, in web/edge
 	// The pending invitation is used up in the transaction that adds the
 	// membership; the primary key has the last word.
 	"POST /api/v2/auth/accept-invitation 409 already_member",
-	// A body of any bytes is malformed only when it doesn't arrive whole, which
-	// TestBodyCutOff sees on a connection of its own.
+	// A body of any bytes is malformed only if it is incomplete, which TestBodyCutOff
+	// tests on its own connection.
 	"PUT /api/v2/tenant/logo 400 invalid_body",
 }
 
@@ -239,8 +238,7 @@ func codes(r *openapi3.Response) []string {
 	return all
 }
 
-// TestMain makes a whole run fail that has not seen every answer which the
-// document promises.
+// TestMain fails a full run in which a documented answer wasn't seen.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && whole() {
@@ -249,7 +247,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// whole says whether all tests of the package were asked for.
+// whole reports whether all tests of the package run.
 func whole() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
 		if flag.Lookup(name).Value.String() != "" {
@@ -281,8 +279,8 @@ func missing() (code int) {
 	return code
 }
 
-// A validator that lets everything pass would go unnoticed: each of these
-// documents is wrong about one thing, and an answer must show it.
+// A validator that accepts everything would go unnoticed: each of these documents
+// has one error, which an answer must reveal.
 func TestWrongDocumentsAreNoticed(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -320,7 +318,7 @@ func TestWrongDocumentsAreNoticed(t *testing.T) {
 	}
 }
 
-// notices says whether a good or a bad login shows the document to be wrong.
+// notices reports whether a good or a bad login reveals the error of the document.
 func notices(t *testing.T, s *spec, d *server, email string) bool {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, d.URL+"/api/v2/auth/login", http.NoBody)

@@ -25,9 +25,8 @@ func (d *server) forgot(t *testing.T, email string) string {
 	return d.code(t, email)
 }
 
-// 202 for every well-formed address, three times an hour; then 429 for every
-// one alike. Mail goes to who has an account, also one that is suspended or in no
-// tenant any more.
+// Every well-formed address gets 202 three times an hour, then 429. Only accounts get
+// mail, including those that are suspended or no longer in a tenant.
 func TestForgotPassword(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -36,12 +35,12 @@ func TestForgotPassword(t *testing.T) {
 		d.send(t, "DELETE /api/v2/users/"+removed.ID, nil, as(acme.Owner.Token())).ok(http.StatusOK)
 		mails := map[string]int{acme.Owner.Email: 3, "nobody@acme.example": 0, suspended.Email: 3, removed.Email: 3}
 		for email := range mails {
-			d.deliver(t) // what tells of the suspension
+			d.deliver(t) // the notice of the suspension
 			before := len(d.Mails(email))
 			for range 3 {
 				a := d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
 				if len(a.body) > 0 || len(a.cookies()) > 0 {
-					t.Errorf("the answer for %s says something: %v %s", email, a.header, a.body)
+					t.Errorf("the answer for %s has content: %v %s", email, a.header, a.body)
 				}
 				d.Advance(10 * time.Minute)
 			}
@@ -62,8 +61,8 @@ func TestForgotPassword(t *testing.T) {
 	})
 }
 
-// The answers for an address with an account and for one without are the same
-// but for their ids.
+// The answers for an address with an account and for one without differ only in
+// their ids.
 func TestForgotPasswordTellsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -71,10 +70,10 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 			known := d.send(t, forgotPath, m{"email": owner.Email})
 			unknown := d.send(t, forgotPath, m{"email": "other@acme.example"})
 			if known.status != unknown.status || known.blank() != unknown.blank() || len(known.body) != len(unknown.body) {
-				t.Errorf("%d: %d %s\nbut for the unknown %d %s", n, known.status, known.body, unknown.status, unknown.body)
+				t.Errorf("%d: %d %s\nfor the unknown address %d %s", n, known.status, known.body, unknown.status, unknown.body)
 			}
 			if a, b := fmt.Sprint(headerNames(known)), fmt.Sprint(headerNames(unknown)); a != b {
-				t.Errorf("headers %s, for the unknown %s", a, b)
+				t.Errorf("headers %s, for the unknown address %s", a, b)
 			}
 		}
 	})
@@ -88,7 +87,7 @@ func TestResetPassword(t *testing.T) {
 		here := d.token(t, ann.Email)
 		there := d.send(t, "POST /api/v2/auth/login", m{"email": ann.Email, "password": password, "tenantId": globex.ID}).ok(http.StatusOK).text("token")
 		code := d.forgot(t, ann.Email)
-		d.send(t, "GET /api/v2/auth/session", nil, as(here)).ok(http.StatusOK) // asking ends nothing
+		d.send(t, "GET /api/v2/auth/session", nil, as(here)).ok(http.StatusOK) // the request ends nothing
 
 		a := d.send(t, resetPath, m{"token": code, "password": "three old paper boats", "confirmPassword": "three old paper boats"}, as(here)).ok(http.StatusNoContent)
 		if len(a.cookies()) > 0 {
@@ -125,7 +124,7 @@ func TestResetPasswordRefusals(t *testing.T) {
 	})
 }
 
-// A reset is valid for 30 minutes, from its mail on.
+// A reset is valid for 30 minutes after its mail.
 func TestResetPasswordExpiry(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -138,8 +137,8 @@ func TestResetPasswordExpiry(t *testing.T) {
 	})
 }
 
-// A change of the password takes open resets with it, and so does losing the
-// last membership.
+// A password change invalidates open resets, and so does the loss of the last
+// membership.
 func TestResetsThatEndWithOtherThings(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -154,9 +153,8 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 	})
 }
 
-// Whoever is removed from the only tenant has no password any more, and gets one
-// with the next invitation: with its mail, or with that of a reset before. A reset
-// alone lets nobody in.
+// A person removed from the only tenant loses the password and gets one with the next
+// invitation, by its mail or by an earlier reset. A reset alone gives no access.
 func TestResetOfWhoIsInNoTenant(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")

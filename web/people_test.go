@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// page sends a request for a page of a list and returns a member of its items,
-// and the cursor of the next page.
+// page requests a page of a list and returns one member of each item, and the cursor
+// of the next page.
 func (d *server) page(t *testing.T, path, name string, opts ...opt) (values []string, next string) {
 	t.Helper()
 	a := d.send(t, "GET "+path, nil, opts...).ok(http.StatusOK)
@@ -32,8 +32,8 @@ func (d *server) page(t *testing.T, path, name string, opts ...opt) (values []st
 	return values, a.text("nextCursor")
 }
 
-// whole follows a list to its end, page by page, and runs between before each
-// page but the first.
+// whole reads all pages of a list and calls between before each page except the
+// first.
 func (d *server) whole(t *testing.T, path, name string, limit int, between func(page int), opts ...opt) (values []string) {
 	t.Helper()
 	for cursor, n := "", 1; ; n++ {
@@ -134,8 +134,8 @@ func TestUsersAreFiltered(t *testing.T) {
 	})
 }
 
-// However long the pages are: nobody is shown twice, and nobody is missing who
-// was there all along, while people join and leave.
+// While people join and leave, pages of any length show nobody twice and omit nobody
+// who was a member all the time.
 func TestPagesStayWholeWhilePeopleComeAndGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -170,7 +170,7 @@ func TestPagesStayWholeWhilePeopleComeAndGo(t *testing.T) {
 	})
 }
 
-// A list whose filters can't be read isn't the list of all.
+// An unreadable filter is an error; it doesn't return the unfiltered list.
 func TestQueriesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -184,8 +184,8 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters: a filter that is misspelt doesn't show the list of all, and
-// whoever asks for a rehearsal by a name that isn't known changes nothing.
+// TestUnknownParameters: a misspelt filter doesn't return the unfiltered list, and a
+// misspelt dryRun changes nothing.
 func TestUnknownParameters(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), bearer(d.operatorKey(t))
@@ -238,8 +238,8 @@ func TestLimitsOfPages(t *testing.T) {
 	})
 }
 
-// A cursor is good for the list that gave it, filtered as it was, and nothing
-// else; how many rows are asked for, and what nobody knows, may change.
+// A cursor is valid only for its own list with the same filters; the limit and
+// unknown parameters may change.
 func TestCursorsAreBoundToTheirList(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex, key := d.Tenant("Acme"), d.Tenant("Globex"), d.operatorKey(t)
@@ -284,7 +284,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 	})
 }
 
-// An edit happens whole or not at all.
+// An edit is atomic.
 func TestEditUser(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -330,7 +330,7 @@ func TestEditUser(t *testing.T) {
 	})
 }
 
-// What was read is what is changed, if the client says so.
+// With If-Match, an edit applies only to the version that was read.
 func TestEditUserIfMatch(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -395,11 +395,11 @@ func TestRemoveAndSignOutUser(t *testing.T) {
 		d.complete(t, sent, password).fails(http.StatusGone, "invitation_revoked")
 		d.send(t, "GET /api/v2/auth/session", nil, as(there)).ok(http.StatusOK)
 		d.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).fails(http.StatusUnauthorized, "invalid_credentials")
-		d.enrol(t, acme, ann, "VIEWER") // and can be invited anew
+		d.enrol(t, acme, ann, "VIEWER") // and can be invited again
 	})
 }
 
-// A dry run answers what would happen, and nothing does: no event, header or cookie shows it.
+// A dry run answers what would happen and changes nothing: no event, header or cookie.
 func TestDryRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -441,7 +441,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// Who acts on oneself and so ends the session has no cookie left.
+// An operation that ends the caller's own session deletes the cookie.
 func TestActingOnOneself(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -471,7 +471,7 @@ func TestActingOnOneself(t *testing.T) {
 	})
 }
 
-// A person of another tenant is as absent as nobody.
+// A person of another tenant gets the answer for an unknown id.
 func TestForeignPeopleAreAbsent(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -494,10 +494,10 @@ func TestForeignPeopleAreAbsent(t *testing.T) {
 				for _, id := range []string{bob.ID, "usr_x", "x", "inv_x", "usr_%00"} {
 					got, gotHeader := same(id)
 					if got != text {
-						t.Errorf("%s %s can be told from nobody:\n%s\n%s", route, id, got, text)
+						t.Errorf("%s %s: the answers for a foreign and an unknown person differ:\n%s\n%s", route, id, got, text)
 					}
 					if diff := cmp.Diff(header, gotHeader); id == bob.ID && diff != "" {
-						t.Errorf("%s by its headers:\n%s", route, diff)
+						t.Errorf("%s: the headers differ:\n%s", route, diff)
 					}
 				}
 			}
@@ -540,7 +540,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 		for _, who := range roles {
 			for _, held := range roles {
 				if who == "USER" || who == "VIEWER" {
-					held = who // the guard refuses whatever it is
+					held = who // the guard refuses any body
 				}
 				made++
 				target := acme.Join(fmt.Sprintf("t%d@acme.example", made), held)
@@ -562,7 +562,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 				}
 			}
 		}
-		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // not on itself either
+		for _, body := range []m{{"name": "x"}, {"role": "ADMIN"}, {"role": "USER"}} { // not on themselves either
 			d.patchUser(t, by["ADMIN"], by["ADMIN"].ID, body).fails(http.StatusForbidden, "forbidden")
 		}
 		d.send(t, "DELETE /api/v2/users/"+by["ADMIN"].ID+"/sessions", nil, as(by["ADMIN"].Token())).fails(http.StatusForbidden, "forbidden")
@@ -570,7 +570,7 @@ func TestWhoMayManageWhom(t *testing.T) {
 	})
 }
 
-// setRole puts the role as it was, by the operator, if the person is there.
+// setRole restores the role as the operator, if the person is still a member.
 func (d *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role string) {
 	t.Helper()
 	target := doorward.User{ID: userID, TenantID: in.ID}
@@ -580,7 +580,7 @@ func (d *server) setRole(t *testing.T, in *doorwardtest.Tenant, userID, role str
 	}
 }
 
-// By no path is a tenant left without an active OWNER.
+// No operation can leave a tenant without an active OWNER.
 func TestLastOwnerStaysByEachPath(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -594,7 +594,7 @@ func TestLastOwnerStaysByEachPath(t *testing.T) {
 		d.send(t, "DELETE "+path, nil, as(owner.Token())).fails(http.StatusConflict, "last_owner")
 		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, as(owner.Token())).fails(http.StatusConflict, "last_owner")
 		d.getUser(t, owner, owner.ID).is("role", "OWNER").is("status", "active").is("name", "")
-		d.send(t, "DELETE "+path+"/sessions", nil, as(owner.Token())).ok(http.StatusOK) // a session is no membership
+		d.send(t, "DELETE "+path+"/sessions", nil, as(owner.Token())).ok(http.StatusOK) // ending sessions keeps the membership
 		owner.Login()
 		d.patchUser(t, owner, other.ID, m{"status": "active"}).ok(http.StatusOK)
 		d.patchUser(t, owner, owner.ID, m{"role": "VIEWER"}).ok(http.StatusOK)
@@ -604,7 +604,7 @@ func TestLastOwnerStaysByEachPath(t *testing.T) {
 	})
 }
 
-// When the answer comes, what was changed holds on the other node, too.
+// A change is effective on the other node when it is answered.
 func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
 	t.Parallel()
 	dsn := doorwardtest.Database(pgtest.DSN(t))
@@ -616,7 +616,7 @@ func TestAdministrationHoldsOnTheOtherNode(t *testing.T) {
 		return there.send(t, "GET /api/v2/access/check?action="+action, nil, as(ann.Token())).status
 	}
 	for range 5 {
-		check("message.read") // is in its memory
+		check("message.read") // loads the cache
 		a := here.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
 		if nodes := a.header.Get("X-Revocation-Nodes"); nodes != "2" {
 			t.Fatalf("X-Revocation-Nodes is %q", nodes)

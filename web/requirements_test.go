@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What docs/asvs.md promises and no other test shows.
+// What docs/asvs.md promises and no other test covers.
 
 func TestNobodyIsThereFromTheStart(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -28,8 +28,8 @@ func TestPasswordsDontExpire(t *testing.T) {
 	})
 }
 
-// Whoever is suspended, removed or signed out by an administrator is out of that
-// tenant when the answer comes, with every session there, and in no other one.
+// When an administrator suspends, removes or signs out a person, all sessions in that
+// tenant have ended when the answer arrives, and none in other tenants.
 func TestAdministratorsEndSessions(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

@@ -17,12 +17,12 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// canary is a secret like no other, to be looked for later.
+// canary returns a unique secret that the test searches for later.
 func canary(name string) string { return "canary-" + name + "-0Jx7QmW2vK5t" }
 
-// No secret reaches the log, at any level, or an answer, or a trace, or the
-// database as it is: not when all goes well, not in a body of the wrong form, and not when the
-// database is gone. (Answers are looked through by every test of this package.)
+// No secret appears in the log, at any level, in a trace or as plain text in the
+// database: not on success, with malformed bodies or without the database. (Every
+// test of this package checks the answers.)
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -41,7 +41,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	d.unavailable(t, "database closed", inNeed(acme.Owner.Email), acme.Owner.Token(), answersWithin)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
-	d.Stop() // hands over its last spans
+	d.Stop() // flushes the last spans
 	traces := collector.Raw()
 	for _, secret := range append(secrets, acme.Owner.Token(), password) {
 		if at := strings.Index(log.String(), secret); at >= 0 {
@@ -56,7 +56,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	for _, personal := range []string{acme.Owner.Email, acme.Owner.ID, acme.ID, "ann@lakeside.example", "127.0.0.1"} {
 		if strings.Contains(traces, personal) {
-			t.Errorf("the traces have %q, which is about somebody", personal)
+			t.Errorf("the traces have %q, which is personal data", personal)
 		}
 	}
 	if !strings.Contains(traces, "/api/v2/auth/login") {
@@ -67,7 +67,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
-// stored is what the database's files hold.
+// stored returns the content of the database files.
 func stored(t *testing.T, path string) (all string) {
 	t.Helper()
 	files, err := filepath.Glob(path + "*")
@@ -84,7 +84,7 @@ func stored(t *testing.T, path string) (all string) {
 	return all
 }
 
-// leadALife does everything that has to do with secrets, and returns them.
+// leadALife calls every operation that takes secrets, and returns them.
 func (d *server) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
 	t.Helper()
 	first, second, third := canary("first"), canary("second"), canary("third")
@@ -134,7 +134,7 @@ func (d *server) misplaceSecrets(t *testing.T, owner *doorwardtest.Person) (secr
 	} {
 		d.send(t, "POST /api/v2/auth/login?password="+canary("query")+"&token="+canary("query"), m{"email": owner.Email, "password": canary("wrong")}, more)
 	}
-	// A link mended by hand, with an escaped character in its token.
+	// A link edited by hand, with an escaped character in its token.
 	left, right := "0neHalf0fTheT0ken0fALink", "An0therHalf0fTheT0ken"
 	d.send(t, "GET /accept/"+left+"%2D"+right, nil)
 	return append(secrets, canary("bearer"), canary("cookie"), canary("query"), left, right)

@@ -146,7 +146,7 @@ func TestAllowedEmailDomains(t *testing.T) {
 				a.invalid("/email", "domain_not_allowed")
 			}
 		}
-		// What was offered before is judged by what is allowed now.
+		// Current settings apply to earlier invitations.
 		d.complete(t, pending, password).fails(http.StatusGone, "invitation_revoked")
 		ids, _ := d.page(t, "/api/v2/invitations?limit=200", "id", as(owner))
 		d.Advance(time.Minute)
@@ -185,8 +185,8 @@ func TestInvitationDays(t *testing.T) {
 	})
 }
 
-// Tighter limits end what is beyond them, at once and on every node; looser ones
-// bring nothing back.
+// Tighter limits end the sessions beyond them, at once and on every node; looser ones
+// restore none.
 func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	t.Parallel()
 	dsn := doorwardtest.Database(pgtest.DSN(t))
@@ -205,7 +205,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 		check(d, ann.Token(), http.StatusOK)
 	}
 	advance(10 * time.Minute)
-	check(there, ann.Token(), http.StatusOK) // both have it in memory
+	check(there, ann.Token(), http.StatusOK) // both have it cached
 	advance(10 * time.Minute)
 	young := here.send(t, loginPath, m{"email": ann.Email, "password": password, "tenantId": acme.ID}).ok(http.StatusOK).text("token")
 	owner := acme.Owner.Login()
@@ -241,7 +241,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	}
 	ids, _ := here.page(t, "/api/v2/sessions", "id", as(elsewhere))
 	if len(ids) != 2 {
-		t.Errorf("the own sessions are %q", ids)
+		t.Errorf("the caller's sessions are %q", ids)
 	}
 	advance(16 * time.Minute) // the clocks of the two differ a little
 	for _, d := range nodes {
@@ -256,7 +256,7 @@ func TestTighterLimitsEndSessionsEverywhere(t *testing.T) {
 	}
 }
 
-// A session that is over by its tenant's limits takes no place among the ten.
+// A session that has expired by its tenant's limits doesn't count among the ten.
 func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -277,7 +277,7 @@ func TestSessionsOverByTheTenantTakeNoPlace(t *testing.T) {
 	})
 }
 
-// Everybody is out at once; an OWNER may come back to look and to restore.
+// All sessions end at once; an OWNER may sign in again to read and to restore.
 func TestCloseTenant(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -339,8 +339,8 @@ func TestCloseTenant(t *testing.T) {
 	})
 }
 
-// whileFrozenToo: the operator freezes the closing tenant, which nobody gets out of,
-// and thaws it again, which restores nothing.
+// whileFrozenToo: the operator freezes the closing tenant, so nobody can restore it,
+// and unfreezes it again, which restores nothing.
 func (d *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *doorwardtest.Person, key string) {
 	t.Helper()
 	status := func(to string) answer {
@@ -359,7 +359,7 @@ func (d *server) whileFrozenToo(t *testing.T, acme *doorwardtest.Tenant, owner *
 	d.send(t, "PATCH /api/v2/tenants/"+acme.ID, m{"status": "active"}, bearer(key)).fails(http.StatusForbidden, "tenant_closing")
 }
 
-// whileClosing tries all that an OWNER may do there, and all that is refused.
+// whileClosing tries all that an OWNER may do in a closing tenant, and the rest.
 func (d *server) whileClosing(t *testing.T, token, key string) {
 	t.Helper()
 	d.send(t, sessionPath, nil, as(token)).ok(http.StatusOK)
@@ -368,7 +368,7 @@ func (d *server) whileClosing(t *testing.T, token, key string) {
 	allowed := []string{
 		"GET /api/v2/auth/session", "GET /api/v2/tenant", "POST /api/v2/tenant/restore",
 		"POST /api/v2/auth/logout", "POST /api/v2/auth/login", "POST /api/v2/auth/complete-registration",
-		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", // look at no session
+		"POST /api/v2/auth/forgot-password", "POST /api/v2/auth/reset-password", // don't use the session
 	}
 	for path, methods := range endpoints {
 		for _, method := range methods {
@@ -461,8 +461,8 @@ func TestOperatorsManageTenants(t *testing.T) {
 	})
 }
 
-// A node that starts destroys what is due, so that nodes which are restarted
-// often do it as well.
+// A node destroys due tenants when it starts, so that frequently restarted nodes do
+// it, too.
 func TestDestroyedWhenANodeStarts(t *testing.T) {
 	t.Parallel()
 	options := []doorwardtest.Option{

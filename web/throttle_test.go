@@ -15,19 +15,18 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// limited are the options of a server with the limits of production, to which
-// a test can play several clients.
+// limited are the options of a server with production limits, on which a test can
+// simulate several clients.
 var limited = []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.TrustLoopback()}
 
-// wait is the seconds of Retry-After.
+// wait returns the duration of Retry-After.
 func (a answer) wait() time.Duration {
 	n, _ := strconv.Atoi(a.header.Get("Retry-After"))
 	return time.Duration(n) * time.Second
 }
 
-// Five attempts are free; from then on each has to wait twice as long as the
-// one before, up to a quarter of an hour. It is the same for an address that
-// nobody has.
+// Five attempts are free; then each delay is twice the one before, up to 15 minutes.
+// An unknown address gets the same.
 func TestDelays(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -46,7 +45,7 @@ func TestDelays(t *testing.T) {
 			}
 			var got []time.Duration
 			for range want {
-				// Attempts meanwhile are refused, the right one too, and lengthen nothing.
+				// Attempts during the delay are refused, even correct ones, and don't extend it.
 				got = append(got, guess("wrong password").fails(http.StatusTooManyRequests, "too_many_attempts").wait())
 				guess(password).fails(http.StatusTooManyRequests, "too_many_attempts")
 				d.Advance(got[len(got)-1] - time.Millisecond)
@@ -61,9 +60,9 @@ func TestDelays(t *testing.T) {
 	}, limited...)
 }
 
-// A hundred failures in a row close the account to browsers that it doesn't
-// know, for good and for the right password too; the known one goes on, and a
-// reset opens it again. An address that nobody has looks the same.
+// After a hundred consecutive failures the account refuses unknown browsers, even
+// with the correct password, until a reset; the known browser still works. An unknown
+// address gets the same answers.
 func TestClosedUntilReset(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -76,7 +75,7 @@ func TestClosedUntilReset(t *testing.T) {
 			for range 2 {
 				a := d.login(t, email, password, from("203.0.113.1")).fails(http.StatusTooManyRequests, "too_many_attempts")
 				if a.wait() != 15*time.Minute {
-					t.Errorf("a closed account says to wait %v", a.wait())
+					t.Errorf("a closed account has the delay %v", a.wait())
 				}
 				d.Advance(60 * 24 * time.Hour)
 			}
@@ -94,8 +93,8 @@ func TestClosedUntilReset(t *testing.T) {
 	}, limited...)
 }
 
-// Whoever shows the cookie of a known browser learns what is left of that
-// browser's own tries; nobody else learns a number.
+// Only a request with the cookie of a known browser is told that browser's remaining
+// attempts.
 func TestAllowanceIsToldToItsOwner(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -145,8 +144,8 @@ func TestSuccessClearsTheDelay(t *testing.T) {
 	}, limited...)
 }
 
-// All ways to try a password share the counter, and all spellings of an
-// address.
+// All operations that check a password, and all spellings of an address, share one
+// counter.
 func TestOneCounterForAllWays(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -168,11 +167,12 @@ func TestOneCounterForAllWays(t *testing.T) {
 			a.fails(http.StatusTooManyRequests, "too_many_attempts")
 		}
 		login("ann+tag@acme.example").fails(http.StatusUnauthorized, "invalid_credentials") // another address
-		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // no password is tried
+		d.accept(t, code, m{}, as(ann.Token())).ok(http.StatusOK)                           // no password is checked
 	}, limited...)
 }
 
-// An attempt counts before its hash: guesses side by side don't slip through.
+// An attempt counts before its password is hashed, so concurrent guesses can't
+// exceed the limit.
 func TestGuessesAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -189,8 +189,8 @@ func TestGuessesAtOnce(t *testing.T) {
 	}, limited...)
 }
 
-// Strangers cannot lock out a person who has signed in from this browser
-// before; that browser has an allowance of its own.
+// Strangers can't lock out a person who has signed in with this browser before: it
+// has its own allowance.
 func TestKnownDevices(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -208,7 +208,7 @@ func TestKnownDevices(t *testing.T) {
 		for range 9 {
 			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
-		d.login(t, owner.Email, password, home...).ok(http.StatusOK) // and clears its own allowance
+		d.login(t, owner.Email, password, home...).ok(http.StatusOK) // and resets its own allowance
 		for range 10 {
 			d.login(t, owner.Email, "wrong password", home...).fails(http.StatusUnauthorized, "invalid_credentials")
 		}
@@ -222,11 +222,11 @@ func TestKnownDevices(t *testing.T) {
 	}, limited...)
 }
 
-// Thirty failures of one client in ten minutes, whoever's passwords it tries.
+// A client has thirty failures in ten minutes, over all accounts.
 func TestClientLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
-		// One address in IPv4, a network of 64 bits in IPv6.
+		// A client is one IPv4 address or a /64 network in IPv6.
 		clients := map[string]func(n int) string{
 			"198.51.100.7": func(int) string { return "192.0.2.7" },
 			"2001:db8::1":  func(n int) string { return fmt.Sprintf("2001:db8:7:7:%x::%x", n, n+1) },
@@ -250,9 +250,9 @@ func TestClientLimit(t *testing.T) {
 	}, limited...)
 }
 
-// A neighbour behind the same client address can't lock a known browser out
-// either, and its own failures close that address to nobody. It is known to the
-// one account that it belongs to.
+// Another person behind the same client address can't lock out a known browser
+// either, and that browser's failures don't count for the address. It is known only
+// to its own account.
 func TestKnownDeviceAtAClosedClient(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -279,8 +279,8 @@ func TestKnownDeviceAtAClosedClient(t *testing.T) {
 	}, limited...)
 }
 
-// Without the limits of accounts a known browser has no allowance, and is counted
-// as any client.
+// Without limits per account a known browser has no allowance and counts like any
+// client.
 func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -292,7 +292,7 @@ func TestKnownDeviceWithoutAnAllowance(t *testing.T) {
 	}, doorwardtest.LoginLimits(0, 3))
 }
 
-// Texts that are no address share one counter for each client.
+// Invalid addresses share one counter per client.
 func TestAddressesThatAreNoneShareACounter(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
@@ -317,8 +317,7 @@ func TestLimitsCanBeOff(t *testing.T) {
 	})
 }
 
-// X-Forwarded-For is believed from the right, as far as the proxies that are
-// trusted go.
+// X-Forwarded-For is trusted from the right, as far as the trusted proxies.
 func TestClientAddress(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner

@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// traced has all requests followed, and the log kept.
+// traced samples all requests and keeps the log.
 func traced(collector *tracetest.Collector, log *logtest.Journal) func(*node.Config) {
 	return func(c *node.Config) {
 		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
@@ -27,8 +27,8 @@ func traced(collector *tracetest.Collector, log *logtest.Journal) func(*node.Con
 	}
 }
 
-// outline is a trace as one would draw it: the spans in their order, each below
-// the one that it is a part of, with what it says.
+// outline returns a trace as a tree: the spans in order, each indented below its
+// parent, with its attributes.
 func outline(spans []tracetest.Span, root tracetest.Span) (lines []string) {
 	var draw func(of tracetest.Span, depth string)
 	draw = func(of tracetest.Span, depth string) {
@@ -52,9 +52,8 @@ func outline(spans []tracetest.Span, root tracetest.Span) (lines []string) {
 	return lines
 }
 
-// newest is the outline of the last trace that begins with a span of that name.
-// A worker that found its mail taken by another one sends nothing: it is not
-// looked at.
+// newest returns the outline of the last trace whose root span has the name. Traces
+// of a worker whose mail another one had claimed are skipped.
 func newest(t *testing.T, c *tracetest.Collector, name string) []string {
 	t.Helper()
 	for _, root := range slices.Backward(c.Named(name)) {
@@ -67,8 +66,8 @@ func newest(t *testing.T, c *tracetest.Collector, name string) []string {
 	return nil
 }
 
-// What a trace shows of a login, of a revocation, of a refusal and of a mail; and
-// that the lines in the log have its id.
+// The traces of a login, a revocation, a refusal and a mail; log lines have the id of
+// their trace.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	for system, options := range map[string]func(*testing.T) []doorwardtest.Option{
@@ -103,7 +102,7 @@ func TestTraces(t *testing.T) {
 			}
 			for _, s := range collector.Spans() {
 				if s.Failed {
-					t.Errorf("nothing went wrong, and a span says so: %+v", s)
+					t.Errorf("a span has an error although nothing failed: %+v", s)
 				}
 			}
 			inLog(t, log, collector.Spans())
@@ -111,8 +110,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A refused login takes two transactions, whether the address has an account or the
-// password was right.
+// A refused login takes two transactions, regardless of whether the address has an
+// account and the password was right.
 func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
 	t.Parallel()
 	for _, limits := range []doorwardtest.Option{doorwardtest.LoginLimits(5, 30), doorwardtest.LoginLimits(0, 0)} {
@@ -153,7 +152,7 @@ func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
 }
 
 // leadATracedLife signs in, ends sessions, is refused and gets mail, and stops the
-// server so that all of it is handed over.
+// server, which flushes all spans.
 func leadATracedLife(t *testing.T, d *server) {
 	t.Helper()
 	acme := d.Tenant("Acme")
@@ -166,8 +165,7 @@ func leadATracedLife(t *testing.T, d *server) {
 	d.Stop()
 }
 
-// inLog wants each request that was followed to be found from its trace, and
-// the other way round.
+// inLog requires that each logged request has the id of its trace.
 func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	t.Helper()
 	byRequest := map[string]string{}
@@ -176,7 +174,7 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 			byRequest[id] = s.Trace
 		}
 		if s.Attributes["http.route"] == "" && s.Kind == "SPAN_KIND_SERVER" {
-			t.Errorf("a request to no route is followed: %+v", s)
+			t.Errorf("a request without a route is traced: %+v", s)
 		}
 	}
 	found := 0
@@ -192,7 +190,7 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 		case says.TraceID != "":
 			found++
 		case says.Path != "/no/such/path":
-			t.Errorf("not followed: %s", line)
+			t.Errorf("not traced: %s", line)
 		}
 	}
 	if found < 5 {
@@ -200,8 +198,8 @@ func inLog(t *testing.T, log *logtest.Journal, spans []tracetest.Span) {
 	}
 }
 
-// TestLogOfRequests: one line a request that changes something or fails, none for
-// one that only asks, whatever its method.
+// TestLogOfRequests: a request that changes something or fails is one log line, a
+// request that only reads is none, with any method.
 func TestLogOfRequests(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -214,7 +212,7 @@ func TestLogOfRequests(t *testing.T) {
 		body  any
 		as    opt
 		lines int
-		knows string // who the line says is calling
+		knows string // the caller in the log line
 	}{
 		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person},
 		{"POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "USER"}, as(token), 1, person}, // 409
@@ -245,7 +243,7 @@ func TestLogOfRequests(t *testing.T) {
 	clients := map[string]bool{}
 	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, "@acme.example") && strings.Contains(line, `"msg":"request"`) {
-			t.Errorf("an address of a person: %s", line)
+			t.Errorf("the log has a person's e-mail address: %s", line)
 		}
 		var says map[string]any
 		if err := json.Unmarshal([]byte(line), &says); err != nil {
@@ -273,7 +271,7 @@ func TestLogOfRequests(t *testing.T) {
 	}
 }
 
-// callerOf is who the newest line about a request says is calling.
+// callerOf returns the caller in the newest log line of a request.
 func callerOf(t *testing.T, log *logtest.Journal) string {
 	t.Helper()
 	newest := ""

@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// recorder reads every trail of an installation, and remembers how far.
+// recorder reads every trail of an installation and remembers its position.
 type recorder struct {
 	*server
 	t     *testing.T
@@ -32,11 +32,11 @@ type recorder struct {
 	tokens                 map[string]string // of their sessions, by id
 	secrets                []string
 
-	// What one step leaves to the next.
+	// State that one step leaves to the next.
 	key, pending, code, session, token string
 }
 
-// news are the events since the last time, in short, and by trail.
+// news returns the events since the last call, in short form and by trail.
 func (h *recorder) news() (all []string) {
 	h.t.Helper()
 	h.Node.App.Inbox.Settle(h.t.Context())
@@ -47,7 +47,7 @@ func (h *recorder) news() (all []string) {
 		if err == nil {
 			events, err = storetest.Events(h.t.Context(), h.Node.DB.Read(), id)
 		}
-		// Refusals are recorded a moment later than they happen.
+		// Refusals are recorded asynchronously.
 		slices.SortStableFunc(events[h.read[id]:], func(a, b doorward.Event) int { return a.At.Compare(b.At) })
 		for _, e := range events[h.read[id]:] {
 			h.every = append(h.every, e)
@@ -61,7 +61,7 @@ func (h *recorder) news() (all []string) {
 	return all
 }
 
-// line is an event as people would tell it.
+// line returns an event in short form.
 func (h *recorder) line(e doorward.Event) string {
 	actor := string(e.ActorType)
 	if e.ActorEmail != "" {
@@ -80,7 +80,7 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 )
 
-// name is what the test calls the object, or the prefix of its id.
+// name returns the test's name for the object, or the prefix of its id.
 func (h *recorder) name(id string) string {
 	if id == "" {
 		return "-"
@@ -94,16 +94,16 @@ func (h *recorder) name(id string) string {
 	return id
 }
 
-// step is something that is done, and the events that it is to leave.
+// step is an operation and the events that it must record.
 type step struct {
 	what string
 	do   func()
 	want []string
 }
 
-// Every act and every refusal leaves one event, in the trail of those whom it
-// concerns, with who and what and the values before and after. What is no act
-// leaves none.
+// Every change and every refusal records one event in the trail of the tenant
+// concerned, with actor, action and the values before and after. Nothing else is
+// recorded.
 func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
@@ -120,7 +120,7 @@ func TestOneEventForEachAct(t *testing.T) {
 	})
 }
 
-// settle makes two tenants, and people who are signed in.
+// settle creates two tenants with people who are signed in.
 func settle(t *testing.T, d *server) *recorder {
 	t.Helper()
 	h := &recorder{server: d, t: t, read: map[string]int{}, tokens: map[string]string{}, secrets: []string{password}}
@@ -144,7 +144,7 @@ func (h *recorder) signIn(all ...*doorwardtest.Person) {
 
 func (h *recorder) as(p *doorwardtest.Person) opt { return as(h.tokens[p.ID]) }
 
-// keep notes a secret, to be looked for later.
+// keep records a secret, to be searched for later.
 func (h *recorder) keep(secret string) string {
 	h.secrets = append(h.secrets, secret)
 	return secret
@@ -363,7 +363,7 @@ func (h *recorder) withSessions() []step {
 	}
 }
 
-// enter signs somebody in to a tenant, unseen by the next step's events.
+// enter signs a person in to a tenant; the next step's events don't include this.
 func (h *recorder) enter(who *doorwardtest.Person, password string, in *doorwardtest.Tenant) string {
 	h.t.Helper()
 	token := h.keep(h.ask(loginPath, m{"email": who.Email, "password": password, "tenantId": in.ID}).ok(200).text("token"))
@@ -517,7 +517,7 @@ func (h *recorder) withTheTenant() []step {
 	}
 }
 
-// closeTenant is done by a person who has just signed in.
+// closeTenant signs the person in and closes the tenant.
 func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, name string) {
 	t.Helper()
 	token, err := secret.Parse(d.token(t, who.Email))
@@ -534,7 +534,7 @@ func (d *server) closeTenant(t *testing.T, who *doorwardtest.Person, tenantID, n
 	}
 }
 
-// status asks without a look at the answer.
+// status returns the status without checking the answer.
 func (d *server) status(t *testing.T, path, token string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", d.URL+path, nil)
@@ -550,8 +550,8 @@ func (d *server) status(t *testing.T, path, token string) int {
 	return res.StatusCode
 }
 
-// keepsTenantsApart wants no trail to have the id of another tenant, or of a
-// session there: where else somebody is a member is not its business.
+// keepsTenantsApart requires that no trail has the id of another tenant or of a
+// session there: a tenant must not learn of other memberships.
 func (h *recorder) keepsTenantsApart() {
 	h.t.Helper()
 	home := map[string]string{h.acme.ID: h.acme.ID, h.zeta.ID: h.zeta.ID}
@@ -569,7 +569,7 @@ func (h *recorder) keepsTenantsApart() {
 	}
 }
 
-// keepsSecrets wants no event to have any of them, nor what a stranger typed.
+// keepsSecrets requires that no event has a secret or text typed by a stranger.
 func (h *recorder) keepsSecrets() {
 	h.t.Helper()
 	for _, e := range h.every {
@@ -579,25 +579,24 @@ func (h *recorder) keepsSecrets() {
 			}
 		}
 		if e.ActorType != doorward.Operator && (e.IP == "" || e.RequestID == "") {
-			h.t.Errorf("%+v doesn't say where it comes from", e)
+			h.t.Errorf("%+v has no client address or no request id", e)
 		}
 	}
 }
 
-// knowsAllActs wants each verb that is recorded under its own name to have been
-// seen, so that a new one is added to the steps above.
+// knowsAllActs requires an event for each verb that is recorded under its own name,
+// so that a new verb is added to the steps above.
 func (h *recorder) knowsAllActs() {
 	h.t.Helper()
 	seen := map[doorward.Action]bool{}
 	for _, e := range h.every {
 		seen[e.Action] = true
 	}
-	// What is done to a database as a whole has tests of its own, see
-	// cmd/doorward/testdata.
+	// Operations on a database have their own tests in cmd/doorward/testdata.
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {
-			h.t.Errorf("no step leaves %s: add one", verb.Action)
+			h.t.Errorf("no step records %s: add one", verb.Action)
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// deviceOf is the cookie of a known browser that a login gave, or nothing.
+// deviceOf returns the device cookie that a login set, or "".
 func deviceOf(a answer) string {
 	pair, _, _ := strings.Cut(cookieNamed(a, "doorward_device"), ";")
 	return pair
 }
 
-// evaluated counts the guesses that were looked at, of those with each cookie from
-// one address.
+// evaluated sends guesses with each cookie from one address, and returns how many
+// were evaluated.
 func (d *server) evaluated(t *testing.T, email string, cookies []string, each int) (n int) {
 	t.Helper()
 	for _, c := range cookies {
@@ -30,7 +30,7 @@ func (d *server) evaluated(t *testing.T, email string, cookies []string, each in
 	return n
 }
 
-// steal signs in with a stolen password until there are so many device cookies.
+// steal signs in with a stolen password until it has that many device cookies.
 func (d *server) steal(t *testing.T, email string, many int) (cookies []string) {
 	t.Helper()
 	for n := range many {
@@ -42,8 +42,8 @@ func (d *server) steal(t *testing.T, email string, many int) (cookies []string) 
 	return cookies
 }
 
-// The cookies that a stolen password has made are worth nothing after a reset, not
-// as allowances for guesses, and not to sign in unheard of.
+// After a reset, device cookies from a stolen password are invalid: they give no
+// allowance for guesses, and a login with one is notified.
 func TestTrustEndsWithAReset(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -52,10 +52,10 @@ func TestTrustEndsWithAReset(t *testing.T) {
 		stolen := d.steal(t, ann.Email, 20)
 		const next = "three old paper boats"
 		reset := d.forgot(t, ann.Email)
-		// The browser of the reset may be anybody's.
+		// The browser that resets may belong to anybody.
 		d.send(t, resetPath, m{"token": reset, "password": next, "confirmPassword": next}, cookie(home)).ok(http.StatusNoContent)
 		if n := d.evaluated(t, ann.Email, stolen, 10); n > 5 {
-			t.Errorf("%d guesses were looked at, want the 5 of a stranger", n)
+			t.Errorf("%d guesses were evaluated, want 5 as for an unknown browser", n)
 		}
 		d.Advance(time.Hour)
 
@@ -70,13 +70,13 @@ func TestTrustEndsWithAReset(t *testing.T) {
 	}, limited...)
 }
 
-// Who was told of on the day of a new password is told of again after it.
+// A browser notified on the day of a new password is notified again after it.
 func TestNewsAfterANewPassword(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
 		d.login(t, ann.Email, password, from("192.0.2.1")).ok(http.StatusOK)
-		for n := range 11 { // all mails of the day
+		for n := range 11 { // exhausts the day's limit on notices
 			d.login(t, ann.Email, password, from("203.0.113.9"), agent(fmt.Sprint(n))).ok(http.StatusOK)
 		}
 		const next = "three old paper boats"
@@ -87,7 +87,7 @@ func TestNewsAfterANewPassword(t *testing.T) {
 	}, limited...)
 }
 
-// A changed password and "end the others" leave the browser in use, and no other.
+// After a password change or "end the others" only the browser in use stays known.
 func TestTrustInOtherBrowsersEnds(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		const next = "three old paper boats"
@@ -106,28 +106,28 @@ func TestTrustInOtherBrowsersEnds(t *testing.T) {
 			home, stolen := deviceOf(login), d.steal(t, ann.Email, 3)
 			now := end(as(login.text("token")), cookie(home))
 			if a := d.login(t, ann.Email, now, cookie(home), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) != "" {
-				t.Errorf("%s: the browser in use is a stranger", name)
+				t.Errorf("%s: the browser in use isn't known", name)
 			}
 			for _, c := range stolen {
 				if a := d.login(t, ann.Email, now, cookie(c), from("203.0.113.9")).ok(http.StatusOK); deviceOf(a) == "" {
-					t.Errorf("%s: another browser is known still", name)
+					t.Errorf("%s: another browser is still known", name)
 				}
 			}
 
-			// One of two that are known may have been planted: then neither stays.
+			// Of two known cookies one may have been planted: neither stays known.
 			a := d.login(t, ann.Email, now, from("192.0.2.7")).ok(http.StatusOK)
 			other := deviceOf(a)
 			d.send(t, "DELETE /api/v2/sessions", nil, as(a.text("token")), cookie(other), cookie(home)).ok(http.StatusNoContent)
 			for _, c := range []string{home, other} {
 				if a := d.login(t, ann.Email, now, cookie(c), from("192.0.2.1")).ok(http.StatusOK); deviceOf(a) == "" {
-					t.Errorf("%s: one of two planted cookies is known still", name)
+					t.Errorf("%s: one of two planted cookies is still known", name)
 				}
 			}
 		}
 	}, limited...)
 }
 
-// All browsers of an account together have thirty tries an hour.
+// All browsers of an account together have thirty attempts an hour.
 func TestAllowanceOfAllDevices(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -136,7 +136,7 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 		his := deviceOf(d.login(t, bob.Email, password, from("192.0.2.1")))
 		d.login(t, ann.Email, password, cookie(stolen[5]), from("192.0.2.1")).ok(http.StatusOK)
 		if n := d.evaluated(t, ann.Email, stolen, 10); n != 30 {
-			t.Errorf("%d guesses were looked at, want 30", n)
+			t.Errorf("%d guesses were evaluated, want 30", n)
 		}
 		a := d.login(t, ann.Email, password, cookie(stolen[5])).fails(http.StatusTooManyRequests, "too_many_attempts")
 		if a.wait() > time.Hour || a.wait() < time.Hour-time.Minute || !strings.Contains(a.header.Get("RateLimit"), "r=0") {
@@ -149,8 +149,8 @@ func TestAllowanceOfAllDevices(t *testing.T) {
 	}, limited...)
 }
 
-// However often somebody else signs in, a browser that was used since it was made
-// stays known. Where all twenty were, a new one isn't remembered.
+// A browser used since its first login stays known, however often others sign in. If
+// all twenty were used, a new one isn't remembered.
 func TestUsedDevicesStay(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -160,19 +160,19 @@ func TestUsedDevicesStay(t *testing.T) {
 		d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK)
 		stolen := d.steal(t, ann.Email, 25)
 		if a := d.login(t, ann.Email, password, cookie(home)).ok(http.StatusOK); deviceOf(a) != "" {
-			t.Error("a browser that was used is pushed out")
+			t.Error("a used browser was removed")
 		}
 		again := deviceOf(d.login(t, ann.Email, password, cookie(once)).ok(http.StatusOK))
 		if again == "" {
-			t.Error("the oldest browser that was never used again is known still")
+			t.Error("the oldest browser without further use is still known")
 		}
 		for _, c := range append(stolen[7:], again) { // with the first one, twenty
 			if a := d.login(t, ann.Email, password, cookie(c)).ok(http.StatusOK); deviceOf(a) != "" {
-				t.Error("one of the newest twenty is a stranger")
+				t.Error("one of the newest twenty isn't known")
 			}
 		}
 		if a := d.login(t, ann.Email, password, from("192.0.2.3")).ok(http.StatusOK); deviceOf(a) != "" {
-			t.Error("a browser is remembered, and there was no room")
+			t.Error("a browser is remembered beyond the limit")
 		}
 		d.Advance(400 * 24 * time.Hour)
 		if a := d.login(t, ann.Email, password).ok(http.StatusOK); deviceOf(a) == "" {
@@ -181,8 +181,8 @@ func TestUsedDevicesStay(t *testing.T) {
 	}, limited...)
 }
 
-// A cookie that a neighbouring host has set takes no protection away, wherever it
-// stands, and neither does that of another account on a shared computer.
+// A cookie set by a sibling host removes no protection, in any position, and neither
+// does one of another account on a shared computer.
 func TestSeveralDeviceCookies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -215,10 +215,10 @@ func TestSeveralDeviceCookies(t *testing.T) {
 		}
 		d.login(t, bob.Email, password, cookie(his), cookie(hers), from("198.51.100.1")).ok(http.StatusOK)
 
-		// Of two that are known the attempt counts in one that has something left.
+		// With two known cookies the attempt counts for one with attempts left.
 		second := deviceOf(d.login(t, bob.Email, password, cookie(hers), from("192.0.2.5"), from("192.0.2.6")))
 		if second != "" {
-			t.Fatal("bob's account is closed to strangers, and let one in")
+			t.Fatal("bob's account is closed to unknown browsers, but accepted one")
 		}
 		d.Advance(time.Second)
 		second = deviceOf(d.login(t, bob.Email, password, from("192.0.2.5")))
@@ -231,8 +231,8 @@ func TestSeveralDeviceCookies(t *testing.T) {
 	}, limited...)
 }
 
-// A right password that opens nothing is a failure like a wrong one, or the counter
-// would tell that it is right.
+// A correct password without access counts as a failure: otherwise the counter would
+// reveal that it is correct.
 func TestRightPasswordThatOpensNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
@@ -266,8 +266,7 @@ func TestRightPasswordThatOpensNothing(t *testing.T) {
 	}, limited...)
 }
 
-// What a password is tried for besides a login settles the attempt when it
-// succeeds.
+// Other operations that check a password also count as a success when they succeed.
 func TestRightPasswordsForOtherThings(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// document is what these tests read of the OpenAPI description.
+// document is the part of the OpenAPI description that these tests read.
 type document struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
@@ -59,8 +59,8 @@ func TestDocumentIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// Each route is in the document, and says whom it lets in. What is public says
-// so: no word on security would mean the same to a reader as an oversight.
+// Each route is documented with its security requirements. Public routes have an
+// explicit empty one: a missing one would look like an oversight.
 func TestDocumentSaysWhoMayCall(t *testing.T) {
 	d := describe(t)
 	session, bearer, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{}
@@ -85,7 +85,7 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 	}
 }
 
-// People read the codes of a status in its description, programs in its schema.
+// The codes of a status are in its description for people, in its schema for programs.
 func TestDocumentListsTheCodesTwice(t *testing.T) {
 	for path, item := range describe(t).Paths {
 		for method, op := range item {
@@ -103,7 +103,7 @@ func TestDocumentListsTheCodesTwice(t *testing.T) {
 	}
 }
 
-// Each answer has its request's id; who has to wait is told how long.
+// Each answer has the request's id; a caller who must wait gets Retry-After.
 func TestDocumentOfHeaders(t *testing.T) {
 	want := map[string][]string{
 		"401": {"WWW-Authenticate", "X-Request-Id"}, "429": {"Retry-After", "X-Request-Id"}, "503": {"Retry-After", "X-Request-Id"},

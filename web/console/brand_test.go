@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// drawn is an image of one colour as a PNG.
+// drawn returns an image of one colour as a PNG.
 func drawn(w, h int) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -30,7 +30,7 @@ func drawn(w, h int) []byte {
 // part is a field of a form with files.
 type part struct{ name, file, text string }
 
-// upload sends a form with files, without following where it leads.
+// upload sends a form with files and follows no redirect.
 func (b *browser) upload(path string, parts []part, header ...string) (*http.Response, string) {
 	b.Helper()
 	var body bytes.Buffer
@@ -74,18 +74,18 @@ func TestLogoForm(t *testing.T) {
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self';") {
 		t.Errorf("the policy of the page is %q", policy)
 	}
-	// Everybody in the tenant sees it, and nobody else.
+	// Only people in the tenant see it.
 	h.as(t, "VIEWER").get("/console", http.StatusOK, path)
 	h.as(t, "USER").get("/account", http.StatusOK, path)
 	lacks(t, open(t, h.Server, h.other).get("/console", http.StatusOK), "/assets/logos/")
 	lacks(t, (&browser{t, h.Server, ""}).get("/login", http.StatusOK), "/assets/logos/")
 
-	// A square one is a sign, and the name stands beside it.
+	// A square logo is a symbol with the name beside it.
 	if res, page = admin.upload(logoForm, logoOf(drawn(50, 50))); res.StatusCode != http.StatusSeeOther {
 		t.Fatalf("uploading another: %d\n%s", res.StatusCode, page)
 	}
 	admin.get("/console", http.StatusOK, `width="50" height="50" alt=""> <bdi>Acme</bdi>`)
-	// Two look at the page; what the second one sends undoes nothing of the first.
+	// Two people open the page; the second form must not undo the first.
 	page = admin.get("/console/settings", http.StatusOK)
 	if n := len(hidden.FindAllString(page, -1)); n != 4 {
 		t.Errorf("%d forms carry a version, want all 4", n)
@@ -100,7 +100,7 @@ func TestLogoForm(t *testing.T) {
 	res, page = admin.upload(logoForm, append(logoOf(drawn(70, 50)), old))
 	admin.shows("a fourth", res, page, http.StatusPreconditionFailed, []string{"Somebody else has changed this", `width="60" height="50"`})
 	admin.post(logoForm+"/remove", url.Values{"version": {old.text}}, http.StatusPreconditionFailed, "Somebody else has changed this", "Remove the logo")
-	// Refused for another fault, it is still as old as it was.
+	// Refused for another fault, the form keeps its old version.
 	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
 	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
 	admin.do(logoForm+"/remove", url.Values{"version": {admin.version(admin.get("/console/settings", http.StatusOK))}}, "The logo is removed.", "<p class=\"where\"><bdi>Acme</bdi></p>")
@@ -108,7 +108,7 @@ func TestLogoForm(t *testing.T) {
 	lacks(t, admin.get("/console/settings", http.StatusOK), "/assets/logos/", "Remove the logo")
 }
 
-// What can't be a logo is said at the field, and so is what can't be a form.
+// An invalid logo or form is reported at the field.
 func TestLogoFormRefuses(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
@@ -126,7 +126,7 @@ func TestLogoFormRefuses(t *testing.T) {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", c.file}})
 		admin.shows(c.what, res, page, c.status, []string{c.say, `id="logo-fault"`, `value="60"`})
 	}
-	// The page that says so can be had in another language, by a form of its kind.
+	// The refusal can be shown in another language, by a form with a file.
 	for _, file := range []string{"<svg/>", strings.Repeat("x", doorward.MaxLogoSent+1)} {
 		res, page := admin.upload(logoForm, []part{{"logo", "logo.png", file}})
 		admin.shows("refused", res, page, res.StatusCode, []string{`<form method="post" enctype="multipart/form-data">`, `name="lang" value="de"`})
@@ -171,8 +171,8 @@ func TestLogoFormRefuses(t *testing.T) {
 	}
 }
 
-// The field and the picker are two ways to say one thing: whichever was changed
-// is meant, and the field where both were.
+// The field and the picker set the same colour: the changed one counts, and the field
+// if both were changed.
 func TestAccentForm(t *testing.T) {
 	h := build(t)
 	admin := h.as(t, "ADMIN")
@@ -192,7 +192,7 @@ func TestAccentForm(t *testing.T) {
 		admin.do("/console/settings/accent", url.Values{"accent": {accent}, "picked": {picked}, "version": {version}}, "The colour is saved.")
 	}
 	shown("", "#3b4ccf")
-	choose("", "#3b4ccf") // nothing is changed
+	choose("", "#3b4ccf") // unchanged
 	shown("", "#3b4ccf")
 	choose("", "#ffd400")
 	shown("#ffd400", "#ffd400")

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// browser is somebody with a console open: cookies, forms, no script.
+// browser is a person in the console: cookies and forms, no scripts.
 type browser struct {
 	*testing.T
 	server *doorwardtest.Server
@@ -23,7 +23,7 @@ func open(t *testing.T, s *doorwardtest.Server, p *doorwardtest.Person) *browser
 	return &browser{t, s, p.Token()}
 }
 
-// ask sends a form and returns the answer, without following it.
+// ask sends a form and returns the answer without following redirects.
 func (b *browser) ask(method, path string, form url.Values, header ...string) (*http.Response, string) {
 	b.Helper()
 	if form != nil {
@@ -56,7 +56,7 @@ func (b *browser) send(method, path string, body io.Reader, header ...string) (*
 	return res, string(page)
 }
 
-// get wants a page with the status and each of the texts.
+// get requires a page with the status and each of the texts.
 func (b *browser) get(path string, status int, want ...string) string {
 	b.Helper()
 	res, body := b.ask("GET", path, nil)
@@ -64,7 +64,7 @@ func (b *browser) get(path string, status int, want ...string) string {
 	return body
 }
 
-// post wants the form to be answered with a page of the status and the texts.
+// post requires a page with the status and the texts as the answer to the form.
 func (b *browser) post(path string, form url.Values, status int, want ...string) string {
 	b.Helper()
 	res, body := b.ask("POST", path, form)
@@ -84,7 +84,7 @@ func (b *browser) shows(what string, res *http.Response, body string, status int
 	}
 }
 
-// do sends a form that must lead on, and returns the page it leads to.
+// do sends a form that must redirect, and returns the page behind the redirect.
 func (b *browser) do(path string, form url.Values, want ...string) string {
 	b.Helper()
 	res, body := b.ask("POST", path, form)
@@ -96,7 +96,7 @@ func (b *browser) do(path string, form url.Values, want ...string) string {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="version" value="([^"]+)">`)
 
-// version is what the form on the page carries.
+// version returns the version in the form of the page.
 func (b *browser) version(page string) string {
 	b.Helper()
 	m := hidden.FindStringSubmatch(page)
@@ -106,7 +106,7 @@ func (b *browser) version(page string) string {
 	return m[1]
 }
 
-// again sends the form that has the page in another language.
+// again sends the form that shows the page in another language.
 func (b *browser) again(page, path, language string, want ...string) string {
 	b.Helper()
 	_, foot, _ := strings.Cut(page, `<footer`)
@@ -128,7 +128,7 @@ func lacks(t *testing.T, page string, texts ...string) {
 	}
 }
 
-// fixture is a tenant with somebody in each role, and one of another tenant.
+// fixture is a tenant with a person in each role, and a person of another tenant.
 type fixture struct {
 	*doorwardtest.Server
 	tenant *doorwardtest.Tenant
@@ -148,7 +148,7 @@ func build(t *testing.T, options ...doorwardtest.Option) fixture {
 
 func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Server, h.people[role]) }
 
-// What each role sees: the status of each page, and whether there is a form.
+// Each role's view: the status of each page, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
 	h := build(t)
 	inv := invitationOf(t, h)
@@ -198,7 +198,7 @@ func TestPagesByRole(t *testing.T) {
 	lacks(t, h.as(t, "USER").get("/console/people/"+h.people["OWNER"].ID, http.StatusOK), above, ">Your name")
 }
 
-// What a role isn't shown it can't send either.
+// A role can't send the forms that it isn't shown.
 func TestFormsByRole(t *testing.T) {
 	h := build(t)
 	inv := invitationOf(t, h)

@@ -16,7 +16,7 @@ import (
 var (
 	noon  = uitest.Noon
 	canny = doorward.Tenant{ID: "tnt_acme", Name: "Acme", Status: doorward.TenantActive, CreatedAt: noon.AddDate(-1, 0, 0)}
-	// members are of each role; the last has a name that is long, and was suspended.
+	// members has one of each role; the last is suspended and has a long name.
 	members = []doorward.User{
 		member("ann", "Ann Lee", doorward.RoleOwner, doorward.UserActive),
 		member("ben", "", doorward.RoleAdmin, doorward.UserActive),
@@ -125,8 +125,8 @@ func sampledSettings() settings {
 	}
 }
 
-// TestPagesRender makes every page of canned data, in every language, without a
-// server. With -render they stay.
+// TestPagesRender renders every page with canned data, in every language, without a
+// server. With -render it keeps them.
 func TestPagesRender(t *testing.T) {
 	all := samples()
 	for i := range all {

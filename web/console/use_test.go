@@ -35,7 +35,7 @@ func TestOverview(t *testing.T) {
 	h.as(t, "OWNER").get("/console", http.StatusOK, "<strong>1</strong> <span>sign-in in 30 days</span>", `"Bar chart: 1 sign-in in the last 30 days, 1 on`, "<strong>0</strong> <span>open invitations</span>", "Nothing was refused.")
 }
 
-// A figure of the overview leads to the rows that it has counted, and no others.
+// A figure of the overview links to exactly the rows that it counts.
 func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s := doorwardtest.Start(t, doorwardtest.Mail(sink.URL()))
@@ -53,7 +53,7 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 		}
 		page := owner.get(strings.ReplaceAll(m[1], "&amp;", "&"), http.StatusOK)
 		rows = strings.Count(page, row)
-		for _, m := range several.FindAllStringSubmatch(page, -1) { // a row that stands for several
+		for _, m := range several.FindAllStringSubmatch(page, -1) { // a row that counts several
 			n, err := strconv.Atoi(m[1])
 			if err != nil {
 				t.Fatal(err)
@@ -101,13 +101,13 @@ func TestFiguresLeadToWhatTheyCount(t *testing.T) {
 	}
 }
 
-// What the trail says is said in words, in both languages, and raw to programs.
+// The trail is shown in words, in both languages; the file has raw values.
 func TestTrailInWords(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
 	wrong := url.Values{"email": {"user@acme.example"}, "password": {"not the password"}}
 	owner.post("/login", wrong, http.StatusUnauthorized)
-	for range 5 { // one event tells of several
+	for range 5 { // one event counts several refusals
 		h.as(t, "VIEWER").post("/console/close", url.Values{}, http.StatusForbidden)
 	}
 	owner.post("/console/people/"+h.people["OWNER"].ID+"/suspend", url.Values{}, http.StatusConflict)
@@ -132,8 +132,8 @@ func TestTrailInWords(t *testing.T) {
 	}
 }
 
-// What was refused is told as what somebody wanted to do, not as done, and the
-// figure leads to filters that say what is shown.
+// A refusal is described as an attempt, not as done, and the figure links to a list
+// whose filters show what it contains.
 func TestRefusedIsNotToldAsDone(t *testing.T) {
 	h := build(t)
 	viewer := h.as(t, "VIEWER")
@@ -141,7 +141,7 @@ func TestRefusedIsNotToldAsDone(t *testing.T) {
 	for _, path := range []string{"/console/audit", "/console/close", "/console/invitations/new", "/console/people/" + h.people["OWNER"].ID + "/remove"} {
 		viewer.get(path, http.StatusForbidden)
 	}
-	owner.get("/console", http.StatusOK, "Nothing was refused.") // looking is no try
+	owner.get("/console", http.StatusOK, "Nothing was refused.") // viewing isn't an attempt
 	viewer.get("/api/v2/audit-events", http.StatusForbidden)
 	viewer.post("/console/close", url.Values{}, http.StatusForbidden)
 	viewer.post("/console/invitations/new", url.Values{}, http.StatusForbidden)
@@ -159,7 +159,7 @@ func TestRefusedIsNotToldAsDone(t *testing.T) {
 	}
 }
 
-// An instant is shown in the field that it came from, and sent by it again.
+// An instant is shown in its field, which sends it again.
 func TestTrailFromAnInstant(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
@@ -170,15 +170,14 @@ func TestTrailFromAnInstant(t *testing.T) {
 	owner.get("/console/audit?from=2026-11-20T12", http.StatusUnprocessableEntity, "One of the filters")
 }
 
-// A reader is shown what a role may know, and nothing of the rest.
+// A VIEWER is shown only what the role may read.
 func TestOverviewOfAReader(t *testing.T) {
 	h := build(t)
 	page := h.as(t, "VIEWER").get("/console", http.StatusOK, "<strong>4</strong> <span>people</span>", ">Viewer</a> <strong>1</strong>")
 	lacks(t, page, "sign-ins", "refused", "invitations", "<svg viewBox=\"0 0 300")
 }
 
-// Pages that can keep themselves up to date may ask for themselves; no other may
-// ask anybody.
+// Only pages that refresh themselves may send requests from scripts.
 func TestPolicy(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
@@ -193,12 +192,12 @@ func TestPolicy(t *testing.T) {
 		}
 		lacks(t, page, "style=", "onclick", "javascript:")
 		if got := strings.Contains(page, `id="live"`); got != want || got != strings.Contains(page, "/assets/live.js") {
-			t.Errorf("%s: something to keep up to date: %v, want %v, with its script", path, got, want)
+			t.Errorf("%s: refreshes itself, with its script: %v, want %v", path, got, want)
 		}
 	}
 }
 
-// An address with a slash too many is the console's, too.
+// An address with a trailing slash redirects to the console.
 func TestConsoleWithSlash(t *testing.T) {
 	owner := build(t).as(t, "OWNER")
 	for query, to := range map[string]string{"": "/console", "?lang=de&done=x": "/console?lang=de&done=x"} {
@@ -254,8 +253,8 @@ func TestFindingPeople(t *testing.T) {
 	lacks(t, page, ">First</a>", `rel="prev"`)
 }
 
-// Whoever looks at one of a list, and does something there, comes back to where
-// the list was.
+// From the page of one row, also after a change there, the way back leads to the same
+// page of the list.
 func TestWayBackToTheList(t *testing.T) {
 	h := build(t)
 	owner := h.as(t, "OWNER")
@@ -303,7 +302,7 @@ func TestPersonIsChanged(t *testing.T) {
 	owner.get(res.Header.Get("Location"), http.StatusOK, "Nothing is changed: this is the role", `href="/console/people?q=user"`)
 
 	user.Login()
-	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks again, in German
+	owner.post(path+"/sign-out", url.Values{"lang": {"de"}}, http.StatusOK, "2 Sitzungen enden sofort.") // asks for confirmation again, in German
 	owner.get(path+"/sign-out", http.StatusOK, "2 sessions end at once.")
 	owner.do(path+"/sign-out", url.Values{}, "signed out everywhere. 2 sessions have ended.", "Not signed in anywhere.")
 	if status, _ := user.Get("/api/v2/auth/session"); status != http.StatusUnauthorized {
@@ -311,8 +310,8 @@ func TestPersonIsChanged(t *testing.T) {
 	}
 }
 
-// What a page says will end, and then says has ended, are the sessions that are
-// live, not those that a tighter limit has ended and that are still stored.
+// Before and after an action, pages count only live sessions, not those that a
+// tighter limit has ended and that are still stored.
 func TestPagesCountLiveSessions(t *testing.T) {
 	h := build(t)
 	h.people["USER"].Login()
@@ -468,15 +467,15 @@ func TestSettings(t *testing.T) {
 		}
 		return f
 	}
-	// What stays the installation's isn't made the tenant's own.
+	// Inherited values are not saved as the tenant's own.
 	admin.do("/console/settings", form(), "The settings are saved.")
 	if _, events := h.tenant.Owner.Get("/api/v2/audit-events?action=tenant.update"); strings.Contains(string(events), "evt_") {
 		t.Errorf("saved unchanged, it is an act: %s", events)
 	}
 	admin.do("/console/settings", form("sessionIdleMinutes", "30", "allowedEmailDomains", "acme.example\r\nzeta.example", "name", "Acme & Co"),
 		"The settings are saved.", `value="30"`, "acme.example\nzeta.example</textarea>", "Acme &amp; Co")
-	// What was typed over somebody else's change is gone, so that sending once more
-	// can't undo it; in another language, too.
+	// Input that conflicts with somebody else's change is dropped, so that sending the
+	// form again can't undo it; in another language, too.
 	stale := admin.post("/console/settings", form("name", "Acme 2", "invitationDays", "9"), http.StatusPreconditionFailed, "Somebody else has changed this", `name="sessionIdleMinutes" type="number"`, `value="30"`, `name="lang" value="de"`)
 	lacks(t, stale, "Acme 2", `value="60"`, `value="9"`, admin.version(page))
 	lacks(t, admin.again(stale, "/console/settings", "de", "Acme &amp; Co", "Einstellungen", "Jemand anderes hat das geändert"), "Acme 2")
@@ -509,7 +508,7 @@ func TestClosing(t *testing.T) {
 	owner.post("/console/close", url.Values{}, http.StatusUnprocessableEntity, "Type the name of the organisation.")
 	res, page := owner.ask("POST", "/console/close", url.Values{"confirm": {"Acme"}})
 	owner.shows("closing", res, page, http.StatusOK, []string{"The organisation is closed", "3 sessions have ended."})
-	lacks(t, page, `name="lang"`, `name="confirm"`) // nobody is signed in any more who could have it again
+	lacks(t, page, `name="lang"`, `name="confirm"`) // the session has ended, so the page can't be shown again
 	if !slices.ContainsFunc(res.Cookies(), func(c *http.Cookie) bool { return c.Name == "JSESSIONID" && c.MaxAge < 0 }) {
 		t.Error("the cookie of the session is kept")
 	}
@@ -522,7 +521,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// Names are written by strangers.
+// Names are untrusted input.
 func TestHostileNames(t *testing.T) {
 	h := doorwardtest.Start(t)
 	const evil = `"><script>alert(1)</script><b a='{{.}}`
@@ -545,7 +544,7 @@ func TestHostileNames(t *testing.T) {
 	owner.get("/console?done=saved&count=5&sessions=-1&invitations=x", http.StatusOK, "The settings are saved.")
 }
 
-// Where else somebody signs in is not the tenant's business, nor is it ended.
+// A tenant neither sees nor ends a person's sessions in other tenants.
 func TestSessionsOfOneTenant(t *testing.T) {
 	h := build(t)
 	ann := h.people["OWNER"] // of Acme, where her session stays

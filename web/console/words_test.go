@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// catalogue is what a language says, and with which blanks.
+// catalogue returns the messages of a language with their placeholders.
 func catalogue(t *testing.T, tag string) map[string][]string {
 	t.Helper()
 	f, err := files.Open("text/" + tag + ".txt")
@@ -48,7 +48,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 	}
 }
 
-// Each message that a page makes the key of is there.
+// Every message key that a page computes exists.
 func TestMessagesOfDeedsAndActions(t *testing.T) {
 	var keys []string
 	for name, d := range memberActions {
@@ -65,7 +65,7 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 	}
 	for _, v := range doorward.Verbs() {
 		keys = append(keys, "did."+string(v.Action))
-		// Other permissions are in no trail but as refused.
+		// Other permissions are in trails only as refusals.
 		done := !v.Action.IsPermission() || v.Action == doorward.UserInvite || v.Action == doorward.TenantDestroy
 		if v.By == doorward.ByRole && done {
 			keys = append(keys, "tried."+string(v.Action))
@@ -97,10 +97,9 @@ func TestMessagesOfDeedsAndActions(t *testing.T) {
 	}
 }
 
-// refuses reports whether an event can have the code for its reason: access records
-// what somebody may not do, the last OWNER's leave, and what features refuse
-// themselves, wrong passwords and too many of them. TestGoldenEvents of package web
-// sees what is recorded in fact.
+// refuses reports whether an event can have the code as its reason: access records
+// missing permissions and the last OWNER's leave; features record wrong passwords and
+// too many of them. TestGoldenEvents of package web checks the recorded reasons.
 func refuses(p doorward.Problem) bool {
 	switch p.Kind {
 	case doorward.KindForbidden, doorward.KindUnauthenticated, doorward.KindTooMany:
@@ -157,7 +156,7 @@ func TestChangesInWords(t *testing.T) {
 	}
 }
 
-// different is as much text as a form may have, with as many lines as it can hold.
+// different returns text of the largest size of a form, with as many lines as fit.
 func different() string {
 	var text strings.Builder
 	for n := 0; text.Len() < 64<<10; n++ {
@@ -166,8 +165,8 @@ func different() string {
 	return text.String()
 }
 
-// TestLinesTakeLinearTime: what was pasted is read in about 2 ms; compared each
-// with each, it was 140 to 580 ms.
+// TestLinesTakeLinearTime: reading the largest text takes about 2 ms; comparing all
+// pairs of lines took 140 to 580 ms.
 func TestLinesTakeLinearTime(t *testing.T) {
 	text, best := different(), time.Hour
 	for range 5 {
@@ -213,7 +212,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The tallest bar fills the chart, a single sign-in can be seen, none isn't.
+// The tallest bar fills the chart; a day with one sign-in has a visible bar, a day
+// without has none.
 func TestChart(t *testing.T) {
 	if c := chart(nil); c.Total != 0 || c.Bars != nil {
 		t.Errorf("no days are %+v", c)

@@ -8,8 +8,8 @@ import (
 	"github.com/doorward/doorward/web/ui/uitest"
 )
 
-// TestPagesRender makes every page of canned data, in every language, without a
-// server. With -render they stay.
+// TestPagesRender renders every page with canned data, in every language, without a
+// server. With -render it keeps them.
 func TestPagesRender(t *testing.T) {
 	s := &Start{Tenant: "Acme", Password: "open sesame 9042"}
 	for _, role := range doorward.Roles {

@@ -76,7 +76,7 @@ func TestCheckTakesOneAction(t *testing.T) {
 		"action=message.send": send, "action=message%2Esend": send, "%61ction=message.send": send,
 		"&action=message.send&": send, "action=report.read": read,
 
-		// What isn't known may be an action that is misspelt.
+		// An unknown parameter may be a misspelt action.
 		"x=1": malformed, "=": malformed, "Action=message.send": malformed, "ACTION=message.send": malformed, "actions=message.send": malformed,
 		"actoin=message.send": malformed, "action%20=message.send": malformed, "action[]=message.send": malformed,
 		"%41ction=message.send": malformed, "x=1&action=message.send": malformed, "action=message.send&x=1&y": malformed,
@@ -87,20 +87,20 @@ func TestCheckTakesOneAction(t *testing.T) {
 		"action=message.sendx": unknown, "action=message.send.": unknown, "action=MESSAGE.SEND": unknown,
 		"action=message.send+": unknown, "action=%20message.send": unknown, "action=message.send%00": unknown,
 		"action=message.send%0d%0a": unknown, "action=message.send,report.read": unknown,
-		"action=session.open": unknown, "action=user.suspend": unknown, // events, and no permissions
+		"action=session.open": unknown, "action=user.suspend": unknown, // events, not permissions
 		"action=message.send&action=message.send": unknown, "action=report.read&action=message.send": unknown,
 		"action=report.read&%61ction=message.send": unknown, "action=report.read&action": unknown,
 		"action=report.read;action=message.send": malformed, "action=report.read;": malformed, ";action=report.read": malformed,
 		"action=report.read&x=%zz": malformed, "action=%": malformed, "x=%zz": malformed, "action=report.read&a;b": malformed,
 		"action=" + strings.Repeat("message.send", 100): unknown,
 
-		// What a gateway writes in front of the client's path and query.
+		// What a gateway puts before the client's path and query.
 		"action=message.send&original=/messages":                       send,
 		"action=message.send&original=/messages?action=report.read":    send,
 		"action=message.send&original=/messages?a&action=report.read":  send,
 		"action=message.send&original=/m?a;b=%zz&original=&action=":    send,
 		"action=report.read&original=/reports?action=message.send&a;b": read,
-		// Only right behind the first action, which no client can write.
+		// Only directly after the first action, where no client can write.
 		"action=message.send&x=1&original=/m&action=report.read":         malformed,
 		"action=message%2Esend&original=/m?a&action=report.read&x=1;%zz": send,
 		"action=message.send&Action=report.read&original=/m":             malformed,
@@ -136,7 +136,7 @@ func TestCheckTakesOneAction(t *testing.T) {
 	}
 }
 
-// TestCheckBelievesNoIdentity: what the client says of itself plays no part.
+// TestCheckBelievesNoIdentity: identity headers of the client are ignored.
 func TestCheckBelievesNoIdentity(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -168,7 +168,7 @@ func TestCheckTakesOneCredential(t *testing.T) {
 	forged := "JSESSIONID=" + strings.Repeat("A", 43)
 	for name, test := range map[string]struct {
 		sent headers
-		want string // a code, or nothing for a yes
+		want string // a code, or "" if allowed
 	}{
 		"one":                           {headers{"Cookie", mine}, ""},
 		"one among others":              {headers{"Cookie", "a=b; " + mine + "; c=d;e"}, ""},
@@ -248,9 +248,9 @@ func TestCheckTakesOneCredential(t *testing.T) {
 	d.check(t, "GET", "JSESSIONID="+user.Token()+"&token="+user.Token(), nil).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckGuardsAgainstOtherOrigins: a cookie comes along whether the person
-// meant the request or not, so that a gateway which passes the method on has
-// every service behind it guarded.
+// TestCheckGuardsAgainstOtherOrigins: browsers send the cookie with forged requests,
+// too. A gateway that passes on the method gets CSRF protection for all services
+// behind it.
 func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	t.Parallel()
 	d := start(t, doorwardtest.BaseURL("https://platform.example"))
@@ -278,7 +278,7 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 	methods := []struct {
 		name  string
 		sent  headers
-		loose bool // changes nothing, or isn't known to change anything
+		loose bool // a safe method, or an unknown one
 	}{
 		{"none", nil, true},
 		{"GET", headers{"X-Forwarded-Method", "GET"}, true},
@@ -320,19 +320,18 @@ func TestCheckGuardsAgainstOtherOrigins(t *testing.T) {
 			})
 		}
 	}
-	// A bearer credential is no cookie: no page makes a browser add one unasked.
+	// A bearer credential isn't a cookie: browsers never add one to a forged request.
 	asBearer := headers{"Authorization", "Bearer " + user.Token()}
 	foreign := headers{"Origin", "https://other.example", "X-Forwarded-Method", "POST", "Upgrade", "websocket"}
 	d.check(t, "POST", "action=message.send", append(asBearer, foreign...)).passes(user)
 	d.check(t, "POST", "action=message.send", append(headers{"Authorization", "Basic eDp4"}, as(user, foreign...)...)).fails(http.StatusForbidden, "cross_origin")
 	d.check(t, "POST", "action=message.send", append(asBearer, as(user, foreign...)...)).fails(http.StatusUnauthorized, "unauthenticated")
-	// The credential comes first: who it is decides whether it may be told.
+	// The credential is checked first: without one the answer reveals nothing else.
 	d.check(t, "GET", "", headers{"Origin", "null", "X-Forwarded-Method", "POST"}).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckByConnect: a gateway that asks with the client's own method, and names
-// none, says of a WebSocket over HTTP/2 no more than that. (Go's client sends no
-// such path.)
+// TestCheckByConnect: for a WebSocket over HTTP/2, a gateway that only forwards the
+// client's method sends CONNECT. (Go's client can't send such a path.)
 func TestCheckByConnect(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -350,8 +349,8 @@ func TestCheckByConnect(t *testing.T) {
 	}
 }
 
-// TestCheckReadsNoBody: an answer comes while the body is still on its way, or
-// before it has begun, whatever it is said to be.
+// TestCheckReadsNoBody: the answer doesn't wait for the body, whatever its headers
+// say.
 func TestCheckReadsNoBody(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -445,7 +444,7 @@ func TestCheckHasOneAddress(t *testing.T) {
 	}
 }
 
-// TestCheckHearsOfEverything: nothing is believed for longer than it holds.
+// TestCheckHearsOfEverything: every change is effective at once.
 func TestCheckHearsOfEverything(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -464,8 +463,8 @@ func TestCheckHearsOfEverything(t *testing.T) {
 	d.check(t, "GET", "", as(admin)).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckCannotTell: without the database that is neither yes nor no, once
-// the lease is over; a session that isn't in memory is never told otherwise.
+// TestCheckCannotTell: without the database, the answer is 503 once the lease has
+// expired; for a session that isn't cached it is so from the start.
 func TestCheckCannotTell(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -481,11 +480,11 @@ func TestCheckCannotTell(t *testing.T) {
 	for _, query := range []string{"", "action=message.send", "action=none"} {
 		d.check(t, "POST", query, as(user, "X-Forwarded-Method", "POST")).fails(http.StatusServiceUnavailable, "unavailable")
 	}
-	// What needs no database is still told.
+	// Requests that need no database are still answered.
 	d.check(t, "GET", "", nil).fails(http.StatusUnauthorized, "unauthenticated")
 }
 
-// TestCheckLeavesNoLine for what it allowed, and no secret in the others.
+// TestCheckLeavesNoLine: an allowed check isn't logged, others without secrets.
 func TestCheckLeavesNoLine(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
@@ -503,8 +502,8 @@ func TestCheckLeavesNoLine(t *testing.T) {
 	}
 }
 
-// TestOutageFloodsNoLog: gateways ask on while the database is gone, and so do
-// services. The first of a cause has a line, then one a second, and none besides.
+// TestOutageFloodsNoLog: gateways and services keep asking while the database is
+// down. Each cause is logged the first time, then at most once a second.
 func TestOutageFloodsNoLog(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// handler is the check without a network, beside a Doorward with a USER.
+// handler returns the check's handler, without a network, on a server with a USER.
 func handler(f *testing.F) (check http.Handler, user *doorwardtest.Person) {
 	f.Helper()
 	d := doorwardtest.Start(f)
@@ -22,8 +22,8 @@ func handler(f *testing.F) (check http.Handler, user *doorwardtest.Person) {
 	return edge.Check(site, http.NotFoundHandler()), d.Tenant("Acme").Join("user@acme.example", "USER")
 }
 
-// FuzzCheck: whatever strangers write, the answer is a decision, and a yes is
-// for a live session alone. "{live}" stands for one.
+// FuzzCheck: any input gets a decision, and only a live session is allowed. "{live}"
+// stands for one.
 func FuzzCheck(f *testing.F) {
 	check, user := handler(f)
 	for _, headers := range []string{
@@ -70,8 +70,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzOriginal: where a gateway writes in front of the client's path and query,
-// nothing that the client writes changes the answer.
+// FuzzOriginal: if a gateway puts its parameters before the client's path and query,
+// no client input changes the answer.
 func FuzzOriginal(f *testing.F) {
 	check, user := handler(f)
 	for _, text := range []string{"", "/messages", "/m?action=message.read", "&action=billing.read", "&original=&action=", "%zz;", "#", "\x00"} {

@@ -16,11 +16,11 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// door is a Doorward with somebody for each role, asked over HTTP.
+// door is a server with a person of each role, called over HTTP.
 type door struct {
 	*doorwardtest.Server
 	people map[string]person
-	keys   atomic.Int32 // made, each with a name of its own
+	keys   atomic.Int32 // number of keys created; makes their names unique
 }
 
 type person struct {
@@ -68,7 +68,7 @@ func (d *door) operatorKey(t *testing.T) string {
 	return key
 }
 
-// answer is what came back.
+// answer is the response to a request.
 type answer struct {
 	t      *testing.T
 	asked  string
@@ -77,10 +77,10 @@ type answer struct {
 	body   []byte
 }
 
-// headers are names and values in turn; a name may come twice.
+// headers are pairs of name and value; a name may occur twice.
 type headers []string
 
-// as carries the session of a person.
+// as returns headers with the session of a person.
 func as(p person, more ...string) headers {
 	return append(headers{"Cookie", "JSESSIONID=" + p.Token()}, more...)
 }
@@ -93,7 +93,7 @@ func (d *door) send(t *testing.T, route string, body io.Reader, h headers) answe
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.URL.Opaque = "//" + req.URL.Host + target // as it is, malformed or not
+	req.URL.Opaque = "//" + req.URL.Host + target // sent unchanged, even if malformed
 	for i := 0; i < len(h); i += 2 {
 		req.Header[h[i]] = append(req.Header[h[i]], h[i+1])
 	}
@@ -113,8 +113,8 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 
 const checkPath = "/api/v2/access/check"
 
-// check asks by a method with a query ("action=message.send"), and wants of the
-// answer what every answer promises.
+// check sends a check with a query such as "action=message.send", and requires the
+// conventions for every answer.
 func (d *door) check(t *testing.T, method, query string, h headers) answer {
 	t.Helper()
 	target := checkPath
@@ -126,7 +126,7 @@ func (d *door) check(t *testing.T, method, query string, h headers) answer {
 	return a
 }
 
-// maxAnswer is what gateways may count on, in bytes, the head included.
+// maxAnswer is the documented limit in bytes, including the headers.
 const maxAnswer = 2 << 10
 
 func (a answer) promises(method string) {
@@ -157,7 +157,7 @@ func (a answer) promises(method string) {
 	}
 }
 
-// hardened wants the headers of every answer.
+// hardened requires the headers of every answer.
 func (a answer) hardened() {
 	a.t.Helper()
 	for name, want := range map[string]string{
@@ -180,12 +180,12 @@ type problem struct {
 
 func (a answer) problem() (p problem) {
 	if a.header.Get("Content-Type") == "application/problem+json" {
-		_ = json.Unmarshal(a.body, &p) // what isn't one has no code
+		_ = json.Unmarshal(a.body, &p) // a body that isn't a problem has no code
 	}
 	return p
 }
 
-// passes wants a yes for the person.
+// passes requires that the person is allowed.
 func (a answer) passes(p person) {
 	a.t.Helper()
 	if a.status != http.StatusOK {
@@ -199,7 +199,7 @@ func (a answer) passes(p person) {
 	}
 }
 
-// fails wants a no with the code, or with 503.
+// fails requires a refusal with the status and the code.
 func (a answer) fails(status int, code string) {
 	a.t.Helper()
 	if a.status != status || a.problem().Code != code {
@@ -214,7 +214,7 @@ func (a answer) fails(status int, code string) {
 	}
 }
 
-// eventually asks until the answer is yes, or the test has no more patience.
+// eventually polls until done returns true, and fails the test after its time limit.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -18,7 +18,7 @@ import (
 
 const introspectPath = "/api/v2/access/introspect"
 
-// introspect asks with a key; a string goes as it is, anything else is encoded.
+// introspect asks with a key; a string is sent unchanged, anything else is encoded.
 func (d *door) introspect(t *testing.T, key string, body any) answer {
 	t.Helper()
 	text, ok := body.(string)
@@ -34,7 +34,7 @@ func (d *door) introspect(t *testing.T, key string, body any) answer {
 	return a
 }
 
-// member is an object of JSON.
+// member is a JSON object.
 type member = map[string]any
 
 func (a answer) json() (m member) {
@@ -47,8 +47,8 @@ func (a answer) json() (m member) {
 
 var inactive = member{"active": false}
 
-// describes wants the answer to be about the person, and nothing that a check
-// would not say.
+// describes requires that the answer describes the person with only what a check
+// also returns.
 func describes(t *testing.T, got member, p person) {
 	t.Helper()
 	user, _ := got["user"].(member)
@@ -121,7 +121,7 @@ func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
 	}
 }
 
-// TestIntrospectIsAUse: a service that asks does so because somebody is there.
+// TestIntrospectIsAUse: an introspection counts as use of the session.
 func TestIntrospectIsAUse(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -171,7 +171,7 @@ func TestIntrospectAnswersInOrder(t *testing.T) {
 	}
 }
 
-// faults are pointer and code in turn.
+// faults returns pairs of pointer and code.
 func (a answer) faults() (all []string) {
 	a.t.Helper()
 	var p struct {
@@ -237,7 +237,7 @@ func TestIntrospectRefusesAnotherForm(t *testing.T) {
 	}
 	d.introspect(t, key, `{"credential": "`+strings.Repeat("x", 64<<10)+`"}`).fails(http.StatusRequestEntityTooLarge, "body_too_large")
 	d.send(t, "POST "+introspectPath, strings.NewReader("credential="+token), headers{
-		"Authorization", "Bearer " + key, "Content-Type", "application/x-www-form-urlencoded", // the form of RFC 7662
+		"Authorization", "Bearer " + key, "Content-Type", "application/x-www-form-urlencoded", // the format of RFC 7662
 	}).fails(http.StatusUnsupportedMediaType, "unsupported_media_type")
 }
 
@@ -258,7 +258,7 @@ func TestIntrospectIsForOperators(t *testing.T) {
 		send(as(d.people[role], "Authorization", "Bearer "+key)...).fails(http.StatusUnauthorized, "unauthenticated")
 	}
 	send("Authorization", "Bearer "+key, "Origin", "https://other.example").fails(http.StatusForbidden, "cross_origin")
-	// Before any of it, the form plays no part.
+	// Without a credential the format isn't checked.
 	d.send(t, "POST "+introspectPath, strings.NewReader("{"), nil).fails(http.StatusUnauthorized, "unauthenticated")
 	for _, method := range []string{"GET", "PUT", "DELETE", "OPTIONS"} {
 		a := d.send(t, method+" "+introspectPath, nil, headers{"Authorization", "Bearer " + key})
@@ -269,8 +269,8 @@ func TestIntrospectIsForOperators(t *testing.T) {
 	}
 }
 
-// TestIntrospectCannotTell: without the database, nobody is told that a
-// credential is inactive.
+// TestIntrospectCannotTell: without the database, no credential is reported as
+// inactive.
 func TestIntrospectCannotTell(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -283,8 +283,8 @@ func TestIntrospectCannotTell(t *testing.T) {
 	}
 }
 
-// TestIntrospectCannotTellOfSessions: the key is good, but the sessions can't be
-// read, one of them not even from memory.
+// TestIntrospectCannotTellOfSessions: the key is valid, but sessions can't be read
+// from the database, and one isn't cached.
 func TestIntrospectCannotTellOfSessions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")

@@ -24,8 +24,8 @@ const (
 	asksNot      = "00-" + callersTrace + "-b7ad6b7169203331-00"
 )
 
-// traced is a server that follows all that nobody decides about, with loopback
-// for a gateway.
+// traced returns a server that samples every request without a sampling decision and
+// treats loopback as a gateway.
 func traced(t *testing.T, options ...doorwardtest.Option) (*door, *tracetest.Collector) {
 	t.Helper()
 	c := tracetest.Start(t)
@@ -34,7 +34,7 @@ func traced(t *testing.T, options ...doorwardtest.Option) (*door, *tracetest.Col
 	})...), c
 }
 
-// A check is followed when the gateway's trace asks for it, and never else.
+// A check is traced only if the gateway's trace is sampled.
 func TestCheckIsFollowedOnRequest(t *testing.T) {
 	t.Parallel()
 	d, c := traced(t)
@@ -65,7 +65,7 @@ func TestCheckIsFollowedOnRequest(t *testing.T) {
 		case asked && s.Trace == callersTrace:
 			delete(want, name)
 		case asked, route == edge.Path, strings.Contains(route, "introspect"), strings.Contains(route, "healthz"):
-			t.Errorf("followed: %+v", s)
+			t.Errorf("traced: %+v", s)
 		}
 	}
 	if len(want) > 0 {
@@ -73,16 +73,16 @@ func TestCheckIsFollowedOnRequest(t *testing.T) {
 	}
 }
 
-// TestCheckAllocatesAsWithout: with tracing on, a check that nobody asks to
-// follow makes not one allocation more than with tracing off.
+// TestCheckAllocatesAsWithout: an unsampled check makes no more allocations with
+// tracing than without.
 func TestCheckAllocatesAsWithout(t *testing.T) {
 	d, c := traced(t)
-	d.check(t, "GET", "", as(d.people["USER"])).passes(d.people["USER"]) // into memory
+	d.check(t, "GET", "", as(d.people["USER"])).passes(d.people["USER"]) // loads the cache
 	base, err := url.Parse(d.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateways := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // from where httptest asks
+	gateways := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's client address
 	tracer := trace.New(trace.Options{Collector: c.URL, Sample: 1, Believed: gateways, Log: slog.New(slog.DiscardHandler)})
 	defer tracer.Close(time.Minute)
 	allocations := func(tracer *trace.Tracer, traceparent ...string) float64 {
@@ -106,9 +106,9 @@ func TestCheckAllocatesAsWithout(t *testing.T) {
 		t.Errorf("off %v allocations, on %v", off, on)
 	}
 	if on := allocations(tracer, asksNot); on != off {
-		t.Errorf("off %v allocations, on, in a trace that isn't followed, %v", off, on)
+		t.Errorf("off %v allocations, on in an unsampled trace %v", off, on)
 	}
 	if on := allocations(tracer, asksForIt); on <= off {
-		t.Errorf("off %v allocations, followed %v: is it?", off, on)
+		t.Errorf("off %v allocations, sampled %v: it may not be traced", off, on)
 	}
 }

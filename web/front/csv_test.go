@@ -2,8 +2,7 @@ package front
 
 import "testing"
 
-// What a spreadsheet would take for a formula is text to it; all else stays as
-// it is.
+// Cells that a spreadsheet would read as formulas become text; others are unchanged.
 func TestHarmlessCells(t *testing.T) {
 	for text, want := range map[string]string{
 		`=cmd|' /C calc'!A0`:  `'=cmd|' /C calc'!A0`,

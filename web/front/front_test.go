@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// site is one without features, for routes that need none.
+// site returns a site without features, for routes that need none.
 func site(t testing.TB, log io.Writer, proxies ...string) *front.Site {
 	t.Helper()
 	base, err := url.Parse("http://localhost:8080")
@@ -44,7 +44,7 @@ func ask(h http.Handler) *httptest.ResponseRecorder {
 	return rec
 }
 
-// What goes wrong inside is for the log; the caller gets the id to ask for it.
+// The cause of an internal error is only logged; the caller gets the request's id.
 func TestDefectsAreAnswered(t *testing.T) {
 	const inside = "the inside of the house"
 	defects := map[string]func(context.Context, *front.Call) error{
@@ -61,15 +61,15 @@ func TestDefectsAreAnswered(t *testing.T) {
 			t.Errorf("%s: %d %s %v", what, rec.Code, rec.Body, err)
 		}
 		if strings.Contains(rec.Body.String(), inside) {
-			t.Errorf("%s: the answer tells of it: %s", what, rec.Body)
+			t.Errorf("%s: the answer reveals the cause: %s", what, rec.Body)
 		}
 		if !strings.Contains(log.String(), inside) || !strings.Contains(log.String(), problem.RequestID) {
-			t.Errorf("%s: the log doesn't: %s", what, &log)
+			t.Errorf("%s: the log lacks the cause: %s", what, &log)
 		}
 	}
 }
 
-// Time that runs out is a fault of ours, to be tried again.
+// A timeout is a server fault that can be retried.
 func TestTimeRunsOut(t *testing.T) {
 	for _, cause := range []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("store: %w", context.DeadlineExceeded)} {
 		rec := ask(site(t, io.Discard).Handler(raw(func(ctx context.Context, _ *front.Call) error {
@@ -84,7 +84,7 @@ func TestTimeRunsOut(t *testing.T) {
 	}
 }
 
-// A panic in the middle of an answer can't be turned into another one.
+// After a panic in the middle of an answer, no error answer can be sent.
 func TestPanicInTheMiddle(t *testing.T) {
 	var log bytes.Buffer
 	rec := ask(site(t, &log).Handler(raw(func(_ context.Context, c *front.Call) error {
@@ -96,7 +96,7 @@ func TestPanicInTheMiddle(t *testing.T) {
 	}
 }
 
-// The server's own way to cut a connection is left alone.
+// http.ErrAbortHandler is passed on.
 func TestAbortedAnswers(t *testing.T) {
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
@@ -106,7 +106,7 @@ func TestAbortedAnswers(t *testing.T) {
 	ask(site(t, io.Discard).Handler(raw(func(context.Context, *front.Call) error { panic(http.ErrAbortHandler) })))
 }
 
-// everything is a body with a member of each kind.
+// everything is a body with a member of each type.
 type everything struct {
 	Text    string     `json:"text"`
 	Number  *front.Int `json:"number,omitempty"`
@@ -118,8 +118,8 @@ type everything struct {
 	} `json:"objects,omitempty"`
 }
 
-// Whatever the body is, the answer is one of those that a body may have, and a
-// body that passes means one thing: written out again, it is the same.
+// Every body gets one of the documented answers, and an accepted body is unambiguous:
+// encoded again, it is the same.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"text":"a","number":7,"plain":1,"yes":true,"list":["a"],"objects":[{"name":"x"}]}`, `{}`, ``, `null`, `[]`, `{"text":null}`, `{"Text":""}`,
@@ -161,8 +161,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Whatever stands in the Cookie headers, the candidates are different tokens
-// that a cookie parser finds there too, and a sole credential is the only one.
+// For any Cookie headers, the candidates are distinct tokens that net/http's parser
+// finds, too, and a sole credential is the only one.
 func FuzzSessionTokens(f *testing.F) {
 	token, other := secret.New().Reveal(), secret.New().Reveal()
 	for _, line := range []string{
@@ -209,8 +209,8 @@ func FuzzSessionTokens(f *testing.F) {
 	})
 }
 
-// The client's address is the connection's, unless that is a trusted proxy's;
-// and what a client writes into X-Forwarded-For itself counts for nothing.
+// The client's address is the connection's unless that is a trusted proxy's; a
+// client's own X-Forwarded-For is ignored.
 func FuzzClientIP(f *testing.F) {
 	for _, hops := range []string{
 		"", "203.0.113.5", "1.1.1.1, 203.0.113.5", "203.0.113.5, 10.0.0.2", "10.0.0.2,10.0.0.3", "unknown", "[2001:db8::1]:80", "::ffff:10.0.0.1",
@@ -240,10 +240,10 @@ func FuzzClientIP(f *testing.F) {
 		switch {
 		case got == direct:
 		case !within(direct, trusted):
-			t.Errorf("%q, %q: a stranger's hops are believed: %q", remote, forwarded, got)
+			t.Errorf("%q, %q: an untrusted hop is believed: %q", remote, forwarded, got)
 		default:
 			if addr, err := netip.ParseAddr(got); err != nil || addr.String() != got || addr.Zone() != "" || addr.Is4In6() {
-				t.Errorf("%q, %q: %q is no address in its one spelling", remote, forwarded, got)
+				t.Errorf("%q, %q: %q isn't an address in canonical form", remote, forwarded, got)
 			}
 		}
 		if lied := client(remote, made+","+forwarded); lied != got && !within(got, trusted) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Two versions serve one list while nodes are replaced, and the newer one knows
-// one filter more: the cursors of either are good at the other, unless it is used.
+// During an upgrade two versions serve one list, and the newer has one more filter:
+// the cursors of each are valid at the other unless that filter is used.
 func TestAFilterMoreLeavesCursorsAlone(t *testing.T) {
 	older := []Parameter{{Name: "status"}, {Name: "q"}}
 	newer := append([]Parameter{{Name: "label"}}, older...)

@@ -12,7 +12,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// paint gives the OWNER's tenant a colour and a logo, and returns the path of the
+// paint sets a colour and a logo of the OWNER's tenant, and returns the path of the
 // image.
 func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, width int) string {
 	t.Helper()
@@ -38,13 +38,13 @@ func paint(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, wid
 	path := regexp.MustCompile(`/assets/logos/[0-9a-f]{40}\.png`).FindString(answer.String())
 	status, body := owner.Do("PATCH", "/api/v2/tenant", []byte(`{"settings":{"accent":"#ffd400"}}`))
 	if path == "" || status != http.StatusOK {
-		t.Fatalf("painting: %s, %d %s", answer.String(), status, body)
+		t.Fatalf("setting the brand: %s, %d %s", answer.String(), status, body)
 	}
 	return path
 }
 
-// Whoever is invited sees whose invitation it is; a login is nobody's, and so is
-// the account of somebody who is in several tenants.
+// An invitation has its tenant's brand. A login and the account of a person in
+// several tenants have the installation's.
 func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
@@ -57,7 +57,7 @@ func TestBrandIsOnPagesOfATenant(t *testing.T) {
 	b := open(t, s)
 	for _, path := range []string{"/login", "/accept", "/forgot", "/reset"} {
 		if page := b.get(path); strings.Contains(page.body, "/assets/logos/") || strings.Contains(page.body, sheet) {
-			t.Errorf("%s is a tenant's:\n%s", path, page.body)
+			t.Errorf("%s has a tenant's brand:\n%s", path, page.body)
 		}
 	}
 	b.send("/accept", "token", code).is(t, 200, "", logo, sheet, `alt="Acme"`, "· Doorward</title>", "Join Acme")

@@ -32,7 +32,7 @@ type answer struct {
 
 func (b browser) get(path string) answer { return b.ask("GET", path, nil) }
 
-// send sends a form, of names and values in turn.
+// send sends a form, given as pairs of name and value.
 func (b browser) send(path string, pairs ...string) answer {
 	form := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -63,7 +63,7 @@ func (b browser) ask(method, path string, form url.Values) answer {
 	return answer{status: res.StatusCode, to: res.Header.Get("Location"), body: string(body), header: res.Header}
 }
 
-// is holds the answer to a status, a place and words of its page.
+// is requires a status, a redirect and words on the page.
 func (a answer) is(t *testing.T, status int, to string, words ...string) {
 	t.Helper()
 	if a.status != status || a.to != to {
@@ -83,7 +83,7 @@ const (
 	absent = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
-// private are the pages that need somebody to be signed in.
+// private are the pages that need a session.
 var private = []string{"/account", "/account/leave/tnt_x", "/login/tenant", "/closing"}
 
 // acts are the forms on them.
@@ -104,8 +104,8 @@ func TestPagesOfAnAccountLeadToTheLogin(t *testing.T) {
 	b.get("/account?a=b").is(t, 303, "/login?return=%2Faccount%3Fa%3Db")
 }
 
-// A database that doesn't answer says nothing about the session: whoever has
-// one is not sent to sign in, and keeps the cookie.
+// A database fault says nothing about the session: people keep the cookie and aren't
+// redirected to the login.
 func TestAFaultIsNoLogout(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")
@@ -131,8 +131,7 @@ func TestAFaultIsNoLogout(t *testing.T) {
 	}
 }
 
-// What an answer tells is the same for every cause, but for what was sent and
-// the id of the request.
+// The answer is the same for every cause, except for the input and the request's id.
 func TestLoginPageTellsNothing(t *testing.T) {
 	s := doorwardtest.Start(t)
 	s.Tenant("Acme").Join(ann, "USER")
@@ -173,7 +172,7 @@ func TestPasswordsNeverComeBack(t *testing.T) {
 	}
 }
 
-// invite has an owner invite somebody, and returns the code of the mail.
+// invite sends an invitation by the owner and returns the code of the mail.
 func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, email string) string {
 	t.Helper()
 	if status, body := owner.Post("/api/v2/auth/invite", map[string]string{"email": email, "role": "USER"}); status != http.StatusCreated {
@@ -182,7 +181,7 @@ func invite(t *testing.T, s *doorwardtest.Server, owner *doorwardtest.Person, em
 	return s.Code(email)
 }
 
-// Whose address is there already goes on with the password.
+// If the address is filled in, the password field has the focus.
 func TestLoginBeginsWhereSomethingIsMissing(t *testing.T) {
 	b := open(t, doorwardtest.Start(t))
 	focused := regexp.MustCompile(`<input id="([a-z]+)"[^>]* autofocus`)
@@ -219,7 +218,7 @@ func TestAcceptWithAnAccount(t *testing.T) {
 	globex.Join("ben@globex.example", "USER")
 	code := invite(t, s, acme.Join(ann, "OWNER"), "ben@globex.example")
 
-	other := open(t, s) // signed in as somebody else: that proves nothing
+	other := open(t, s) // another person's session is no proof
 	other.send("/login", "email", ann, "password", secret)
 	other.send("/accept", "token", code).is(t, 200, "", "You are signed in as", ann, "Enter its password")
 	other.send("/accept/join", "token", code).is(t, 422, "", "Enter a password.")
@@ -245,7 +244,7 @@ func TestAcceptWithAnAccount(t *testing.T) {
 	again.get("/account").is(t, 200, "", "Acme")
 }
 
-// The choice of a tenant is a step on the way to another origin as well.
+// The choice of a tenant keeps a return address on another origin.
 func TestReturningElsewhereByTheChoiceOfATenant(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox"))
 	const there = "https://app.example.com/inbox/42?a=b#c"
@@ -284,9 +283,9 @@ func TestReset(t *testing.T) {
 	b.send("/reset", "token", code).is(t, 410, "", "has expired")
 }
 
-// A browser that signs in anew holds one session, and nobody could use the one
-// before: it ends, as the oldest of as many as are allowed would otherwise. Somebody
-// else's in the same browser goes on.
+// Signing in again in one browser ends its previous session, which nobody could use
+// and which would count towards the limit. Another person's session in the same
+// browser continues.
 func TestLoginReplaces(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.SessionLimits(doorward.SessionLimits{Idle: time.Hour, Absolute: time.Hour, PerUser: 2}))
 	acme := s.Tenant("Acme")
@@ -307,7 +306,7 @@ func TestLoginReplaces(t *testing.T) {
 	b.check(want, "after somebody else's")
 }
 
-// signIn returns the token of the session that the browser holds then.
+// signIn signs in and returns the token of the browser's new session.
 func (b browser) signIn(email string) string {
 	b.Helper()
 	a := b.send("/login", "email", email, "password", secret)
@@ -321,7 +320,7 @@ func (b browser) signIn(email string) string {
 	return ""
 }
 
-// hold has the browser hold the session of the token.
+// hold sets the browser's session cookie to the token.
 func (b browser) hold(token string) {
 	at, err := url.Parse(b.url)
 	if err != nil {
@@ -330,7 +329,7 @@ func (b browser) hold(token string) {
 	b.Jar.SetCookies(at, []*http.Cookie{{Name: "JSESSIONID", Value: token, Path: "/"}})
 }
 
-// check asks who is signed in by each token, of which the answers are wanted.
+// check requires the given status for the session of each token.
 func (b browser) check(want map[string]int, when string) {
 	b.Helper()
 	got := map[string]int{}
@@ -375,7 +374,7 @@ func TestAccount(t *testing.T) {
 	owner.get("/account").is(t, 303, "/login?return=%2Faccount")
 }
 
-// Everybody else is out; the OWNER sees one page, wherever the way leads.
+// All other sessions have ended; the OWNER is redirected to one page from everywhere.
 func TestClosing(t *testing.T) {
 	s := doorwardtest.Start(t)
 	acme := s.Tenant("Acme")
@@ -397,7 +396,7 @@ func TestClosing(t *testing.T) {
 	owner.send("/closing/restore").is(t, 303, "/account") // a second click
 }
 
-// closeTenant does what the console will.
+// closeTenant closes the tenant as the console does.
 func closeTenant(t *testing.T, b browser, name string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "DELETE", b.url+"/api/v2/tenant", strings.NewReader(`{"confirm":"`+name+`"}`))
@@ -415,8 +414,8 @@ func closeTenant(t *testing.T, b browser, name string) {
 	}
 }
 
-// A page that answers a form can be had in the other language, with what was
-// typed and without the passwords; nothing is done by that.
+// A page that answers a form can be shown in the other language, with the input but
+// without passwords; that changes nothing.
 func TestLanguageOfAnAnswer(t *testing.T) {
 	s := doorwardtest.Start(t)
 	code := invite(t, s, s.Tenant("Acme").Join(ann, "ADMIN"), "ben@acme.example")
@@ -442,7 +441,7 @@ func TestLanguageOfAnAnswer(t *testing.T) {
 	}
 	b.send("/login", "email", ann, "password", secret, "return", "/docs", "lang", "en").
 		is(t, 200, "", `value="`+ann+`"`, `name="return" value="/docs"`)
-	b.send("/login", "email", ann, "password", secret, "lang", "tlh").is(t, 303, "/account") // that is no language
+	b.send("/login", "email", ann, "password", secret, "lang", "tlh").is(t, 303, "/account") // not a supported language
 	b.send("/account/sessions/end-others", "lang", "de").is(t, 200, "", "Ihr Konto")
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
 }

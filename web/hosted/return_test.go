@@ -15,10 +15,10 @@ const (
 	there = inbox + "/42?a=b&c=d#e"
 )
 
-// onward is the path with where to be led, behind a mark.
+// onward returns the path, which ends in ? or &, with a return address.
 func onward(path, to string) string { return path + "return=" + url.QueryEscape(to) }
 
-// A new password is a detour by mail: from the login over each page, and back.
+// A reset keeps the return address, from the login through mail and pages and back.
 func TestReturningAfterAReset(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
 	s.Tenant("Acme").Join(ann, "USER")
@@ -49,8 +49,8 @@ func TestReturningAfterAReset(t *testing.T) {
 	b.send("/login", "email", ann, "password", fresh, "return", there).is(t, 303, there)
 }
 
-// A stranger can have a mail sent to anybody. Its link leads nowhere that the
-// operator hasn't named, and isn't one that breaks in the mail.
+// A stranger can request a mail to anybody. Its link must lead only to places that
+// the operator allows, and must not break in the mail.
 func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox))
 	s.Tenant("Acme").Join(ann, "USER")
@@ -76,7 +76,7 @@ func TestMailsLeadToNamedPlacesOnly(t *testing.T) {
 			"refused": b.send("/forgot", "email", "nonsense", "return", wanted), "reset": b.get(onward("/reset?", wanted)),
 			"code": b.send("/reset", "token", absent, "return", wanted), "accept": b.send("/accept", "token", absent, "return", wanted),
 		} {
-			main, _, _ := strings.Cut(a.body, "<footer") // which repeats what was sent, to be looked at again
+			main, _, _ := strings.Cut(a.body, "<footer") // which repeats the form, for another language
 			if strings.Contains(main, `name="return"`) || strings.Contains(main, "?return=") {
 				t.Errorf("%s keeps return=%.60q:\n%s", page, wanted, main)
 			}
@@ -117,8 +117,8 @@ func TestReturningAfterAnInvitation(t *testing.T) {
 	d.send("/login/tenant", "tenantId", acme.ID, "return", there).is(t, 303, there)
 }
 
-// Somebody invited by a mail, whose link names no place, arrives in the
-// application; in a tenant that is being closed there is nothing to arrive for.
+// A person invited without a return address is redirected to the application, but not
+// in a tenant that is being closed.
 func TestHome(t *testing.T) {
 	s := doorwardtest.Start(t, doorwardtest.ReturnTo(inbox), doorwardtest.Home(inbox))
 	acme, globex := s.Tenant("Acme"), s.Tenant("Globex")
@@ -134,7 +134,7 @@ func TestHome(t *testing.T) {
 		t.Errorf("the policy of the choice is %q", got)
 	}
 	b.send("/login/tenant", "tenantId", acme.ID).is(t, 303, inbox)
-	b.get("/account").is(t, 200, "", `<input type="hidden" name="return" value="/account">`) // changing the tenant there stays there
+	b.get("/account").is(t, 200, "", `<input type="hidden" name="return" value="/account">`) // switching the tenant returns here
 	b.send("/login/tenant", "tenantId", globex.ID, "return", "/account").is(t, 303, "/account")
 
 	owner := open(t, s)

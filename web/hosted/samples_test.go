@@ -58,8 +58,8 @@ func drawn(width, height int) (l doorward.Logo, kept []byte) {
 var (
 	wordmark, wordmarkPNG = drawn(512, 128)
 	sign, signPNG         = drawn(128, 128)
-	// branded has a logo that is the name, signed one beside it, and a colour that
-	// nobody could read as it is.
+	// branded has a logo with the name, signed one beside the name, and a colour that is
+	// unreadable without adjustment.
 	branded = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
 	signed  = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: sign}}
 )
@@ -107,7 +107,7 @@ func samples() []uitest.Sample {
 	}, overs()...)
 }
 
-// trouble is what the kit makes of a fault.
+// trouble is the content of an error page.
 var trouble = struct {
 	Title, Text          string
 	Again, Support, Home bool
@@ -134,8 +134,8 @@ func sampleAccount() account {
 	return a
 }
 
-// TestPagesRender makes every page of canned data, in every language, without a
-// server. With -render they stay.
+// TestPagesRender renders every page with canned data, in every language, without a
+// server. With -render it keeps them.
 func TestPagesRender(t *testing.T) {
 	files := map[string][]byte{wordmark.Path(): wordmarkPNG, sign.Path(): signPNG}
 	for _, accent := range []string{branded.Brand.Accent, signed.Brand.Accent} {
@@ -144,10 +144,10 @@ func TestPagesRender(t *testing.T) {
 	uitest.Pages(t, set, "hosted", samples(), files)
 }
 
-// TestPasswordFields: a password is typed unseen and may be pasted or filled in by
-// a password manager, which is told which password is meant; there is no hint
-// and no secret question. A field for an address says so as well; one that nobody
-// types in is there for the password manager alone.
+// TestPasswordFields: a password is hidden and may be pasted or filled in by a
+// password manager, whose attributes say which password is meant; there is no hint
+// and no secret question. Address fields have such attributes, too; a hidden one is
+// for the password manager only.
 func TestPasswordFields(t *testing.T) {
 	input := regexp.MustCompile(`<input [^>]*>`)
 	wants := map[string]string{
@@ -166,7 +166,7 @@ func TestPasswordFields(t *testing.T) {
 				}
 				seen[name]++
 				if !strings.Contains(field, kind) || !strings.Contains(field, ` autocomplete="`) || strings.Contains(field, ` autocomplete="off"`) {
-					t.Errorf("%s: %s isn't fit for a password manager", s.Name, field)
+					t.Errorf("%s: %s doesn't work with password managers", s.Name, field)
 				}
 			}
 		}

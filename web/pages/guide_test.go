@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// sources are the pages in docs.
+// sources returns the files of the pages in docs.
 func sources() (files []string) {
 	for _, glob := range []string{"*.md", "*/*.md"} {
 		found, err := fs.Glob(docs.Files, glob)
@@ -29,7 +29,7 @@ func sources() (files []string) {
 	return files
 }
 
-// chapters are the paths of the documentation.
+// chapters returns the paths of the documentation.
 func chapters() []string {
 	all := []string{"/docs/decisions"}
 	for _, file := range sources() {
@@ -47,8 +47,8 @@ func pathOf(file string) string {
 
 const repository = "https://github.com/doorward/doorward/blob/HEAD/"
 
-// abroad reports whether a link leads to another site. One to our repository
-// must lead to a file that is there and that the documentation doesn't have.
+// abroad reports whether a link leads to another site. A link to the repository must
+// lead to an existing file outside the documentation.
 func abroad(t *testing.T, from, link string) bool {
 	t.Helper()
 	file, ours := strings.CutPrefix(link, repository)
@@ -73,7 +73,7 @@ func TestNoLinkLeadsToMarkdown(t *testing.T) {
 	}
 }
 
-// What a page says is there, whatever becomes of its marks.
+// A page shows the text of its file, whatever its markup.
 func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, file := range sources() {
@@ -83,7 +83,7 @@ func TestPagesSayWhatTheirFilesSay(t *testing.T) {
 		}
 		want := len(words.FindAllString(comment.ReplaceAllString(string(source), ""), -1))
 		said := len(words.FindAllString(text(find(page(t, server.URL+pathOf(file)), "article")), -1))
-		if said < want*9/10 { // the rest are addresses of links, and names behind fences
+		if said < want*9/10 { // the rest are link addresses and names of languages
 			t.Errorf("%s has %d words, its page %d", file, want, said)
 		}
 	}
@@ -96,7 +96,7 @@ var (
 	element = regexp.MustCompile(`<[/a-zA-Z][^>]*>`)
 )
 
-// HTML in a page would be left out.
+// Pages contain no HTML: rendering drops it.
 func TestPagesAreMarkdownAlone(t *testing.T) {
 	for _, file := range sources() {
 		source, err := docs.Files.ReadFile(file)
@@ -105,7 +105,7 @@ func TestPagesAreMarkdownAlone(t *testing.T) {
 		}
 		for _, found := range element.FindAllString(fenced.ReplaceAllString(string(source), ""), -1) {
 			if found != "<br>" && !strings.HasPrefix(found, "<http") {
-				t.Errorf("%s has %s; the only mark of HTML that is shown is <br>", file, found)
+				t.Errorf("%s has %s; the only HTML element that is shown is <br>", file, found)
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func TestMissingPageOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// visit asks as a browser does.
+// visit sends a request as a browser does.
 func visit(t *testing.T, address string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

@@ -26,7 +26,7 @@ func has(n *html.Node, name string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
-// elements walks through those below n with one of the names.
+// elements iterates over the elements below n with one of the names.
 func elements(n *html.Node, names ...string) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
 		for d := range n.Descendants() {
@@ -53,7 +53,7 @@ func byID(n *html.Node, id string) *html.Node {
 	return nil
 }
 
-// text is what is written below n, spaces as they are.
+// text returns the text below n with its spaces.
 func text(n *html.Node) string {
 	var all strings.Builder
 	for d := range n.Descendants() {
@@ -81,7 +81,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 	}
 }
 
-// tagFaults looks at the text itself, since a parser repairs what it reads.
+// tagFaults checks the source text, because a parser repairs its input.
 func tagFaults(page string) (faults []string) {
 	void := []string{"meta", "link", "input", "br", "img", "hr"}
 	var open []string
@@ -131,7 +131,7 @@ func referenceFaults(root *html.Node) (faults []string) {
 	return faults
 }
 
-// labelFaults wants a name for everything that is used or jumped to.
+// labelFaults requires a name for every control and every target of a link.
 func labelFaults(root *html.Node) (faults []string) {
 	labels := map[string]bool{}
 	for label := range elements(root, "label") {
@@ -144,7 +144,7 @@ func labelFaults(root *html.Node) (faults []string) {
 			named = labels[attr(n, "id")]
 		case "nav", "section":
 			named = has(n, "aria-label") || has(n, "aria-labelledby")
-		case "pre": // scrolls, so a keyboard has to get there
+		case "pre": // scrolls, so it must be focusable
 			named = has(n, "aria-labelledby") && attr(n, "tabindex") == "0"
 		}
 		if !named {
@@ -154,8 +154,8 @@ func labelFaults(root *html.Node) (faults []string) {
 	return faults
 }
 
-// foreignFaults finds what the policy of the page would not let through, and
-// addresses of other sites but for the links in a text of the documentation.
+// foreignFaults finds content that the page's policy blocks, and addresses of other
+// sites except for links in the documentation.
 func foreignFaults(root *html.Node) (faults []string) {
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
@@ -188,8 +188,8 @@ func inText(n *html.Node) bool {
 	return false
 }
 
-// outlineFaults wants one heading of the first rank, none skipped, and one
-// main part that the first link leads to.
+// outlineFaults requires one h1, no skipped level, and one main element that the
+// first link leads to.
 func outlineFaults(root *html.Node) (faults []string) {
 	rank, firsts := 0, 0
 	for h := range elements(root, "h1", "h2", "h3", "h4", "h5", "h6") {

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// paths are all pages.
+// paths returns the paths of all pages.
 func paths() []string {
 	all := append(chapters(), "/", "/docs/api", "/problems")
 	for _, p := range doorward.Problems() {
@@ -198,14 +198,14 @@ func TestEveryLinkResolves(t *testing.T) {
 	}
 }
 
-// crawl follows all links, and wants the targets of fragments, too.
+// crawl follows all links and requires the targets of fragments.
 type crawl struct {
 	t            *testing.T
 	server, base string
 	seen         map[string]*html.Node
 }
 
-// visit returns what is at the path, parsed as a page whatever it is.
+// visit returns the content of the path, parsed as HTML whatever its type.
 func (c crawl) visit(path string) *html.Node {
 	c.t.Helper()
 	if c.seen[path] != nil {

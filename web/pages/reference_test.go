@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// document reads the OpenAPI description that the server gives.
+// document reads the server's OpenAPI description.
 func document(t *testing.T, server *doorwardtest.Server) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(get(t, server.URL+"/openapi.json").body))
@@ -128,7 +128,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"introspect":       "The operator, with an operator key",
 	} {
 		if said := text(byID(docs, id)); !strings.Contains(said, want) {
-			t.Errorf("of %s it does not say that it is for %q", id, want)
+			t.Errorf("the reference of %s does not say that it is for %q", id, want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 		t.Errorf("%s: the example is not as the document says: %v", what, err)
 	}
 	if strings.Contains(example, "…") {
-		t.Errorf("%s: the example has a gap, to be filled in the document or in stock: %s", what, example)
+		t.Errorf("%s: the example lacks a value: add it to the document or to stock: %s", what, example)
 	}
 }
 
@@ -175,8 +175,7 @@ func example(n *html.Node, caption string) string {
 	return ""
 }
 
-// The shell reads the examples as it would after copying; the server has to
-// understand each.
+// The shell runs the examples unchanged; the server must understand each.
 func TestExamplesWorkAsTheyStand(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"))
 	acme := server.Tenant("Acme")
@@ -204,8 +203,8 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 	})
 }
 
-// understood are the codes of examples whose codes, ids or passwords exist in
-// the reference only.
+// understood are the expected problem codes of examples whose codes, ids or passwords
+// exist only in the reference.
 var understood = map[string]string{
 	"acceptInvitation": "invitation_not_found", "completeRegistration": "invitation_not_found", "resetPassword": "reset_not_found",
 	"invite": "already_member", "changePassword": "validation_failed", "restoreTenant": "tenant_not_closing", "closeTenant": "validation_failed",
@@ -215,7 +214,7 @@ var understood = map[string]string{
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 
-// curl makes the request that the command line asks for.
+// curl returns the request that the command line sends.
 func curl(t *testing.T, command string, env ...string) *http.Request {
 	t.Helper()
 	sh := exec.CommandContext(t.Context(), "sh", "-c", `curl() { printf '%s\0' "$@"; }; `+command)

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/internal/colour"
 )
 
-// The pairs of colours that meet, and how much they must differ: 4.5 for text,
-// 3 for what only delimits (WCAG 2.2, 1.4.3 and 1.4.11).
+// The pairs of adjacent colours and their minimum contrast: 4.5 for text, 3 for
+// borders (WCAG 2.2, 1.4.3 and 1.4.11).
 var pairs = []struct {
 	front, back string
 	least       float64
@@ -69,7 +69,7 @@ const darkQuery = "@media (prefers-color-scheme: dark)"
 
 var custom = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
 
-// palette are the custom properties of a style sheet that are colours.
+// palette returns the colours among the custom properties of a style sheet.
 func palette(css string) map[string]colour.Colour {
 	all := map[string]colour.Colour{}
 	for _, c := range custom.FindAllStringSubmatch(css, -1) {
@@ -78,7 +78,7 @@ func palette(css string) map[string]colour.Colour {
 	return all
 }
 
-// over is what a page has of several sheets, the last one first.
+// over merges style sheets; later ones take precedence.
 func over(sheets ...map[string]colour.Colour) map[string]colour.Colour {
 	all := map[string]colour.Colour{}
 	for _, sheet := range sheets {
@@ -87,13 +87,13 @@ func over(sheets ...map[string]colour.Colour) map[string]colour.Colour {
 	return all
 }
 
-// Whatever an installation or a tenant takes for its accent, people can read it.
+// Every accent of an installation or a tenant is readable.
 func TestEveryAccentIsReadable(t *testing.T) {
 	css, err := os.ReadFile("assets/ui.css")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 6 * 6 * 6 { // the steps of 51 reach black, white and all that is pure
+	for n := range 6 * 6 * 6 { // steps of 51 include black, white and the pure colours
 		accent := fmt.Sprintf("#%02x%02x%02x", n%6*51, n/6%6*51, n/36*51)
 		whole := [2][2]string{}
 		whole[0][0], whole[0][1], _ = strings.Cut(string(css), darkQuery)

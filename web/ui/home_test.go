@@ -53,7 +53,7 @@ func TestParseHome(t *testing.T) {
 	}
 }
 
-// Without a place that is asked for and allowed, the way is home.
+// Without an allowed return address, the redirect leads home.
 func TestHome(t *testing.T) {
 	const home = "https://app.example.com/inbox?new"
 	server := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox", "http://localhost:3000"), doorwardtest.Home(home))
@@ -75,7 +75,7 @@ func TestHome(t *testing.T) {
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
 			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
 		}
-		// Browsers hold the form's answer against this.
+		// Browsers check the redirect after the form against this.
 		policy := map[bool]string{true: "form-action 'self';", false: "form-action 'self' " + strings.TrimSuffix(strings.TrimSuffix(want, "/inbox?new"), "/") + ";"}[want == "/account"]
 		res, _ = ask(t, server.Client(), "GET", server.URL+path, nil)
 		if got := res.Header.Get("Content-Security-Policy"); !strings.Contains(got, policy) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Wherever an address that passes is resolved, it is below the base.
+// Every accepted address resolves to one below the base.
 func FuzzReturnsStayBelowTheBaseURL(f *testing.F) {
 	for _, address := range []string{
 		"/platform/account", "//evil.example", `/\evil.example`, "https://auth.example/platform/x", "/platform/../x", "/platform/%2e%2e/x",

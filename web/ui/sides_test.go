@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sided matches what a page written from right to left would need another rule
-// for: names of physical sides, and shorthands whose left and right differ.
+// sided matches rules that don't work from right to left: names of physical sides,
+// and shorthands whose left and right differ.
 var sided = []*regexp.Regexp{
 	regexp.MustCompile(`(margin|padding|border|scroll-margin|scroll-padding)-(left|right)\b`),
 	regexp.MustCompile(`border-(top|bottom)-(left|right)-radius`),
@@ -19,7 +19,7 @@ var sided = []*regexp.Regexp{
 // four values of a shorthand: top, right, bottom, left. None has a parenthesis.
 var four = regexp.MustCompile(`(?:margin|padding|inset|border-width)\s*:\s*([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s+([^\s;()]+)\s*[;}]`)
 
-// sides returns the lines of a style sheet that know left from right.
+// sides returns the lines of a style sheet that distinguish left and right.
 func sides(css string) (found []string) {
 	for line := range strings.Lines(css) {
 		wrong := false
@@ -57,7 +57,7 @@ func TestStylesKnowNoSides(t *testing.T) {
 	}
 	for _, fine := range []string{".left { color: red; }", "a { padding: 1px 2px 3px 2px; }", "a { margin-inline: 0 1rem; inset-inline-start: 0; }", "a { padding: calc(1px + 2px) 3px; }"} {
 		if len(sides(fine)) != 0 {
-			t.Errorf("%s is complained about", fine)
+			t.Errorf("%s is reported", fine)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// blanks are the names that a message leaves to be filled in.
+// blanks are the placeholders of a message.
 var blanks = regexp.MustCompile(`\{[a-z]+\}`)
 
-// sameKeys holds that all languages of a folder of messages say the same, with
-// the same blanks.
+// sameKeys requires that all languages of a folder have the same messages with the
+// same placeholders.
 func sameKeys(t *testing.T, fsys fs.FS) {
 	t.Helper()
 	first := catalogue{}
@@ -29,11 +29,11 @@ func sameKeys(t *testing.T, fsys fs.FS) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(other))); diff != "" {
-			t.Errorf("%s and %s say different things (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
+			t.Errorf("%s and %s have different messages (-%[1]s +%[2]s):\n%s", Languages[0].Tag, l.Tag, diff)
 		}
 		for key, message := range other {
 			if diff := cmp.Diff(sorted(blanks.FindAllString(first[key], -1)), sorted(blanks.FindAllString(message, -1))); diff != "" {
-				t.Errorf("%s: %s has other blanks:\n%s", l.Tag, key, diff)
+				t.Errorf("%s: %s has other placeholders:\n%s", l.Tag, key, diff)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func TestWordsOfTimes(t *testing.T) {
 	}
 }
 
-// What people write must not become part of the page, nor of the sentence.
+// Input must not become markup of the page or a placeholder of the message.
 func TestRichEscapesWhatIsFilledIn(t *testing.T) {
 	c := catalogue{"k": "a <b> {x} {y}"}
 	got, err := c.rich("k", "x", "<i>{y}", "y", "&")

@@ -81,8 +81,8 @@ func TestReturnsStayBelowTheBaseURL(t *testing.T) {
 	}
 }
 
-// What the operator names is followed, in the form of every step, and nothing else
-// is; package returnto has the addresses that look alike.
+// Every step's form follows only return addresses that the operator allows; package
+// returnto tests look-alike addresses.
 func TestReturnsToPlacesThatAreNamed(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example.com/platform"),
 		doorwardtest.ReturnTo("https://app.example.com/inbox/", "https://auth.example.com/shop", "http://localhost:3000"))
@@ -115,7 +115,7 @@ func TestReturnsToPlacesThatAreNamed(t *testing.T) {
 		if fallback {
 			want = "/platform/account"
 		}
-		// Whoever is signed in is led on at once.
+		// People who are signed in are redirected at once.
 		res, _ := ask(t, server.Client(), "GET", server.URL+"/login?return="+url.QueryEscape(wanted), nil, "Cookie", "JSESSIONID="+ann)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
 			t.Errorf("signed in, return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
@@ -160,8 +160,8 @@ func TestFormsAreTakenFromOurPagesOnly(t *testing.T) {
 	}
 }
 
-// A browser with two session cookies is signed in nowhere, and would be led from
-// the page to the login and back for ever if the login didn't take them away.
+// A browser with two session cookies isn't signed in; page and login would redirect
+// to each other forever if the login didn't delete the cookies.
 func TestSeveralSessionCookies(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("http://auth.acme.localhost:9999/platform"))
 	live := server.Tenant("Acme").Join("ann@acme.example", "OWNER").Token()
@@ -193,7 +193,7 @@ func TestSeveralSessionCookies(t *testing.T) {
 			t.Errorf("the cookie %q", cookie)
 		}
 	}
-	// One of them is enough, and a page of a program takes nothing away.
+	// One cookie alone works, and the API deletes none.
 	res, _ = ask(t, server.Client(), "GET", server.URL+"/console/people", nil, "Cookie", "JSESSIONID="+live)
 	if res.StatusCode != http.StatusOK || len(res.Header.Values("Set-Cookie")) > 0 {
 		t.Errorf("with one cookie: %d %q", res.StatusCode, res.Header.Values("Set-Cookie"))
@@ -256,7 +256,7 @@ func TestLanguageIsNegotiatedAndRemembered(t *testing.T) {
 	says("/nowhere", "de", "en")
 }
 
-// Programs get problems; people who follow a link that is none get a page.
+// Programs get problems; people who follow a broken link get a page.
 func TestErrorPagesAreForPeople(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, c := range []struct {
@@ -277,8 +277,8 @@ func TestErrorPagesAreForPeople(t *testing.T) {
 	}
 }
 
-// The policy names another origin on the pages whose form leads there, for this
-// very request.
+// The policy has another origin only on pages whose form redirects there in this
+// request.
 func TestPolicyOfPages(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox/", "http://localhost:3000"))
 	ann := "JSESSIONID=" + server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
@@ -303,7 +303,7 @@ func TestPolicyOfPages(t *testing.T) {
 		res, body := ask(t, server.Client(), "GET", server.URL+path, nil, header...)
 		want := "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; form-action 'self'" + elsewhere + "; base-uri 'none'; frame-ancestors 'none'"
 		got := res.Header.Values("Content-Security-Policy")
-		if strings.HasPrefix(path, "/console") { // its lists keep themselves up to date
+		if strings.HasPrefix(path, "/console") { // its lists refresh themselves
 			want += "; connect-src 'self'"
 		}
 		if len(got) != 1 || got[0] != want {
@@ -316,7 +316,7 @@ func TestPolicyOfPages(t *testing.T) {
 			t.Errorf("%s: Cache-Control is %q", path, got)
 		}
 	}
-	// What leads on to another page here keeps the address, and goes nowhere itself.
+	// Pages that lead to another page here keep the address and don't redirect to it.
 	for _, page := range []string{"/forgot", "/reset", "/accept"} {
 		res, body := ask(t, server.Client(), "GET", server.URL+page+"?return=https://app.example.com/inbox/", nil)
 		if got := res.Header.Get("Content-Security-Policy"); !strings.Contains(got, "form-action 'self';") || !strings.Contains(body, `name="return" value="https://app.example.com/inbox/"`) {

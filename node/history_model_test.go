@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// A history is what the clients of an installation saw: calls with the instants
-// of their beginning and end, by the one monotonic clock of the test process,
-// and their answers. judge holds it against the contract.
+// A history is what the clients of an installation observed: calls with their start and
+// end, by the one monotonic clock of the test process, and their answers. judge
+// compares it with the contract.
 //
-// No order of calls that were under way at the same time is assumed, and none
-// is searched for: each answer is judged by itself against all the writes of the
-// person concerned. That is weaker than linearizability by one thing, that two
-// checks may see a change and then not see it while the changing call is still
-// under way, and it is all that the contract promises: what counts is the
-// answer to the call that revokes. In return the verdict is exact and takes no
-// longer than reading the history.
+// Concurrent calls have no assumed order, and none is searched for: each answer is
+// compared with all writes to the person concerned. In one way that is weaker than
+// linearizability: of two checks, the first may see a change and the second not, while
+// the changing call is still running. The contract allows that: only the answer to the
+// revoking call counts. In return the verdict is exact and takes linear time.
 
-// span is when a call was under way. What it did happened somewhere within.
+// span is the duration of a call. Its effect happened at some instant within.
 type span struct{ from, to time.Duration }
 
 func (s span) String() string {

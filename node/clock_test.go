@@ -259,9 +259,8 @@ func TestOffsetOfALoneNode(t *testing.T) {
 	})
 }
 
-// TestSettingsDiffer: a node that would destroy data early, or end what others treat as
-// valid, doesn't start beside them. With --change-shared it starts, and the difference
-// is reported.
+// TestSettingsDiffer: a node whose settings would destroy data or end sessions early
+// starts beside others only with --change-shared. The difference is reported.
 func TestSettingsDiffer(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)

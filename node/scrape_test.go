@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// TestMetricsAreForThisMachineAlone: on the main address /metrics is 404 for requests
-// through a proxy on this machine, whatever headers the proxy adds.
+// TestMetricsAreForThisMachineAlone: the main address doesn't serve /metrics to
+// requests through a proxy on this machine, whatever headers the proxy adds.
 func TestMetricsAreForThisMachineAlone(t *testing.T) {
 	t.Parallel()
 	server := doorwardtest.Start(t, func(c *node.Config) { c.Listen = "localhost:0" })

@@ -27,7 +27,7 @@ import (
 // full enables tests that take a minute or more: make faults, make chaos.
 var full = flag.Bool("full", false, "faults and histories at full size")
 
-// junkRequests are few where this runs with every change, under the race detector.
+// junkRequests is small without -full, for runs with every change.
 func junkRequests() int {
 	if *full {
 		return 100_000

@@ -182,8 +182,7 @@ func (v *testServer) runPeople(enough func() bool) {
 	people.Wait()
 }
 
-// areRefused reports whether atOnce invitations together are refused, three times in a
-// row.
+// areRefused reports whether three batches of atOnce invitations are refused.
 func (v *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {

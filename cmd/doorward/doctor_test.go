@@ -104,8 +104,7 @@ func TestDoctorFindsALock(t *testing.T) {
 	exec1(t, db, `ROLLBACK`)
 }
 
-// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is set to
-// read-only.
+// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is read-only.
 func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	db, args := filled(t, dsn)

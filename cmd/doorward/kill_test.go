@@ -42,8 +42,7 @@ func TestKilledOnSQLite(t *testing.T) {
 
 func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 
-// killRepeatedly kills the server this many times, in the third of every five rounds
-// after a logout.
+// killRepeatedly kills the server in each round, in the third of five after a logout.
 func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
 	v := newTestServer(t, program, dsn)

@@ -50,8 +50,7 @@ func TestEverySecretComesFromAFileToo(t *testing.T) {
 	}
 }
 
-// demandMasked checks that the setting is shown without its secret, and with its
-// origin.
+// demandMasked checks that the setting is shown with its origin, without its secret.
 func demandMasked(t *testing.T, name, from string) {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^` + name + `: .*$`).FindString(printed(t))
@@ -135,7 +134,7 @@ func openTo(t *testing.T, name, text string) string {
 	return file
 }
 
-// runs runs the program in this process; a server is stopped again.
+// runs runs the program in this process, with a time limit for a server.
 func runs(args ...string) error {
 	cmd := command()
 	cmd.SetOut(io.Discard)

@@ -57,7 +57,7 @@ var attacks = []attack{
 	{"identity in trailers", head("GET /reports", "Transfer-Encoding: chunked", "Trailer: X-Auth-Role, X-Auth-User") + chunked("x", "X-Auth-Role: OWNER", "X-Auth-User: usr_evil")},
 	{"identity in trailers unannounced", head("GET /reports", "Transfer-Encoding: chunked") + chunked("x", "X-Auth-Role: OWNER", "X-Auth-User: usr_evil")},
 
-	// The true identity taken away again.
+	// The true identity removed.
 	{"hop-by-hop identity", head("GET /reports", "Connection: "+everyName)},
 	{"hop-by-hop identity in lower case", head("GET /reports", "Connection: "+strings.ToLower(everyName))},
 	{"hop-by-hop identity and an own one", head("GET /reports", "X-Auth-Role: OWNER", "Connection: keep-alive, X-Auth-Role")},

@@ -193,7 +193,7 @@ func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 	}
 	for _, name := range []string{"Cookie", "Authorization", "X_auth_user"} {
 		if values := got[name]; len(values) > 0 {
-			t.Errorf("the service is told %s %q", name, values)
+			t.Errorf("the service gets %s %q", name, values)
 		}
 	}
 }

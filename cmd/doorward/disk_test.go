@@ -182,7 +182,7 @@ func (v *testServer) runPeople(enough func() bool) {
 	people.Wait()
 }
 
-// areRefused reports whether three batches of atOnce invitations are refused.
+// areRefused polls until three batches of atOnce invitations in a row are refused.
 func (v *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {

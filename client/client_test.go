@@ -35,7 +35,7 @@ func newClient(t testing.TB, baseURL string, options ...client.Option) *client.C
 	return c
 }
 
-// service answers at /ACTION who is calling, as the handler sees it.
+// service answers at /ACTION with the caller, as the handler sees it.
 func service(t testing.TB, auth *client.Client) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -58,13 +58,13 @@ func whoAmI(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(seen{id, r.Header})
 }
 
-// seen is what the handler behind Require learns.
+// seen is what the handler behind Require receives.
 type seen struct {
 	client.Identity
 	Header http.Header
 }
 
-// get asks with the header and returns the answer, read.
+// get sends the header and returns the answer with its body.
 func get(t testing.TB, url string, h http.Header) (*http.Response, []byte) {
 	t.Helper()
 	return send(t, http.MethodGet, url, h)
@@ -151,12 +151,12 @@ func TestHandlerLearnsWhoIsCalling(t *testing.T) {
 		}
 	}
 	if got.Header.Get("X-Other") != "kept" || got.Header.Get("Cookie") == "" {
-		t.Errorf("the handler misses headers that are none of ours: %v", got.Header)
+		t.Errorf("the handler lacks other headers: %v", got.Header)
 	}
 }
 
-// What a revocation answered is in force at the next request, since nothing is
-// remembered here.
+// An answered revocation is in force at the next request, since the client has no
+// cache.
 func TestRevocationCountsAtOnce(t *testing.T) {
 	server := doorwardtest.Start(t)
 	acme := server.Tenant("Acme")
@@ -201,7 +201,7 @@ func TestRevocationCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A service knows the session cookie by the name that Doorward gives it.
+// A service uses the cookie name that Doorward is configured with.
 func TestCookieName(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.CookieName("platform_session"))
 	token := server.Tenant("Acme").Owner.Token()
@@ -232,8 +232,8 @@ func logout(p *doorwardtest.Person) error {
 	return nil
 }
 
-// Doorward alone decides what a credential is: asked through a service, and
-// asked directly with the same headers, the answer is the same.
+// Doorward alone decides what a credential is: through a service and directly, with the
+// same headers, the answer is the same.
 func TestSameVerdictAsDoorward(t *testing.T) {
 	server, ann := running(), person("USER")
 	first := ann.Token()
@@ -294,7 +294,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 	}
 }
 
-// A header that came by other ways than HTTP may hold what HTTP would refuse.
+// A header that didn't come by HTTP may contain what HTTP would refuse.
 func TestLineBreakInATokenIsNoFault(t *testing.T) {
 	token := newTenant().Owner.Token()
 	_, err := newClient(t, running().URL).Check(t.Context(), client.Request{Header: session(token[:20] + "\n" + token[20:])})
@@ -347,7 +347,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := session(token)
-			// The service must not believe what only a gateway may say.
+			// The service must ignore headers that only a gateway may set.
 			h.Set("X-Forwarded-Method", "GET")
 			h.Set("X-Original-Method", "GET")
 			if tt.origin != "" {
@@ -468,8 +468,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// The key is in no print of a client, nor of a value, nor of one in a field, which
-// package fmt may not ask how to print itself.
+// No print of a client contains the key: not of a value, nor of an unexported field,
+// whose methods package fmt doesn't call.
 func TestOperatorKeyIsNeverPrinted(t *testing.T) {
 	c := newClient(t, "http://localhost:1", client.OperatorKey("dwo_hunter2"))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
@@ -514,7 +514,7 @@ func TestGatewayHeadersAreAllOrNothing(t *testing.T) {
 			h := full.Clone()
 			h[name] = values
 			if got, ok := client.FromGateway(&http.Request{Header: h}); ok || got != (client.Identity{}) {
-				t.Errorf("FromGateway with %s %q = %v, %t, want nobody", name, values, got, ok)
+				t.Errorf("FromGateway with %s %q = %v, %t, want no identity", name, values, got, ok)
 			}
 		}
 	}

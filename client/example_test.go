@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// A service with one action, and three callers: one who may, one who may not,
-// and a stranger. In your own test, doorwardtest.Start(t) gives you the Doorward.
+// A service with one action, and three callers: one is allowed, one isn't, one isn't
+// signed in. In your own test, doorwardtest.Start(t) starts Doorward.
 func Example() {
 	doorward := running()
 	auth, err := client.New(doorward.URL)
@@ -51,7 +51,7 @@ func Example() {
 	// 401 application/problem+json
 }
 
-// The action depends on what the caller wants, so the handler asks for itself.
+// The action depends on the request, so the handler itself calls Check.
 func ExampleClient_Check() {
 	auth, err := client.New(running().URL)
 	if err != nil {
@@ -83,7 +83,7 @@ func ExampleClient_Check() {
 	// everybody 403
 }
 
-// The three kinds of errors ask for three reactions.
+// The three kinds of errors need three reactions.
 func ExampleError() {
 	auth, err := client.New(running().URL, client.Timeout(2*time.Second))
 	if err != nil {
@@ -113,8 +113,8 @@ func ExampleError() {
 	// ask your owner
 }
 
-// A browser that isn't signed in is sent to the login page, all else is answered
-// as usual.
+// A browser that isn't signed in is redirected to the login page; other requests get
+// the usual answer.
 func ExampleOnError() {
 	auth, err := client.New(running().URL, client.OnError(func(w http.ResponseWriter, r *http.Request, e *client.Error) {
 		if errors.Is(e, client.ErrUnauthenticated) && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
@@ -140,7 +140,7 @@ func ExampleOnError() {
 	// cors 401
 }
 
-// A worker was handed credentials by a queue and asks for all of them at once.
+// A worker receives credentials from a queue and checks all of them at once.
 func ExampleClient_IntrospectAll() {
 	doorward := running()
 	key := newOperatorKey(doorward) // of: doorward key create-operator --name worker
@@ -165,7 +165,7 @@ func ExampleClient_IntrospectAll() {
 	// false false
 }
 
-// A handler that is tested alone is told by NewContext who is calling.
+// NewContext sets the caller for a handler that is tested alone.
 func ExampleNewContext() {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		who, _ := client.From(r.Context())
@@ -179,8 +179,8 @@ func ExampleNewContext() {
 	// Output: reports of tnt_1
 }
 
-// A service that only its gateway can reach believes the gateway, and refuses
-// what came without an identity.
+// A service that only its gateway can reach trusts the gateway, and refuses requests
+// without an identity.
 func ExampleFromGateway() {
 	behindGateway := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

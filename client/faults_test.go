@@ -38,14 +38,14 @@ func TestDoorwardDown(t *testing.T) {
 		t.Errorf("no problem of unavailability: %s", body)
 	}
 	if address := strings.TrimPrefix(server.URL, "http://"); bytes.Contains(body, []byte(address)) || !strings.Contains(log.String(), "refused") {
-		t.Errorf("the cause belongs into the log and not into the answer:\n%s\n%s", body, log.String())
+		t.Errorf("the cause belongs in the log and not in the answer:\n%s\n%s", body, log.String())
 	}
 	if strings.Contains(log.String(), token) {
 		t.Errorf("the log has the token: %s", log.String())
 	}
 }
 
-// fake is something at Doorward's address that isn't Doorward, or is broken.
+// fake is a server at Doorward's address that isn't Doorward, or is broken.
 func fake(t *testing.T, h http.HandlerFunc) (url string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
@@ -150,11 +150,11 @@ func TestIntrospectionIsNotGuessed(t *testing.T) {
 	}
 	url, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[`+whole+`]}`) })
 	if a, err := newClient(t, url, client.OperatorKey("dwo_x")).Introspect(t.Context(), "x", "message.send"); err != nil || !a.Allowed {
-		t.Errorf("the whole answer: %+v, %v", a, err)
+		t.Errorf("the complete answer: %+v, %v", a, err)
 	}
 }
 
-// The credentials of one caller are shown to Doorward alone.
+// A caller's credentials are sent to Doorward only.
 func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 	var got http.Header
 	url, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
@@ -185,7 +185,7 @@ func TestOnlyWhatIsNeededIsSent(t *testing.T) {
 
 type leakyJar struct{ http.CookieJar }
 
-// In a bubble of synctest the waits take no time. Its network is made of pipes.
+// In a synctest bubble the waits take no time. Its network is made of pipes.
 
 // bubble returns a client of a server whose answers come from h.
 func bubble(t *testing.T, h http.HandlerFunc, options ...client.Option) *client.Client {
@@ -201,7 +201,7 @@ func bubble(t *testing.T, h http.HandlerFunc, options ...client.Option) *client.
 	return newClient(t, "http://doorward.example", append(options, client.HTTPClient(&http.Client{Transport: transport}))...)
 }
 
-// pipes is a listener and the way to it.
+// pipes is a listener and its dialer.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -232,7 +232,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// good answers as Doorward does when the caller may.
+// good answers like Doorward to an allowed caller.
 func good(w http.ResponseWriter, _ *http.Request) {
 	for _, name := range []string{"User", "Tenant", "Role", "Email", "Session"} {
 		w.Header().Set("X-Auth-"+name, "x")
@@ -337,7 +337,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// Requests that failed together come back apart.
+// Requests that failed together don't retry together.
 func TestWaitsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -374,7 +374,7 @@ func TestUnavailableTellsHowLong(t *testing.T) {
 	}
 }
 
-// Under load, connections are opened once and used again.
+// Under load, connections are reused.
 func TestConnectionsAreReused(t *testing.T) {
 	var opened atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(good))
@@ -398,15 +398,15 @@ func TestConnectionsAreReused(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// A caller that finds all connections busy dials, and may be handed a freed
-	// one before; so there may be some more than callers, but not one per check.
+	// A caller that finds all connections busy dials, and may get a freed one first. So
+	// there may be more connections than callers, but not one per check.
 	if got := opened.Load(); got > 3*callers {
 		t.Errorf("%d checks by %d callers opened %d connections", callers*checks, callers, got)
 	}
 }
 
-// An action that Doorward doesn't know is this program's fault: its log must
-// say so, and say nothing of ordinary refusals.
+// An action that Doorward doesn't know is this program's fault: it is logged, and
+// ordinary refusals aren't.
 func TestLogTellsFaultsOfTheProgram(t *testing.T) {
 	server, viewer := running(), person("VIEWER")
 	var log bytes.Buffer

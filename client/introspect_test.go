@@ -28,7 +28,7 @@ func TestIntrospect(t *testing.T) {
 	for _, a := range all {
 		active, allowed = append(active, a.Active), append(allowed, a.Allowed)
 		if !a.Active && a != (client.Answer{}) {
-			t.Errorf("an inactive credential tells more: %+v", a)
+			t.Errorf("an inactive credential has other fields: %+v", a)
 		}
 	}
 	if diff := cmp.Diff([][]bool{{true, true, true, false, false}, {true, false, false, false, false}}, [][]bool{active, allowed}); diff != "" {

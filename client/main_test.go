@@ -11,14 +11,14 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// running is the Doorward of the examples, and of all tests that do it no harm.
+// running is the Doorward of the examples, and of all tests that don't disturb it.
 var running = sync.OnceValue(func() *doorwardtest.Server { return doorwardtest.Start(whole) })
 
-// whole stands for the whole run where doorwardtest wants one test.
+// whole is the testing.TB of the complete run, for doorwardtest.
 var whole = &wholeRun{}
 
 type wholeRun struct {
-	testing.TB // nil: what isn't below is not called
+	testing.TB // nil: only the methods below are called
 	folder     string
 	cleanups   []func()
 }
@@ -47,12 +47,12 @@ func TestMain(m *testing.M) {
 
 var tenants atomic.Int64
 
-// newTenant returns a tenant of the running Doorward that nobody else uses.
+// newTenant returns a new tenant of the running Doorward.
 func newTenant() *doorwardtest.Tenant {
 	return running().Tenant("Acme " + strconv.FormatInt(tenants.Add(1), 10))
 }
 
-// person returns somebody with the role in a new tenant.
+// person returns a person with the role in a new tenant.
 func person(role string) *doorwardtest.Person {
 	n := tenants.Add(1)
 	return newTenant().Join(fmt.Sprintf("person%d@acme.example", n), role)

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// traced is what a tracing library wraps a transport in.
+// traced is a transport wrapped by a tracing library.
 type traced struct{ http.RoundTripper }
 
 const servicesTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -22,8 +22,8 @@ func (t traced) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// A service that traces sees Doorward's part in its own trace. What its own
-// callers say about theirs isn't handed on.
+// A traced service has Doorward's spans in its own trace. Its callers' trace headers
+// aren't forwarded.
 func TestTraceOfTheService(t *testing.T) {
 	collector := tracetest.Start(t)
 	s := doorwardtest.Start(t, doorwardtest.TrustLoopback(), func(c *node.Config) { c.Trace = trace.Options{Collector: collector.URL} })

@@ -54,7 +54,7 @@ describe("brand", { concurrency: 2 }, () => {
 		test(`a tenant's colour and logo on ${screen}`, async () => {
 			const server = await Server.start();
 			const people = [];
-			// Half of them have no scripts.
+			// Half of the screens run without scripts.
 			const scripts = screen.includes("-dark-");
 			const sit = async (javaScriptEnabled) => {
 				people.push(await Person.sit(browser, server.url, screen, { javaScriptEnabled }));

@@ -1,5 +1,5 @@
 // Every journey through the console, on the screens of the other pages. Each
-// test signs in anew and leaves the four people as they were.
+// test signs in again and leaves the four people as they were.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";

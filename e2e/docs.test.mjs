@@ -9,7 +9,7 @@ let browser, server;
 before(async () => { [browser, server] = await Promise.all([launch(), Server.start()]); });
 after(() => Promise.all([browser.close(), server.stop()]));
 
-/** narrow holds a long page to the screen's width, without a look at each part. */
+/** narrow checks that a long page fits the screen's width. */
 const narrow = async ({ page }) => {
 	const { scrollWidth, clientWidth } = await page.evaluate(() => ({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth }));
 	assert.ok(scrollWidth <= clientWidth, `${page.url()} is ${scrollWidth} px wide on ${clientWidth}`);

@@ -18,7 +18,7 @@ const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.
 export const password = "open sesame 9042"; // of the four people of dev
 export const chosen = "four quiet green llamas";
 
-/** The screens that every journey is walked on. 320 px is the narrowest that WCAG 2.2, 1.4.10, asks for. */
+/** The screens for every journey. 320 px is the narrowest that WCAG 2.2, 1.4.10, asks for. */
 export const screens = {
 	"phone-light-en": { viewport: { width: 320, height: 640 }, colorScheme: "light", locale: "en-GB", isMobile: true, hasTouch: true },
 	"phone-dark-de": { viewport: { width: 375, height: 812 }, colorScheme: "dark", locale: "de-DE", isMobile: true, hasTouch: true },
@@ -28,7 +28,7 @@ export const screens = {
 
 const quick = Boolean(process.env.E2E_QUICK);
 
-/** Those that the console is walked on, and all other pages: make test has time for two each, all four together. */
+/** The screens for the console, and those for all other pages: two each, since make test has no time for more. */
 export const walked = quick ? ["phone-light-en", "desktop-dark-en"] : Object.keys(screens);
 export const journeyed = quick ? ["phone-dark-de", "desktop-light-de"] : Object.keys(screens);
 
@@ -41,7 +41,7 @@ export const launch = () => chromium.launch({
 	args: process.getuid() === 0 ? ["--no-sandbox"] : [],
 });
 
-/** Server is one "doorward dev" in a folder of its own. */
+/** Server is one "doorward dev" in its own folder. */
 export class Server {
 	static async start(...flags) {
 		const s = new Server();
@@ -62,13 +62,13 @@ export class Server {
 		return s;
 	}
 
-	/** operate runs a command beside the server and returns what it prints. */
+	/** operate runs a command on the server's database and returns what it prints. */
 	async operate(...args) {
 		const { stdout } = await run(program, [...args, "--database", "sqlite:doorward-dev/doorward.db", "--base-url", this.url], { cwd: this.folder });
 		return stdout;
 	}
 
-	/** code is that of the newest mail to the address; it leaves within 2 s. */
+	/** code is the code in the newest mail to the address, which is sent within 2 s. */
 	async code(to) {
 		for (let tries = 0; tries < 50; tries++) {
 			const page = await (await fetch(`${this.url}/dev/mail?to=${encodeURIComponent(to)}`)).text();
@@ -79,7 +79,7 @@ export class Server {
 		throw new Error(`no mail to ${to}`);
 	}
 
-	/** api sends JSON as a program does. */
+	/** api sends JSON like a program. */
 	async api(method, where, body, session) {
 		const headers = { "Content-Type": "application/json", ...(session && { Cookie: `JSESSIONID=${session}` }) };
 		const response = await fetch(this.url + where, { method, headers, body: body && JSON.stringify(body) });
@@ -110,7 +110,7 @@ export class Server {
 	}
 }
 
-/** Person is a browser of somebody's own. */
+/** Person is one person's browser. */
 export class Person {
 	static async sit(browser, url, screen, options = {}) {
 		const p = new Person();
@@ -121,7 +121,7 @@ export class Person {
 		p.page = await p.context.newPage();
 		p.complaints = [];
 		p.page.on("console", (message) => {
-			// A page that is itself the answer to a refusal is loaded with its status.
+			// An error page itself has an error status, which the console reports.
 			const own = /status of (4|5)\d\d/.test(message.text()) && message.location().url.split("#")[0] === p.page.url().split("#")[0];
 			if (["error", "warning"].includes(message.type()) && !own) p.complaints.push(message.text());
 		});
@@ -182,7 +182,7 @@ export class Person {
 		await this.at(where);
 	}
 
-	/** send fills the fields and presses the button of the form. */
+	/** send fills the fields and submits the form. */
 	async send(action, fields = {}) {
 		const form = this.page.locator(`form[action$="${action}"]`).first();
 		for (const [name, value] of Object.entries(fields)) await form.locator(`[name="${name}"]`).fill(value);

@@ -42,7 +42,7 @@ describe("journeys", { concurrency: 2 }, () => {
 				assert.equal(await owner.page.locator("[data-rule].kept").count(), 1, "too short, not repeated, without the address");
 				await field.fill("ann@acme.example!");
 				assert.equal(await owner.page.locator("[data-rule=words].kept").count(), 0);
-				// As the server counts: an accent of its own is none, and a llama is one.
+				// Counted like the server: a combining accent counts 0, and a llama 1.
 				const longest = "e\u0301".repeat(64) + "🦙".repeat(64);
 				await field.fill(longest);
 				assert.equal(await owner.page.locator("[data-rule=length].kept").count(), 1, "128 characters");
@@ -210,7 +210,7 @@ describe("journeys", { concurrency: 2 }, () => {
 	}
 });
 
-/** requests are the lines of the log about requests: those about mail hold codes. */
+/** requests are the log lines about requests; lines about mail contain codes. */
 function requests(server) {
 	return server.log.split("\n").filter((line) => line.includes('"msg":"request"')).join("\n");
 }
@@ -256,7 +256,7 @@ describe("without what most people have", () => {
 			if (await p.page.evaluate(() => document.activeElement.name === "currentPassword")) break;
 		}
 		await keyboard.type(password);
-		// The buttons that show a password stand in the order, too.
+		// The buttons that show a password are in the tab order, too.
 		for (const text of [chosen, chosen]) {
 			await keyboard.press("Tab");
 			await keyboard.press("Tab");

@@ -1,12 +1,12 @@
-// An application on an origin of its own: people come from there to sign in, and
-// are led back, and nowhere else.
+// An application on another origin: people come from there to sign in, and are
+// redirected back, and nowhere else.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Person, Server, launch, password } from "./harness.mjs";
 
-/** Elsewhere is a site that answers to every name below localhost, and keeps what it was asked. Each page links to the login and back to itself. */
+/** Elsewhere is a site for every name below localhost, and keeps its requests. Each page links to the login and back to itself. */
 class Elsewhere {
 	static async start() {
 		const e = new Elsewhere();
@@ -52,7 +52,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 			await p.page.waitForSelector("[role=alert]");
 			await p.send("/login", { email: "owner@acme.example", password });
 			await p.page.waitForURL(there);
-			// Whoever is signed in comes back at once.
+			// A signed-in person is redirected back at once.
 			const led = p.page.waitForResponse((response) => response.url().includes("/login?return="));
 			await p.page.locator("a").click();
 			assert.equal((await (await led).allHeaders()).location, there);
@@ -116,7 +116,7 @@ describe("returning to an application elsewhere", { concurrency: 2 }, () => {
 		const p = await Person.sit(browser, server.url, "desktop-light-de");
 		const app = `app.localhost:${elsewhere.port}`;
 		const before = elsewhere.asked.length;
-		// As somebody who signs in, and then as somebody who has.
+		// First during sign-in, and then when signed in.
 		for (const to of [elsewhere.at("other.localhost", "/inbox/"), elsewhere.at("app.localhost", "/inboxes")]) {
 			await p.context.clearCookies();
 			await p.go(leading(to));

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// attack is a request by which a VIEWER tries to be or to do more, or another
-// to be somebody else. It may be refused; if it reaches the service, then as
-// what it is.
+// attack is a request in which a VIEWER claims more rights or another identity. It may
+// be refused; if it reaches the service, then with the true identity.
 type attack struct{ name, text string }
 
 // head is a request of one line and headers. Names and values that no client
@@ -58,7 +57,7 @@ var attacks = []attack{
 	{"identity in trailers", head("GET /reports", "Transfer-Encoding: chunked", "Trailer: X-Auth-Role, X-Auth-User") + chunked("x", "X-Auth-Role: OWNER", "X-Auth-User: usr_evil")},
 	{"identity in trailers unannounced", head("GET /reports", "Transfer-Encoding: chunked") + chunked("x", "X-Auth-Role: OWNER", "X-Auth-User: usr_evil")},
 
-	// The true identity taken away again.
+	// The true identity removed.
 	{"hop-by-hop identity", head("GET /reports", "Connection: "+everyName)},
 	{"hop-by-hop identity in lower case", head("GET /reports", "Connection: "+strings.ToLower(everyName))},
 	{"hop-by-hop identity and an own one", head("GET /reports", "X-Auth-Role: OWNER", "Connection: keep-alive, X-Auth-Role")},
@@ -149,11 +148,10 @@ var attacks = []attack{
 	{"a host with a path", exact("GET /reports HTTP/1.1", "Host: gateway.example/messages", "Cookie: JSESSIONID={viewer}")},
 }
 
-// smuggled is a request that would do much if it came to the service past the
-// gateway.
+// smuggled is a request that would do harm if it reached the service past the gateway.
 var smuggled = exact("POST /messages HTTP/1.1", "Host: gateway.example", "X-Auth-User: usr_evil", "X-Auth-Role: OWNER", "Content-Length: 0")
 
-// testAttacks sends them all.
+// testAttacks sends all attacks.
 func testAttacks(t *testing.T, s *site) {
 	s.reached(t)
 	viewer := s.people["VIEWER"]
@@ -173,8 +171,8 @@ func testAttacks(t *testing.T, s *site) {
 	}
 }
 
-// judge wants the service to have seen the true identity, all of it and no
-// other, and a request that a VIEWER may make.
+// judge checks that the service saw exactly the true identity, and a request allowed to
+// a VIEWER.
 func judge(t *testing.T, e echo, want identity) {
 	t.Helper()
 	if e.Identity != want {
@@ -202,15 +200,15 @@ func judgeHeader(t *testing.T, name string, values []string) {
 	}
 }
 
-// folded is a name as CGI and its kin read it.
+// folded is a header name as CGI programs read it.
 func folded(name string) string {
 	return strings.ToLower(notLetters.ReplaceAllString(name, "-"))
 }
 
 var notLetters = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-// judgeLine does the same for a line of the service's log: what came past the
-// gateway may have been answered to nobody.
+// judgeLine does the same for a line of the service's log: a request past the gateway
+// may have no answer.
 func judgeLine(t *testing.T, line string, want identity) {
 	t.Helper()
 	words := strings.Split(line, " ")
@@ -219,11 +217,10 @@ func judgeLine(t *testing.T, line string, want identity) {
 	}
 }
 
-// twoReadings is a path that one program reads as another path than the next.
+// twoReadings matches a path that programs interpret differently.
 var twoReadings = regexp.MustCompile(`(?i)//|/\.\.?(/|$)|%2e|%2f|%5c|%25|%00|;|\\`)
 
-// forViewers says whether a VIEWER may make the request, and nobody can take it
-// for another.
+// forViewers reports whether a VIEWER may make the request, and it is unambiguous.
 func forViewers(method, target string) bool {
 	raw, _, _ := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(raw)

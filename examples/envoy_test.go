@@ -126,8 +126,8 @@ func envoyPasses(t *testing.T, manager settings, r *http.Request, answer http.He
 	return h
 }
 
-// TestEnvoyRoutes: no route leads to the service past Doorward, and whatever
-// goes wrong with the question is 503.
+// TestEnvoyRoutes: no route reaches the service without Doorward, and every fault of
+// the check is 503.
 func TestEnvoyRoutes(t *testing.T) {
 	manager := connectionManager(t)
 	asked := 0

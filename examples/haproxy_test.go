@@ -16,8 +16,8 @@ func TestHAProxy(t *testing.T) {
 	}))
 }
 
-// TestHAProxyWithABrokenScript: a script that fails has not said yes. To HAProxy
-// it is an action that has ended, and it would go on to the service.
+// TestHAProxyWithABrokenScript: a failed script must not allow the request. HAProxy
+// treats it as completed, and would continue to the service.
 func TestHAProxyWithABrokenScript(t *testing.T) {
 	haproxy := need(t, "haproxy")
 	t.Parallel()

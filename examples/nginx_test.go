@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// nginxMain is the configuration around the example, as Debian's is, with every
-// file in the test's folder.
+// nginxMain is the configuration around the example, like Debian's, with every file in
+// the test's folder.
 const nginxMain = `error_log stderr warn;
 pid nginx.pid;
 events {}
@@ -34,8 +34,8 @@ func TestNginx(t *testing.T) {
 	testGateway(t, s)
 }
 
-// testNginxQuestion: nobody else asks at the address within, nor is told more of
-// the answer than nginx is.
+// testNginxQuestion: clients can't use the internal location, and don't see the headers
+// of its answer.
 func testNginxQuestion(t *testing.T, s *site) {
 	if got := s.ask(t, s.people["USER"].Token(), "GET /_doorward?action=message.send", ""); got.status != http.StatusNotFound {
 		t.Errorf("%d %s", got.status, got.body)
@@ -44,7 +44,7 @@ func testNginxQuestion(t *testing.T, s *site) {
 	wantProblem(t, got, http.StatusForbidden, "forbidden")
 	for name := range got.header {
 		if strings.HasPrefix(name, "X-Auth-") {
-			t.Errorf("the client is told of %s", name)
+			t.Errorf("the client gets %s", name)
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// Traefik and Envoy don't run in these tests. Their configurations are read, the
-// questions that they are documented to ask of Doorward by them are asked of a
-// real one, and its answers are put to the documented use.
+// Traefik and Envoy don't run in these tests. From their configurations the tests build
+// the requests that they are documented to send, send them to a real Doorward, and
+// apply its answers as documented.
 
-// replayed is a gateway as its documentation describes it, by its example.
+// replayed is a gateway simulated from its documentation and its example.
 type replayed struct {
 	// ask returns the question about a request that has reached the gateway, on
 	// a route that needs the action.
@@ -26,7 +26,7 @@ type replayed struct {
 	pass func(r *http.Request, answer http.Header) http.Header
 }
 
-// client is a request of a client to the gateway.
+// clientRequest is a request of a client to the gateway.
 func clientRequest(t *testing.T, route, token string, headers ...string) *http.Request {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
@@ -48,7 +48,7 @@ func clientRequest(t *testing.T, route, token string, headers ...string) *http.R
 var neededBy = map[string]string{
 	"GET /messages": "message.read", "HEAD /messages/msg_1": "message.read", "POST /messages": "message.send",
 	"GET /reports/daily?format=csv": "report.read",
-	// What a client may write in a URL must not reach Doorward's ear.
+	// The client's URL must not change the question to Doorward.
 	"POST /messages?action=message.read": "message.send", "GET /messages?a=1;b=%zz&original=&action=none": "message.read",
 }
 
@@ -105,7 +105,7 @@ func replayRoles(t *testing.T, s *site, g replayed, send sender) {
 	}
 }
 
-// wantPassed wants the service to get the true identity and no other.
+// wantPassed checks that the service gets the true identity and no other.
 func wantPassed(t *testing.T, h http.Header, want identity) {
 	t.Helper()
 	got := identity{h.Get("X-Auth-User"), h.Get("X-Auth-Tenant"), h.Get("X-Auth-Role"), h.Get("X-Auth-Email"), h.Get("X-Auth-Session"), h.Get("X-Auth-Key")}
@@ -187,7 +187,7 @@ func readSettings(t *testing.T, file string) settings {
 	return s
 }
 
-// at follows names of maps; what isn't there is nil.
+// at follows keys of maps; a missing one gives nil.
 func (s settings) at(names ...string) settings {
 	for _, name := range names {
 		m, _ := s.node.(map[string]any)

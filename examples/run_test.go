@@ -25,8 +25,8 @@ func need(t *testing.T, name string) string {
 	return installed.Program(t, name, name)
 }
 
-// keeper runs a program and kills it when nobody holds the other end of its
-// standard input any more: the test is over, however it ended.
+// keeper runs a program and kills it when its own standard input is closed, at the end
+// of the test in any case.
 const keeper = `"$@" </dev/null & child=$!
 read -r _
 kill -9 "$child"
@@ -64,19 +64,19 @@ func run(t *testing.T, folder string, command ...string) *program {
 	return p
 }
 
-// output is what a program prints, to be read while it does.
+// output is a program's output, readable while it runs.
 type output struct{ logtest.Journal }
 
-// lines returns the whole lines so far.
+// lines returns the complete lines so far.
 func (o *output) lines() []string {
 	all := strings.Split(o.String(), "\n")
 	return all[:len(all)-1]
 }
 
-// patience is how long a program may take to do what a test waits for.
+// patience is the time limit for what a test waits for.
 const patience = 20 * time.Second
 
-// eventually asks until the answer is yes.
+// eventually polls until done returns true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -87,7 +87,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// free returns an address of loopback that nobody listens on.
+// free returns an unused address of loopback.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -125,7 +125,7 @@ var upstreamProgram = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// scratch is the folder of what the tests share, once there is any.
+// scratch is the folder that the tests share, if it exists.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -136,8 +136,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// configured copies the files of an example to a folder of the test's own, with
-// other addresses in place of those that an operator is to change.
+// configured copies an example to a new folder, with the addresses replaced that an
+// operator has to change.
 func configured(t *testing.T, example string, addresses map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -176,8 +176,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The helpers themselves are worth a test: one that finds nothing wrong because
-// it never ran would look the same as one that passed.
+// The helpers need tests: a helper that never ran would look like one that passed.
 
 func TestProgramsEndWithTheTest(t *testing.T) {
 	file, err := upstreamProgram()
@@ -202,7 +201,7 @@ func TestProgramsEndWithTheTest(t *testing.T) {
 // TestProgramsEndWithAKilledTest is to start before it kills itself.
 const killed = "EXAMPLES_KILLED"
 
-// A test binary that is killed runs no clean-up.
+// A killed test binary runs no clean-up.
 func TestProgramsEndWithAKilledTest(t *testing.T) {
 	if file := os.Getenv(killed); file != "" {
 		p := run(t, ".", file, "-listen", "127.0.0.1:0")

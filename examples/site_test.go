@@ -17,29 +17,29 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// site is a gateway with Doorward and the service behind it. All three are what
-// an operator runs, on free ports of loopback.
+// site is a gateway with Doorward and the service behind it. All three run as in
+// production, on free ports of loopback.
 type site struct {
 	test    *testing.T // whose programs they are
 	example string     // the folder of the gateway
 	gateway string     // host:port
 	server  *doorwardtest.Server
 	service *program
-	seen    int // lines of the service that were looked at
+	seen    int // lines of the service that were examined
 	looks   int
 	people  map[string]person
 }
 
-// person is somebody with a role and a session.
+// person is a person with a role and a session.
 type person struct {
 	*doorwardtest.Person
 	identity
 }
 
-// identity is what the service knows of its caller.
+// identity is the caller as the service sees it.
 type identity struct{ User, Tenant, Role, Email, Session, Key string }
 
-// roles are the four.
+// roles are all roles.
 var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 
 // The ports in the examples.
@@ -49,8 +49,8 @@ const (
 	servicePort  = ":9000"
 )
 
-// open starts a site with the gateway of an example; launch starts that in the
-// folder to which its files were copied.
+// open starts a site with the gateway of an example; launch starts the gateway in the
+// folder with the copied files.
 func open(t *testing.T, example string, launch func(t *testing.T, folder string)) *site {
 	t.Helper()
 	file, err := upstreamProgram()
@@ -76,7 +76,7 @@ func listenOn(address string) doorwardtest.Option {
 	return func(c *node.Config) { c.Listen = address }
 }
 
-// populate makes somebody for each role.
+// populate creates a person for each role.
 func (s *site) populate(t *testing.T) {
 	t.Helper()
 	acme := s.server.Tenant("Acme")
@@ -102,14 +102,14 @@ func sessionOf(t *testing.T, p *doorwardtest.Person) string {
 	return answer.Session.ID
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// echo is what the service says of the request that it got.
+// echo is the request as the service received it.
 type echo struct {
 	Method, Path, Host string
 	Identity           identity
@@ -136,7 +136,7 @@ type problem struct {
 func (a answer) problem() problem {
 	var p problem
 	if strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") {
-		_ = json.Unmarshal(a.body, &p) // what isn't one has no code
+		_ = json.Unmarshal(a.body, &p) // other bodies have no code
 	}
 	return p
 }
@@ -168,18 +168,18 @@ func (s *site) ask(t *testing.T, token, route, body string, headers ...string) a
 	return answer{res.StatusCode, res.Header, text}
 }
 
-// client keeps connections, as a browser does, and follows nothing.
+// client keeps connections, like a browser, and follows no redirects.
 var client = &http.Client{
 	Timeout:       10 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// last ends the connection, so that what came before it has been answered when
-// the gateway hangs up.
+// last closes the connection, so that everything before it was answered when the
+// gateway closes it.
 const last = "GET /healthz HTTP/1.1\r\nHost: last.example\r\nConnection: close\r\n\r\n"
 
-// raw sends bytes that no HTTP client would and returns all that came back
-// before the gateway hung up.
+// raw sends arbitrary bytes and returns all answers before the gateway closed the
+// connection.
 func (s *site) raw(t *testing.T, text string) []answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.gateway)
@@ -190,12 +190,12 @@ func (s *site) raw(t *testing.T, text string) []answer {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(conn, text+last) // it may have hung up on the first bytes
+	_, _ = io.WriteString(conn, text+last) // the gateway may close after the first bytes
 	return answers(conn)
 }
 
-// answers reads what came, as far as it is HTTP: a gateway that hangs up on
-// nonsense has answered, too.
+// answers reads the answers that are HTTP: closing the connection on invalid input is
+// also an answer.
 func answers(from io.Reader) (all []answer) {
 	came := bufio.NewReader(from)
 	for {
@@ -208,9 +208,8 @@ func answers(from io.Reader) (all []answer) {
 	}
 }
 
-// reached returns what the service has logged since the last look. What was
-// answered may still be on its way from the service to here, so it asks for a
-// line of its own and waits for that.
+// reached returns the service's log lines since the last call. Lines of answered
+// requests may be delayed, so it sends a request of its own and waits for its line.
 func (s *site) reached(t *testing.T) []string {
 	t.Helper()
 	s.looks++

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// testGateway is what every gateway has to pass, and in the end leaves the site
-// without Doorward.
+// testGateway runs the tests for every gateway, and finally stops Doorward.
 func testGateway(t *testing.T, s *site) {
 	for _, test := range []struct {
 		name string
@@ -66,10 +65,10 @@ func testRoles(t *testing.T, s *site) {
 	}
 }
 
-// named says whether the host is the gateway's, with its port or without.
+// named reports whether the host is the gateway's, with or without its port.
 func (s *site) named(host string) bool { return host == s.gateway || host+port(s.gateway) == s.gateway }
 
-// wantProblem wants a refusal of Doorward's, unchanged.
+// wantProblem checks for a refusal by Doorward, unchanged.
 func wantProblem(t *testing.T, got answer, status int, code string) {
 	t.Helper()
 	if p := got.problem(); got.status != status || p.Code != code || p.Status != status {
@@ -77,7 +76,7 @@ func wantProblem(t *testing.T, got answer, status int, code string) {
 	}
 	for name, values := range got.header {
 		if strings.HasPrefix(name, "X-Auth-") && strings.Join(values, "") != "" {
-			t.Errorf("the client is told %s: %q", name, values)
+			t.Errorf("the client gets %s: %q", name, values)
 		}
 	}
 }
@@ -95,7 +94,7 @@ func testRefusals(t *testing.T, s *site) {
 	}
 	for _, route := range []string{"PUT /messages", "DELETE /messages/msg_1", "POST /reports", "OPTIONS /messages", "PROPFIND /reports"} {
 		if got := s.ask(t, s.people["OWNER"].Token(), route, ""); got.status != http.StatusMethodNotAllowed {
-			t.Errorf("%s stands in no table of routes, but: %d %s", route, got.status, got.body)
+			t.Errorf("%s is in no table of routes, but got %d %s", route, got.status, got.body)
 		}
 	}
 	if lines := s.reached(t); len(lines) > 0 {
@@ -103,7 +102,7 @@ func testRefusals(t *testing.T, s *site) {
 	}
 }
 
-// testBodies: the question to Doorward must not eat the body.
+// testBodies: the question to Doorward must not consume the body.
 func testBodies(t *testing.T, s *site) {
 	token := s.people["USER"].Token()
 	long := strings.Repeat("x", 200_000)
@@ -116,8 +115,8 @@ func testBodies(t *testing.T, s *site) {
 	}
 }
 
-// testOrigins: a browser says where a request comes from, and it carries the
-// cookie whether the person meant it or not.
+// testOrigins: a browser names the origin of a request, and sends the cookie even if
+// the person didn't intend the request.
 func testOrigins(t *testing.T, s *site) {
 	token, own := s.people["USER"].Token(), "http://"+s.gateway
 	for _, test := range []struct {
@@ -146,14 +145,14 @@ func testOrigins(t *testing.T, s *site) {
 	}
 }
 
-// handshake are the headers by which a browser asks for a WebSocket.
+// handshake are the headers of a browser's WebSocket handshake.
 var handshake = []string{
 	"Connection", "Upgrade", "Upgrade", "websocket",
 	"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version", "13",
 }
 
-// testWebSockets: a handshake is a GET that a page of any origin may send, with the
-// cookie, and whose connection it may then read.
+// testWebSockets: a handshake is a GET that a page of any origin can send, with the
+// cookie, and whose connection it can then read.
 func testWebSockets(t *testing.T, s *site) {
 	p, own := s.people["VIEWER"], "http://"+s.gateway
 	s.reached(t)
@@ -221,8 +220,8 @@ func testCookies(t *testing.T, s *site) {
 	}
 }
 
-// testDoorward: the gateway leads to Doorward, too, on the same origin, which
-// is how a browser comes to have the cookie.
+// testDoorward: the gateway also leads to Doorward, on the same origin, where the
+// browser gets the cookie.
 func testDoorward(t *testing.T, s *site) {
 	body := `{"email": "user@acme.example", "password": "four quiet green llamas"}`
 	got := s.ask(
@@ -243,21 +242,21 @@ func testDoorward(t *testing.T, s *site) {
 	}
 	var session struct{ Session struct{ IP string } }
 	if got := s.ask(t, token, "GET /api/v2/auth/session", ""); json.Unmarshal(got.body, &session) != nil || session.Session.IP != "127.0.0.1" {
-		t.Errorf("the session is said to be of %q: %d %s", session.Session.IP, got.status, got.body)
+		t.Errorf("the session's address is %q: %d %s", session.Session.IP, got.status, got.body)
 	}
 	if got := s.ask(t, "", "POST /api/v2/auth/logout", "", "X-Auth-Role", "OWNER"); got.status != http.StatusNoContent {
 		t.Errorf("logout: %d %s", got.status, got.body)
 	}
 	if got := s.ask(t, "", "GET /metrics", ""); got.status != http.StatusNotFound || got.header.Get("X-Request-Id") != "" {
-		t.Errorf("Doorward is asked for its metrics: %d %v", got.status, got.header)
+		t.Errorf("the gateway exposes Doorward's metrics: %d %v", got.status, got.header)
 	}
 	if got := s.ask(t, "", "GET /problems/forbidden", ""); got.status != http.StatusOK {
 		t.Errorf("the page behind a problem's type: %d", got.status)
 	}
 }
 
-// testBearer: a session's token in Authorization is asked about like a cookie, and the
-// service gets it no more than a cookie.
+// testBearer: a token in Authorization is checked like a cookie, and neither is passed
+// to the service.
 func testBearer(t *testing.T, s *site) {
 	for _, role := range roles {
 		p := s.people[role]
@@ -297,7 +296,7 @@ func testBearer(t *testing.T, s *site) {
 	}
 }
 
-// testServiceCookies: whatever the service answers, it sets no session's cookie.
+// testServiceCookies: the service can't set the session cookie.
 func testServiceCookies(t *testing.T, s *site) {
 	own := []string{"theme=dark; Path=/", "XJSESSIONID=own", "a=JSESSIONID=own", "JSESSIONIDX=own"}
 	evil := []string{
@@ -322,7 +321,7 @@ func testServiceCookies(t *testing.T, s *site) {
 	}
 }
 
-// testOwnRefusals: what the service answers is not Doorward's, and stays as it is.
+// testOwnRefusals: the service's own refusals are passed on unchanged.
 func testOwnRefusals(t *testing.T, s *site) {
 	for _, status := range []int{401, 403, 404, 500, 502, 503} {
 		got := s.ask(t, s.people["USER"].Token(), fmt.Sprintf("GET /reports?status=%d", status), "")
@@ -334,7 +333,7 @@ func testOwnRefusals(t *testing.T, s *site) {
 	}
 }
 
-// testServiceDown: that the service is out of reach is not what Doorward said.
+// testServiceDown: an unreachable service isn't reported as Doorward's answer.
 func testServiceDown(t *testing.T, s *site) {
 	address := s.service.output.lines()[0]
 	s.service.end()
@@ -353,8 +352,7 @@ func testServiceDown(t *testing.T, s *site) {
 	})
 }
 
-// testRevocation: a gateway that remembered an answer would let the next
-// request pass.
+// testRevocation: a gateway that cached an answer would pass the next request.
 func testRevocation(t *testing.T, s *site) {
 	for range 20 {
 		user := s.people["USER"]
@@ -370,8 +368,8 @@ func testRevocation(t *testing.T, s *site) {
 	s.people["USER"].Login()
 }
 
-// testOutage: that Doorward cannot tell is neither yes nor no, first without
-// its database and then without itself.
+// testOutage: without an answer from Doorward nothing passes and nobody gets 401, first
+// without its database and then without Doorward.
 func testOutage(t *testing.T, s *site) {
 	token := s.people["USER"].Token()
 	if got := s.ask(t, token, "POST /messages", ""); got.status != http.StatusOK {

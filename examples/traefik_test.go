@@ -88,7 +88,7 @@ func withoutForwarded(h http.Header) {
 	}
 }
 
-// TestTraefikRoutes: no route leads to the service past Doorward.
+// TestTraefikRoutes: no route reaches the service without Doorward.
 func TestTraefikRoutes(t *testing.T) {
 	routes := readSettings(t, "traefik/routes.yml").at("http")
 	routers, _ := routes.at("routers").node.(map[string]any)
@@ -106,7 +106,7 @@ func TestTraefikRoutes(t *testing.T) {
 			t.Errorf("%s asks %q and copies %q", name, address, names)
 		}
 		if first.at("forwardAuth", "trustForwardHeader").node != false {
-			t.Errorf("%s believes what a client says with X-Forwarded-Method", name)
+			t.Errorf("%s trusts a client's X-Forwarded-Method", name)
 		}
 		asked++
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestClient: who counts as one client, and who is not counted.
+// TestClient: which addresses count as one client, and which are exempt.
 func TestClient(t *testing.T) {
 	c := &connLimiter{perClient: 1, proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
 	for at, want := range map[string]string{

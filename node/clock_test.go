@@ -22,7 +22,7 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// databases are where the tests of clocks and settings take place.
+// databases are those on which the tests of clocks and settings run.
 var databases = map[string]func(t *testing.T) string{
 	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "doorward.db") },
 	"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
@@ -39,7 +39,7 @@ func onDatabases(t *testing.T, test func(t *testing.T, dsn string)) {
 	}
 }
 
-// acmeOn makes the tenant Acme and leaves no server behind.
+// acmeOn creates the tenant Acme and stops the server.
 func acmeOn(t *testing.T, dsn string) *doorwardtest.Tenant {
 	t.Helper()
 	s := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Sessions.PerUser = 0 })
@@ -90,7 +90,7 @@ func (p *process) exit() int {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(time.Minute):
-		p.t.Fatalf("the node runs on:\n%s", p.tail())
+		p.t.Fatalf("the node is still running:\n%s", p.tail())
 		return 0
 	}
 }
@@ -102,7 +102,7 @@ type response struct {
 
 func (p *process) ask(path, token string) response { return p.send(http.MethodGet, path, token, nil) }
 
-// send returns no status when there is no answer.
+// send returns status 0 if there is no answer.
 func (p *process) send(method, path, token string, body any) response {
 	p.t.Helper()
 	text, err := json.Marshal(body)
@@ -123,7 +123,7 @@ func (p *process) send(method, path, token string, body any) response {
 	}
 	defer res.Body.Close()
 	var out bytes.Buffer
-	_, _ = out.ReadFrom(res.Body) // a part of it fails the test that needs the whole
+	_, _ = out.ReadFrom(res.Body) // a test that needs a complete body fails on a partial one
 	return response{res.StatusCode, out.Bytes()}
 }
 
@@ -158,8 +158,8 @@ func (p *process) logs(words ...string) {
 
 const checkPath = "/api/v2/access/check?action=message.read"
 
-// TestOneWrongClock: a node whose clock is 90 minutes ahead ends nobody's session.
-// It says so, and that it can't tell; the others never notice.
+// TestOneWrongClock: a node whose clock is 90 minutes ahead ends no session. It reports
+// the drift and answers 503; the others are unaffected.
 func TestOneWrongClock(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)
@@ -192,10 +192,10 @@ func TestOneWrongClock(t *testing.T) {
 		}
 		wrong.logs("clock wrong", `"ahead":"1h`)
 		if d := wrong.metric(t, "doorward_clock_drift_seconds"); d < 5390 || d > 5410 {
-			t.Errorf("the drift is said to be %v s, want 90 min", d)
+			t.Errorf("drift %v s, want 90 min", d)
 		}
 		if d := right[0].metric(t, "doorward_clock_drift_seconds"); d < -2 || d > 2 {
-			t.Errorf("the drift of a right node is said to be %v s", d)
+			t.Errorf("drift of a right node: %v s, want none", d)
 		}
 		wrong.stop()
 		if a := right[0].ask(checkPath, token); a.status != http.StatusOK {
@@ -207,9 +207,9 @@ func TestOneWrongClock(t *testing.T) {
 	})
 }
 
-// TestOffsetOfALoneNode: the clock of the installation is moved, for it and for the
-// commands beside it, by the first node to start; and once it was ahead, what it has
-// left ends no later than it should.
+// TestOffsetOfALoneNode: the first node to start moves the installation's clock, for
+// itself and for the commands beside it. If the clock was ahead before, its records
+// expire no later than they should.
 func TestOffsetOfALoneNode(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)
@@ -236,7 +236,7 @@ func TestOffsetOfALoneNode(t *testing.T) {
 		}
 		drift, err := n.DB.ClockDrift(t.Context())
 		if off := time.Until(n.DB.Now()); err != nil || drift.Abs() > time.Second || off.Abs() > time.Second {
-			t.Errorf("a command after that goes by a time %v off and takes its clock for %v ahead, %v", off, drift, err)
+			t.Errorf("a later command's time is off by %v, with a drift of %v: %v", off, drift, err)
 		}
 		if err := n.Close(); err != nil {
 			t.Error(err)
@@ -259,8 +259,8 @@ func TestOffsetOfALoneNode(t *testing.T) {
 	})
 }
 
-// TestSettingsDiffer: a node that would destroy early, or end what others hold valid,
-// doesn't start beside them; it does when told to, and then it is said what differs.
+// TestSettingsDiffer: a node whose settings would destroy data or end sessions early
+// starts beside others only with --change-shared. The difference is reported.
 func TestSettingsDiffer(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)
@@ -285,7 +285,7 @@ func TestSettingsDiffer(t *testing.T) {
 			p.logs("setting differs", "base-url")
 			p.until(t, "the metric says so", func() bool { return p.metric(t, `doorward_settings_differ{setting="tenant-hold"}`) == 1 })
 			if n := p.metric(t, `doorward_settings_differ{setting="session-idle"}`); n != 0 {
-				t.Errorf("a setting that is the same differs on %v nodes", n)
+				t.Errorf("an equal setting is reported as different on %v nodes", n)
 			}
 		}
 		closed := first.send(http.MethodDelete, "/api/v2/tenant", token, map[string]string{"confirm": "Acme"})
@@ -312,20 +312,20 @@ func TestSettingsDiffer(t *testing.T) {
 		second.logs("setting agrees", "tenant-hold")
 		second.kill()
 
-		// The row of a node that was killed keeps nobody out for long.
+		// The row of a killed node blocks others only for a short time.
 		began := time.Now()
 		third := launch(t, dsn, "--session-idle", "30m")
 		if a := third.ask("/readyz", ""); a.status != http.StatusOK {
 			t.Errorf("after a node that was killed: %d %s\n%s", a.status, a.body, third.tail())
 		}
-		t.Logf("a node with other settings than one that was killed has started within %v", time.Since(began).Round(time.Millisecond))
+		t.Logf("a node whose settings differ from a killed node's started within %v", time.Since(began).Round(time.Millisecond))
 		third.stop()
 	})
 }
 
 // TestDatabaseClockJumps: a database that comes back with another time, as after a
-// failover to a machine whose clock is wrong, signs nobody out. While the clocks are
-// apart nothing is told, and all is as before once the time is right.
+// failover to a machine whose clock is wrong, signs nobody out. While the clocks differ
+// the answer is 503; afterwards everything works as before.
 func TestDatabaseClockJumps(t *testing.T) {
 	onDatabases(t, func(t *testing.T, dsn string) {
 		acme := acmeOn(t, dsn)
@@ -340,7 +340,7 @@ func TestDatabaseClockJumps(t *testing.T) {
 				}
 				return a.status == http.StatusServiceUnavailable && p.ask("/readyz", "").status == http.StatusServiceUnavailable
 			})
-			if jump > 0 { // as a node of the version before would that believed it
+			if jump > 0 { // as a node of the previous version would, which trusted it
 				change(t, dsn, `UPDATE sessions SET created_at = created_at + $1`, jump)
 			}
 			setClock(t, dsn, 0)
@@ -357,13 +357,13 @@ func TestDatabaseClockJumps(t *testing.T) {
 	})
 }
 
-// setClock moves the database's clock, for the nodes that run.
+// setClock moves the database's clock for the running nodes.
 func setClock(t *testing.T, dsn string, by time.Duration) {
 	t.Helper()
 	change(t, dsn, `UPDATE shared_clock SET moved = $1`, by)
 }
 
-// change executes a statement on microseconds.
+// change executes a statement with a number of microseconds.
 func change(t *testing.T, dsn, query string, by time.Duration) {
 	t.Helper()
 	driver := "pgx"

@@ -11,15 +11,14 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// Whoever ends a session that somebody else is just ending has not ended it, and
-// must not be answered as if: the answer would come before the end has come to
-// every node. (Found by TestHistory.)
+// A call that ends a session while another call is ending it must not answer success:
+// the answer would come before the end has reached every node. (Found by TestHistory.)
 func TestSessionEndedConcurrentlyIsNotFound(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER")
 	id := check(t, server, ann.Token()).Header.Get("X-Auth-Session")
-	ann.Login() // with which the call is made
+	ann.Login() // this session makes the call
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 // Linux has all of 127.0.0.0/8 on the loopback interface, so that a test can be
 // many clients.
 
-// dialFrom connects from an address of this machine. Who is refused may hear of it
-// while still connecting, and has a line then on which nothing is served.
+// dialFrom connects from an address of this machine. A refusal may arrive during
+// connecting; the returned line then serves nothing.
 func dialFrom(t *testing.T, from, to string) line {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -42,11 +42,11 @@ func dialFrom(t *testing.T, from, to string) line {
 	return line{c, bufio.NewReader(c)}
 }
 
-// served reports whether a request on the connection is answered; else it was
-// closed without a word.
+// served reports whether a request on the connection is answered; otherwise it was
+// closed without an answer.
 func (l line) served(t *testing.T) bool {
 	t.Helper()
-	_, _ = io.WriteString(l, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // reading says how it went
+	_, _ = io.WriteString(l, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // an error shows in reading
 	res, err := http.ReadResponse(l.in, nil)
 	if err != nil {
 		return false
@@ -81,7 +81,7 @@ func TestConnectionsPerClient(t *testing.T) {
 		first.Close()
 		for deadline := time.Now().Add(20 * time.Second); !dialFrom(t, "127.0.0.2", address).served(t); {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: a closed connection makes no room", name)
+				t.Fatalf("%s: a closed connection frees no slot", name)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func fill(t *testing.T, name, from, address string) (first line) {
 	return first
 }
 
-// What is refused shows in the metrics.
+// Refused connections are counted in the metrics.
 func TestConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
 	s := doorwardtest.Start(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 2 })
@@ -121,15 +121,14 @@ func TestConnectionsAreCounted(t *testing.T) {
 	}
 }
 
-// A client that is refused over TLS learns it before the handshake, and nobody
-// else is held up.
+// A client is refused over TLS before the handshake, and other clients aren't delayed.
 func TestConnectionsPerClientOverTLS(t *testing.T) {
 	t.Parallel()
 	s := startTLS(t, func(c *node.Config) { c.Listen, c.ConnectionsPerClient = "127.0.0.1:0", 1 })
 	held := dialFrom(t, "127.0.0.2", s.Node.Address())
 	late := dialFrom(t, "127.0.0.2", s.Node.Address())
 	if _, err := late.in.ReadByte(); err == nil {
-		t.Error("a second connection hears something")
+		t.Error("a second connection receives something")
 	}
 	if res, err := s.client(true, false).Get("https://localhost" + s.Node.Address()[len("127.0.0.1"):] + "/healthz"); err != nil {
 		t.Errorf("another client: %v", err)

@@ -15,8 +15,8 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// leaseLength is that of the nodes here: the longest, so that a node that only polls
-// is well told from one that hears notifications.
+// leaseLength of the nodes is the longest, to distinguish a node that only polls from
+// one that receives notifications.
 const leaseLength = lease.MaxLease
 
 func TestNodeCutOffFromTheDatabase(t *testing.T) {
@@ -42,22 +42,22 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 			c.awaitNotifications(t)
 			requireGood(t, c.history.judge())
 			cut(c.proxy)
-			f.nodes[0].stop() // which is to work without the database, too
+			f.nodes[0].stop() // must work without the database, too
 		})
 	}
 }
 
-// cutOff is a node with two sessions in its memory; one of them is revoked
-// behind its back.
+// cutOff is a node with two sessions in its memory. One of them is revoked while the
+// node is cut off.
 type cutOff struct {
 	*load
 	proxy       *faultproxy.Proxy
 	stays, goes *session
 }
 
-// checkWhileCutOff: from memory while the lease lasts, and after it nothing but 503.
-// Memory is good until the lease after the last poll, which was sent before the
-// cut; so this holds however slow the machine is.
+// checkWhileCutOff: the node answers from memory while the lease lasts, and then only
+// 503. The lease runs from the last poll, which was sent before the cut, so this holds
+// however slow the machine is.
 func (c *cutOff) checkWhileCutOff(t *testing.T) {
 	t.Helper()
 	over := c.now() + leaseLength
@@ -66,20 +66,20 @@ func (c *cutOff) checkWhileCutOff(t *testing.T) {
 		for _, s := range []*session{c.stays, c.goes} {
 			r := c.check(0, s)
 			if r.from > over && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
-				t.Fatalf("%v after the end of the lease: %d (Retry-After %q), want 503 and when to come again", r.from-over, r.status, r.header.Get("Retry-After"))
+				t.Fatalf("%v after the end of the lease: %d (Retry-After %q), want 503 with Retry-After", r.from-over, r.status, r.header.Get("Retry-After"))
 			}
 		}
 		wait(t.Context(), 5*time.Millisecond)
 	}
 }
 
-// awaitRecovery: by itself, and knowing what was revoked.
+// awaitRecovery: the node recovers without help, and knows the revocation.
 func (c *cutOff) awaitRecovery(t *testing.T) {
 	t.Helper()
 	for healed := c.now(); ; wait(t.Context(), 20*time.Millisecond) {
 		live, dead := c.check(0, c.stays), c.check(0, c.goes)
 		if live.status == http.StatusOK && dead.status == http.StatusUnauthorized {
-			t.Logf("well again after %v", c.now()-healed)
+			t.Logf("recovered after %v", c.now()-healed)
 			return
 		}
 		if c.now()-healed > patience {
@@ -88,10 +88,9 @@ func (c *cutOff) awaitRecovery(t *testing.T) {
 	}
 }
 
-// awaitNotifications: a node that hears notifications has a change applied in
-// milliseconds, one that polls only in a quarter of its lease on average the
-// half of that. It tries for long, for the sake of slow machines, but luck does
-// not get it through.
+// awaitNotifications: a node that receives notifications applies a change in
+// milliseconds; one that polls takes an eighth of its lease on average. It tries for
+// long, because of slow machines, but polling can't pass by chance.
 func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
 	const polled = leaseLength / 4 / 2
@@ -103,12 +102,11 @@ func (c *cutOff) awaitNotifications(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("revocations take %v in the median: the node has become deaf to notifications", median(took))
+	t.Errorf("revocations take %v in the median: the node receives no notifications", median(took))
 }
 
-// revoke returns how long the node took to apply a change. Who is suspended
-// already has to be let in before: it changes nothing, and takes no time, to
-// suspend somebody twice.
+// revoke returns how long the node took to apply a change. A suspended person is
+// resumed first, because suspending twice changes nothing and takes no time.
 func (c *cutOff) revoke(t *testing.T) (took time.Duration) {
 	t.Helper()
 	by := doorward.OperatorAtTerminal()

@@ -19,12 +19,12 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// announcing is how long the server says that it is about to go.
+// announcing sets how long the server reports itself as not ready before it stops.
 func announcing(d time.Duration) doorwardtest.Option {
 	return func(c *node.Config) { c.Announce = d }
 }
 
-// line is a connection that the test writes to and reads from piece by piece.
+// line is a connection that the test writes and reads in pieces.
 type line struct {
 	net.Conn
 	in *bufio.Reader
@@ -57,7 +57,7 @@ func (l line) receive(t *testing.T) *http.Response {
 		t.Fatalf("no answer: %v", err)
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		t.Fatalf("half an answer: %v", err)
+		t.Fatalf("incomplete answer: %v", err)
 	}
 	return res
 }
@@ -74,7 +74,7 @@ func ready(t *testing.T, s *doorwardtest.Server) int {
 
 func TestDrainAnswersWhoIsThere(t *testing.T) {
 	t.Parallel()
-	s := doorwardtest.Start(t, announcing(3*time.Second)) // for what is done meanwhile, on a busy machine
+	s := doorwardtest.Start(t, announcing(3*time.Second)) // time for the requests below, on a busy machine
 	const get = "GET /healthz HTTP/1.1\nHost: localhost\n\n"
 	underWay, kept, idle, silent := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, l := range []line{kept, idle} {
@@ -100,7 +100,7 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	// Its head ends now, so that the handler runs on a node that drains for certain.
 	underWay.send(t, "\n"+`{"email":"nobody@acme.example","password":`)
 	if res := underWay.receive(t); res.StatusCode != http.StatusBadRequest || !res.Close {
-		t.Errorf("a request under way: %s, closes %v, want 400 and a close", res.Status, res.Close)
+		t.Errorf("an open request: %s, closes %v, want 400 and a close", res.Status, res.Close)
 	}
 	for name, l := range map[string]line{"idle": idle, "silent": silent} {
 		if _, err := l.in.ReadByte(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
@@ -113,8 +113,8 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	}
 }
 
-// Clients that ask without a pause, on connections kept and on new ones, get an
-// answer each time until nobody listens any more.
+// Clients that send requests without a pause, on kept and on new connections, always
+// get an answer until the listener is closed.
 func TestDrainDropsNoRequest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux lets a listener be shut before it is closed")
@@ -163,7 +163,7 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
-// The address in the log is where it listens: without a host that is everywhere.
+// The address in the log is the one it listens on: without a host, all interfaces.
 func TestAddress(t *testing.T) {
 	for listen, hosts := range map[string][]string{
 		"localhost:0": {"localhost:"}, "127.0.0.1:0": {"127.0.0.1:"}, ":0": {"[::]:", "0.0.0.0:"}, "0.0.0.0:0": {"0.0.0.0:"},

@@ -13,9 +13,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestFailover loses the primary under load and promotes its synchronous
-// standby. Nodes that are told of both find the new one by themselves; what was
-// answered before still holds, and meanwhile the answer is 503, never 401.
+// TestFailover kills the primary under load and promotes its synchronous standby. Nodes
+// that know both find the new primary by themselves. Everything answered before still
+// holds; during the failover the answer is 503, never 401.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	t.Run("the server dies", func(t *testing.T) {
@@ -34,9 +34,9 @@ func TestFailover(t *testing.T) {
 			pair.Primary.Kill(t)
 		})
 	})
-	// The worst that a failover does that nobody fences: one node has lost the
-	// primary and finds the new one, the other goes on with the old, which says of
-	// itself that it is the primary, can be read, and commits nothing any more.
+	// The worst case of a failover without fencing: one node has lost the primary and
+	// finds the new one. The other stays with the old one, which still claims to be the
+	// primary and answers reads, but can no longer commit.
 	t.Run("the server lives on", func(t *testing.T) {
 		t.Parallel()
 		pair := pgtest.StartPair(t)
@@ -46,7 +46,7 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// throughProxy puts a proxy before the first server that dsn names.
+// throughProxy puts a proxy in front of the first server in dsn.
 func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, by string) {
 	t.Helper()
 	_, rest, _ := strings.Cut(dsn, "@")
@@ -59,7 +59,7 @@ func throughProxy(t *testing.T, dsn string) (proxy *faultproxy.Proxy, by string)
 	return proxy, strings.Replace(dsn, primary, proxy.Addr(), 1)
 }
 
-// failOver runs two nodes; dsn is the operator's, nodes are theirs.
+// failOver runs two nodes; dsn is the operator's, dsns are theirs.
 func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, inject func()) {
 	t.Helper()
 	program := builtProgram(t)
@@ -79,7 +79,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 		l.recordFault(fault{span{dead, promoted}, node, "failover"})
 	}
 	for node := range nodes {
-		t.Logf("node %d reads and is read again %v after the promotion", node, n.awaitRecovery(node))
+		t.Logf("node %d answers again %v after the promotion", node, n.awaitRecovery(node))
 	}
 	wait(ctx, calm())
 	v := l.finish(stop)
@@ -88,7 +88,7 @@ func failOver(t *testing.T, dsn string, dsns [2]string, pair *pgtest.Pair, injec
 	requireGood(t, v)
 }
 
-// reportGap says how long the failover was felt.
+// reportGap logs how long calls failed.
 func (l *load) reportGap(dead, promoted time.Duration) {
 	l.t.Helper()
 	for node := range l.nodes {

@@ -19,9 +19,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestRollingRestartThroughHAProxy restarts three nodes one after the other while
-// everybody comes through the HAProxy of deploy/ha. No check fails, and nothing
-// that was acknowledged is lost.
+// TestRollingRestartThroughHAProxy restarts three nodes one after the other while all
+// clients go through the HAProxy of deploy/ha. No check fails, and nothing acknowledged
+// is lost.
 func TestRollingRestartThroughHAProxy(t *testing.T) {
 	program := installed.Program(t, "haproxy", "haproxy")
 	t.Parallel()
@@ -37,14 +37,14 @@ func TestRollingRestartThroughHAProxy(t *testing.T) {
 	roll(ctx, nodes, doorward)
 	took := l.now() - began
 
-	v := l.finish(stop, func() { l.nodes = nodes }) // asked no more, only ended
+	v := l.finish(stop, func() { l.nodes = nodes }) // receive no more requests, are only stopped
 	l.report(v)
 	requireGood(t, v)
 	l.requireAllAnswered()
 	t.Logf("three restarts in %v; the longest check took %v", took.Round(100*time.Millisecond), l.longest().Round(time.Millisecond))
 }
 
-// longest is how long the slowest check took.
+// longest is the duration of the slowest check.
 func (l *load) longest() time.Duration {
 	slowest := slices.MaxFunc(l.history.probes, func(a, b probe) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	return slowest.to - slowest.from

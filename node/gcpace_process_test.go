@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestGCIsPacedUnderLoad also shows that an operator's GOGC is left alone.
+// TestGCIsPacedUnderLoad also shows that an operator's GOGC is kept.
 func TestGCIsPacedUnderLoad(t *testing.T) {
 	for _, test := range []struct {
 		gogc     string

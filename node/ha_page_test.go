@@ -9,8 +9,7 @@ import (
 	"github.com/doorward/doorward/internal/goldentest"
 )
 
-// TestGoldenHighAvailability: the guide shows the files that make ha runs, as
-// they are.
+// TestGoldenHighAvailability: the guide shows the files that make ha runs, unchanged.
 func TestGoldenHighAvailability(t *testing.T) {
 	for file, language := range map[string]string{
 		"etcd.env": "ini", "patroni.yml": "yaml", "member.env": "ini", "patroni.conf": "ini", "database.cfg": "haproxy", "gateway.cfg": "haproxy",

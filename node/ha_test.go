@@ -22,10 +22,10 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// TestHighAvailability brings what docs/high-availability.md tells of over three
-// nodes on PostgreSQL under Patroni and etcd, with people at work, and makes the
-// table there. deploy/ha/exercise.sh (make ha) starts all of it and this test; by
-// itself the test is skipped.
+// TestHighAvailability applies the failures of docs/high-availability.md to three nodes
+// on PostgreSQL under Patroni and etcd, under load, and makes the table there.
+// deploy/ha/exercise.sh (make ha) starts everything and this test; without it the test
+// is skipped.
 func TestHighAvailability(t *testing.T) {
 	home := os.Getenv("HA_HOME")
 	if home == "" {
@@ -40,8 +40,8 @@ func TestHighAvailability(t *testing.T) {
 	}
 }
 
-// cluster is PostgreSQL under Patroni, run by deploy/ha/cluster.sh. Its machines
-// have numbers from 1 to 3.
+// cluster is PostgreSQL under Patroni, run by deploy/ha/cluster.sh. Its machines are
+// numbered 1 to 3.
 type cluster struct {
 	home      string
 	databases int
@@ -59,16 +59,16 @@ func (c *cluster) do(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// failure is what happens to an installation, and how it is mended afterwards.
+// failure is a fault of the installation and its repair.
 type failure struct {
 	name, what string
 	times      int
 	cause      func(t *testing.T, c *cluster, nodes []*process) (mend func())
-	duration   time.Duration // before it is mended, at least; recovery is waited for
+	duration   time.Duration // minimum time before the repair; the test then waits for recovery
 }
 
-// machine is a disaster of all that runs on the machine to which a command of
-// the script points, or of those parts of it.
+// machine is a failure of the machine that the script's command which prints, or of
+// those parts of it.
 func machine(which, verb, mended string, parts ...string) func(*testing.T, *cluster, []*process) func() {
 	return func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
@@ -115,14 +115,14 @@ var failures = []failure{
 	}, 5 * time.Second},
 }
 
-// exerciseOnce is one disaster with a database, three nodes and people of its
-// own, so that nothing of one before is in its figures.
+// exerciseOnce runs one failure with its own database, nodes and people, so that
+// earlier failures don't affect its figures.
 func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	c.do(t, "await-healthy")
 	c.databases++
 	database := fmt.Sprintf("exercise%d_%d", os.Getpid(), c.databases)
 	c.do(t, "url", "1", database)
-	wait(t.Context(), 5*time.Second) // standbys were just made anew: it keeps the disk busy, and the database from them
+	wait(t.Context(), 5*time.Second) // rebuilt standbys keep the disk busy and slow the database
 	var nodes []*process
 	for n := range 3 {
 		nodes = append(nodes, serve(t, program, c.do(t, "url", strconv.Itoa(n+1), database)))
@@ -151,12 +151,12 @@ func exerciseOnce(t *testing.T, c *cluster, program string, d failure) {
 	requireGood(t, v)
 }
 
-// exercise strikes, mends after a time, and returns when all is well.
+// exercise injects the failure, repairs it, and returns after recovery.
 func (l *load) exercise(t *testing.T, c *cluster, d failure) {
 	t.Helper()
 	began := l.now()
 	mend := d.cause(t, c, l.nodes)
-	t.Logf("struck at %s", time.Now().Format("15:04:05.000"))
+	t.Logf("failure at %s", time.Now().Format("15:04:05.000"))
 	wait(t.Context(), max(d.duration, minFailure)-(l.now()-began))
 	if d.duration == 0 {
 		l.awaitSignIns(t)
@@ -169,12 +169,12 @@ func (l *load) exercise(t *testing.T, c *cluster, d failure) {
 	}
 }
 
-// minFailure is how long a disaster may take until it is felt: HAProxy gives a
-// server up after two to three seconds.
+// minFailure is the longest time until a failure takes effect: HAProxy marks a server
+// as down after two to three seconds.
 const minFailure = 5 * time.Second
 
-// awaitSignIns returns when every node writes to the database for somebody: a
-// login, which nothing in memory can answer.
+// awaitSignIns returns when every node accepts a login, which needs a write to the
+// database.
 func (l *load) awaitSignIns(t *testing.T) {
 	t.Helper()
 	for node, deadline := 0, l.now()+3*time.Minute; node < len(l.nodes); {
@@ -189,12 +189,11 @@ func (l *load) awaitSignIns(t *testing.T) {
 	}
 }
 
-// outages are the times during which calls were not answered, or with 503.
+// outages are the times in which calls got no answer, or 503.
 type outages struct{ longest, sum time.Duration }
 
-// gaps finds them among the calls to a node: each lasts from the beginning of a
-// call without an answer to the end of the next with one. A node that was asked
-// nothing was away.
+// gaps finds the outages of a node: each lasts from the start of an unanswered call to
+// the end of the next answered one. A node without calls was down.
 func gaps(probes []probe, node int, before time.Duration) (o outages) {
 	var of []probe
 	for _, p := range probes {
@@ -221,17 +220,16 @@ func gaps(probes []probe, node int, before time.Duration) (o outages) {
 
 func (o *outages) end(took time.Duration) { o.longest, o.sum = max(o.longest, took), o.sum+took }
 
-// measured is what was felt of a disaster beyond what people did at random.
+// measured is what a failure did to sign-ins and checks beside the random load.
 type measured struct {
 	until time.Duration // the end of the load
 
 	mu      sync.Mutex
 	signIns []probe
-	kept    []*session // opened by signIns, and ended by nobody
+	kept    []*session // opened by signIn and never ended
 }
 
-// signIn signs somebody in on a node until ctx ends, to whom nothing else is
-// done.
+// signIn signs p in on a node until ctx ends. Nothing else changes p.
 func (f *measured) signIn(ctx context.Context, l *load, node int, p *person) {
 	for ctx.Err() == nil {
 		r := l.call(node, http.MethodPost, "/api/v2/auth/login", "", map[string]string{"email": p.email, "password": doorwardtest.Password})
@@ -246,8 +244,8 @@ func (f *measured) signIn(ctx context.Context, l *load, node int, p *person) {
 	}
 }
 
-// sweep checks every session that was kept on every node: all of them were
-// answered, and so all of them live.
+// sweep checks every kept session on every node: all were acknowledged, so all must be
+// valid.
 func (f *measured) sweep(l *load) {
 	for _, s := range f.kept {
 		for node := range l.nodes {
@@ -256,7 +254,7 @@ func (f *measured) sweep(l *load) {
 	}
 }
 
-// worst is the node that suffered most.
+// worst returns the longest outages of any node.
 func (f *measured) worst(probes []probe) (w outages) {
 	for node := range 3 {
 		o := gaps(probes, node, f.until)
@@ -286,8 +284,8 @@ func (f *measured) write(t *testing.T, c *cluster, d failure, l *load, v verdict
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// answered counts the sessions that were opened and the calls that revoked some,
-// as far as they were answered with success.
+// answered counts the opened sessions and the revocations that were answered with
+// success.
 func (l *load) answered() (sessions, revocations int) {
 	for _, p := range l.history.people {
 		sessions += len(p.sessions)
@@ -300,7 +298,7 @@ func (l *load) answered() (sessions, revocations int) {
 	return sessions, revocations
 }
 
-// What is asked through the gateway is in the history under a node of its own.
+// Calls through the gateway are in the history under their own node.
 const gatewayNode = -2
 
 // checkThrough checks a session through the gateway until ctx ends.
@@ -323,7 +321,7 @@ func (l *load) checkThrough(ctx context.Context, gateway string, s *session) {
 	}
 }
 
-// TestGaps: the figures of the guide are what this function finds.
+// TestGaps: gaps computes the guide's figures.
 func TestGaps(t *testing.T) {
 	ok, gone := http.StatusOK, http.StatusServiceUnavailable
 	for _, c := range []struct {

@@ -14,13 +14,13 @@ import (
 	"github.com/doorward/doorward/internal/faultproxy"
 )
 
-// fleet is several nodes on one database, each with a network of its own to it.
+// fleet is several nodes on one database, each with its own network to it.
 type fleet struct {
 	nodes   []*process
-	proxies []*faultproxy.Proxy // empty where there is no network
+	proxies []*faultproxy.Proxy // empty without a network
 }
 
-// startFleet starts nodes on a PostgreSQL database, behind a proxy each.
+// startFleet starts nodes on a PostgreSQL database, each behind a proxy.
 func startFleet(t *testing.T, program, dsn string, nodes int, flags ...string) *fleet {
 	t.Helper()
 	f := &fleet{}
@@ -41,7 +41,7 @@ func startFleet(t *testing.T, program, dsn string, nodes int, flags ...string) *
 	return f
 }
 
-// plannedFault is something that happens to one node for a time.
+// plannedFault is a fault of one node for a time.
 type plannedFault struct {
 	name     string
 	inject   func(f *fleet, node int)
@@ -96,8 +96,8 @@ func delayed(duration time.Duration) plannedFault {
 	return cut("delayed", func(p *faultproxy.Proxy) { p.Delay(500 * time.Millisecond) }, duration)
 }
 
-// allFaults: times shorter than the lease, somewhat longer, and so long that a node
-// is taken for dead (three leases).
+// allFaults have durations below the lease, above it, and long enough for a node to be
+// treated as dead (three leases).
 var allFaults = []plannedFault{
 	stopped(400 * time.Millisecond), stopped(1300 * time.Millisecond), stopped(2 * time.Second), stopped(4500 * time.Millisecond),
 	killed(50 * time.Millisecond), killed(1500 * time.Millisecond), killed(4500 * time.Millisecond),
@@ -107,18 +107,18 @@ var allFaults = []plannedFault{
 	delayed(3 * time.Second), delayed(3 * time.Second), delayed(3 * time.Second),
 }
 
-// someFaults has each kind once, and each of the three times.
+// someFaults has each kind and each of the three durations once.
 var someFaults = []plannedFault{
 	stopped(4500 * time.Millisecond), killed(50 * time.Millisecond), held(2 * time.Second), dropped(4500 * time.Millisecond),
 	broken(600 * time.Millisecond), delayed(3 * time.Second), stopped(1300 * time.Millisecond),
 }
 
-// faultInjector brings faults over the nodes, in any order, to one node or to two
-// at the same time, and waits each time until all nodes are well again.
+// faultInjector injects faults in random order, into one node or into two at the same
+// time, and waits each time until all nodes have recovered.
 type faultInjector struct {
 	f            *fleet
 	l            *load
-	probeSession *session // that nobody ends
+	probeSession *session // never ended
 	recovered    map[string]time.Duration
 }
 
@@ -132,7 +132,7 @@ func newFaultInjector(f *fleet, l *load) *faultInjector {
 	return &faultInjector{f, l, s, map[string]time.Duration{}}
 }
 
-// runRound runs one round: each fault on a node of its own.
+// runRound runs one round: each fault on a different node.
 func (n *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
 	nodes := rand.Perm(len(n.f.nodes))
 	var round sync.WaitGroup
@@ -143,7 +143,7 @@ func (n *faultInjector) runRound(ctx context.Context, planned ...plannedFault) {
 	wait(ctx, 500*time.Millisecond)
 }
 
-// inject brings one fault over one node and returns when it answers again.
+// inject injects one fault into one node and returns when it answers again.
 func (n *faultInjector) inject(ctx context.Context, planned plannedFault, node int) {
 	began := n.l.now()
 	planned.inject(n.f, node)
@@ -157,21 +157,21 @@ func (n *faultInjector) inject(ctx context.Context, planned plannedFault, node i
 	n.l.mu.Unlock()
 }
 
-// patience is for a machine that has much else to do.
+// patience allows for a busy machine.
 const patience = 30 * time.Second
 
-// awaitRecovery returns how long it takes until the node accepts the session that
-// nobody ends. Nothing is done to the node meanwhile.
+// awaitRecovery returns the time until the node accepts the probe session. The node is
+// otherwise left alone.
 func (n *faultInjector) awaitRecovery(node int) time.Duration {
 	healed := n.l.now()
 	for n.l.now()-healed < patience {
-		// This endpoint asks the database, where a check may not have to.
+		// This endpoint queries the database; a check may not.
 		if r := n.l.with(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
 			return n.l.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)
 	}
-	n.l.t.Errorf("node %d does not recover by itself within %v:\n%s", node, patience, n.f.nodes[node].tail())
+	n.l.t.Errorf("node %d does not recover within %v:\n%s", node, patience, n.f.nodes[node].tail())
 	return patience
 }
 

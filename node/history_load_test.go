@@ -29,8 +29,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// load is what the clients of an installation do, all at once and at random,
-// and the history of it.
+// load is the concurrent, random load of all clients, and its history.
 type load struct {
 	t        *testing.T
 	nodes    []*process
@@ -39,31 +38,31 @@ type load struct {
 	program  string     // likewise
 	epoch    time.Time
 	http     []*http.Client // for each node
-	version  atomic.Int64   // makes passwords different
+	version  atomic.Int64   // makes passwords unique
 	reached  func() []int   // the nodes that clients are sent to
 
 	running    sync.WaitGroup
-	checkSlots chan struct{} // bounds them
+	checkSlots chan struct{} // limits concurrent checks
 
-	mu        sync.Mutex // of what follows, the people's fields included
+	mu        sync.Mutex // guards the fields below and those of people
 	history   history
 	live      []*session // not known to have ended
-	ended     []*session // the last ones that were
+	ended     []*session // the most recently ended ones
 	took      []revocation
-	succeeded map[string]int // how often each of everything has succeeded
-	swept     int            // how many probes there were before the sweep
+	succeeded map[string]int // successes by operation
+	swept     int            // number of probes before the sweep
 }
 
-// revocation is what an answer says of how long it took to hold everywhere.
+// revocation is how long an answer says that the revocation took to reach every node.
 type revocation struct {
 	span
 	ms float64
 }
 
-// The operator's calls are in the history under a node of their own.
+// The operator's calls are in the history under their own node.
 const operatorNode = -1
 
-// newLoad makes the people and their tenant in the database of the nodes.
+// newLoad creates the people and their tenant in the nodes' database.
 func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	t.Helper()
 	var all []int
@@ -73,7 +72,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 		all = append(all, node)
 		l.http = append(l.http, &http.Client{
 			Transport: &http.Transport{MaxIdleConnsPerHost: 500, DisableCompression: true},
-			Timeout:   20 * time.Second, // longer than a node is ever stopped
+			Timeout:   20 * time.Second, // longer than any pause of a node
 		})
 	}
 	server := doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.Lease, c.Sessions.PerUser = lease.MaxLease, 0 })
@@ -83,7 +82,7 @@ func newLoad(t *testing.T, nodes []*process, dsn string, people int) *load {
 	return l
 }
 
-// importPeople makes people without any mail: the nodes under test would send it.
+// importPeople creates people without mail: the nodes under test would send it.
 func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (people []*person) {
 	t.Helper()
 	hash, err := argon.NewPool(quickHash, argon.Options{}).Hash(t.Context(), doorwardtest.Password)
@@ -105,17 +104,17 @@ func importPeople(t *testing.T, n *node.Node, tenantID string, count int) (peopl
 	return people
 }
 
-// quickHash costs a test little.
+// quickHash is cheap.
 var quickHash = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
-// newPerson is somebody with the password of doorwardtest.
+// newPerson is a person with the password of doorwardtest.
 func newPerson(email, role string) *person {
 	begun := func(value string) register { return register{{act{known: true}, value}} }
 	return &person{email: email, role: begun(role), status: begun("active"), password: begun(doorwardtest.Password)}
 }
 
-// openOperator opens the database as a command does, to act without the start
-// of a process each time.
+// openOperator opens the database as a command does, without starting a process for
+// each operation.
 func openOperator(t *testing.T, dsn string) *node.Node {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -136,7 +135,7 @@ func openOperator(t *testing.T, dsn string) *node.Node {
 
 func (l *load) now() time.Duration { return time.Since(l.epoch) }
 
-// reply is the answer to a call; its status is 0 when there was none.
+// reply is the answer to a call; its status is 0 without one.
 type reply struct {
 	span
 	status int
@@ -144,7 +143,7 @@ type reply struct {
 	body   []byte
 }
 
-// call asks a node, with a session unless token is empty.
+// call sends a request to a node, with a session unless token is empty.
 func (l *load) call(node int, method, path, token string, body any) reply {
 	var text []byte
 	if body != nil {
@@ -171,7 +170,7 @@ func (l *load) call(node int, method, path, token string, body any) reply {
 	return r
 }
 
-// note adds what the answer says about the session to the history.
+// note adds the answer's statement about the session to the history.
 func (l *load) note(s *session, node int, action string, r reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +184,7 @@ func (l *load) note(s *session, node int, action string, r reply) {
 	}
 }
 
-// markEnded takes a session from those that are live. The caller holds the lock.
+// markEnded removes a session from the live ones. The caller holds the lock.
 func (l *load) markEnded(s *session) {
 	if i := slices.Index(l.live, s); i >= 0 {
 		l.live[i] = l.live[len(l.live)-1]
@@ -194,7 +193,7 @@ func (l *load) markEnded(s *session) {
 	}
 }
 
-// pick returns a session to check: one that lives or has just ended.
+// pick returns a session to check: a live or a recently ended one.
 func (l *load) pick() *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,14 +249,14 @@ func (l *load) checkAlways(ctx context.Context, node int) {
 }
 
 // checkEverywhere checks sessions on every node right after a call that may have ended
-// them: the checks that a stale memory would get wrong.
+// them: a stale memory would fail these checks.
 func (l *load) checkEverywhere(sessions ...*session) {
 	for _, s := range sessions[:min(3, len(sessions))] {
 		for _, node := range l.reached() {
 			select {
 			case l.checkSlots <- struct{}{}:
 			default:
-				continue // a node is stopped, and enough wait for it
+				continue // a node is paused, and enough checks wait for it
 			}
 			l.running.Go(func() {
 				l.check(node, s)
@@ -267,7 +266,7 @@ func (l *load) checkEverywhere(sessions ...*session) {
 	}
 }
 
-// login opens a session with a password that is, may be or was right.
+// login opens a session with a current, possibly current, or former password.
 func (l *load) login(node int, p *person) *session {
 	l.mu.Lock()
 	now := l.now()
@@ -308,8 +307,8 @@ func (l *load) login(node int, p *person) *session {
 	return nil
 }
 
-// end records a call that ends sessions and checks those that are concerned.
-// It reports whether the call has succeeded.
+// end records a call that ends sessions and checks the affected ones. It reports
+// whether the call succeeded.
 func (l *load) end(node int, r reply, p *person, one, but *session) bool {
 	known := r.status == http.StatusNoContent
 	if refused := r.status >= 400 && r.status < 500; refused {
@@ -335,8 +334,8 @@ func (l *load) end(node int, r reply, p *person, one, but *session) bool {
 	return known
 }
 
-// logout ends a session and, as a client does, asks again elsewhere when the
-// answer says nothing.
+// logout ends a session and, like a client, retries on another node if the outcome is
+// unknown.
 func (l *load) logout(s *session) {
 	for range 4 {
 		node := l.pickNode()
@@ -347,8 +346,8 @@ func (l *load) logout(s *session) {
 	}
 }
 
-// endAtFirstUse opens a session and ends it while every node reads it from the
-// database for the first time: what has been read must not be kept.
+// endAtFirstUse opens a session and ends it while every node reads it from the database
+// for the first time: no node may keep the row that it read.
 func (l *load) endAtFirstUse(node int, p *person) {
 	if s := l.login(node, p); s != nil {
 		l.checkEverywhere(s)
@@ -356,7 +355,7 @@ func (l *load) endAtFirstUse(node int, p *person) {
 	}
 }
 
-// with makes a call with a session. The answer tells of the session, too.
+// with makes a call with a session. The answer also says whether the session is valid.
 func (l *load) with(s *session, node int, method, path string, body any) reply {
 	r := l.call(node, method, path, s.token, body)
 	l.note(s, node, "", r)
@@ -367,7 +366,7 @@ func (l *load) endOthers(s *session, node int) {
 	l.count("end others", l.end(node, l.with(s, node, http.MethodDelete, "/api/v2/sessions", nil), s.of, nil, s))
 }
 
-// endOneOfOwn ends another session of the same person, which tells its id.
+// endOneOfOwn ends another session of the same person, by its id.
 func (l *load) endOneOfOwn(s *session, node int) {
 	l.mu.Lock()
 	other := s.of.sessions[rand.IntN(len(s.of.sessions))]
@@ -396,7 +395,7 @@ func (l *load) changePassword(s *session, node int) {
 	l.count("change password", l.end(node, r, p, nil, s))
 }
 
-// count counts what has succeeded.
+// count counts successes.
 func (l *load) count(what string, ok bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -406,11 +405,11 @@ func (l *load) count(what string, ok bool) bool {
 	return ok
 }
 
-// operations is what the load does. A call that never succeeds would make the
-// history poorer without a word: all of its outcomes would be in doubt.
+// operations are the names of the load's calls. A call that never succeeds would
+// silently weaken the history: all its outcomes would be in doubt.
 var operations = []string{"logout", "end others", "end one of own", "change password", "by hand", "by command"}
 
-// change does something at random that people do to their sessions.
+// change runs a random operation of people on their sessions.
 func (l *load) change() {
 	s, node := l.pickLive(), l.pickNode()
 	if p := l.pickPerson(); s == nil || l.countLive(p) < 4 {
@@ -442,13 +441,13 @@ func (l *load) countLive(p *person) (n int) {
 	return n
 }
 
-// operateAtRandom does something that an operator does to people.
+// operateAtRandom runs a random operation of an operator on a person.
 func (l *load) operateAtRandom(do func(email, what string) error) {
 	what := []string{"suspend", "resume", "resume", "ADMIN", "USER", "USER", "VIEWER"}[rand.IntN(7)]
 	l.operate(do, l.pickPerson(), what)
 }
 
-// operate suspends or resumes somebody or gives a role; do makes the call.
+// operate suspends or resumes p or sets a role; do makes the call.
 func (l *load) operate(do func(email, what string) error, p *person, what string) {
 	during := span{from: l.now()}
 	err := do(p.email, what)
@@ -479,7 +478,7 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 	l.checkEverywhere(concerned...)
 }
 
-// operateInProcess is the operator in this process.
+// operateInProcess runs the operator's operation in this process.
 func (l *load) operateInProcess(email, what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -499,7 +498,7 @@ func (l *load) operateInProcess(email, what string) error {
 	return err
 }
 
-// operateByCommand is the operator at a terminal.
+// operateByCommand runs the operator's command.
 func (l *load) operateByCommand(email, what string) error {
 	args := []string{"user", "set-role", email, "--role", what}
 	if what == "suspend" || what == "resume" {
@@ -534,8 +533,8 @@ func (l *load) run(ctx context.Context, checkers, changers int) {
 	always(500*time.Millisecond, func() { l.operateAtRandom(l.operateByCommand) })
 }
 
-// sweep checks every session that ever was on every node, once all is quiet:
-// nothing may have been lost or come back.
+// sweep finally checks every session on every node, when the load has stopped: nothing
+// may be lost or come back.
 func (l *load) sweep() {
 	l.swept = len(l.history.probes)
 	for _, p := range l.history.people {

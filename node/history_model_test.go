@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// A history is what the clients of an installation saw: calls with the instants
-// of their beginning and end, by the one monotonic clock of the test process,
-// and their answers. judge holds it against the contract.
+// A history is what the clients of an installation observed: calls with their start and
+// end, by the one monotonic clock of the test process, and their answers. judge
+// compares it with the contract.
 //
-// No order of calls that were under way at the same time is assumed, and none
-// is searched for: each answer is judged by itself against all the writes of the
-// person concerned. That is weaker than linearizability by one thing, that two
-// checks may see a change and then not see it while the changing call is still
-// under way, and it is all that the contract promises: what counts is the
-// answer to the call that revokes. In return the verdict is exact and takes no
-// longer than reading the history.
+// Concurrent calls have no assumed order, and none is searched for: each answer is
+// compared with all writes to the person concerned. In one way that is weaker than
+// linearizability: of two checks, the first may see a change and the second not, while
+// the changing call is still running. The contract allows that: only the answer to the
+// revoking call counts. In return the verdict is exact and takes linear time.
 
-// span is when a call was under way. What it did happened somewhere within.
+// span is the duration of a call. Its effect happened at some instant within.
 type span struct{ from, to time.Duration }
 
 func (s span) String() string {
@@ -30,8 +28,8 @@ func (s span) String() string {
 
 func (s span) before(other span) bool { return s.to < other.from }
 
-// act is a call that changes something. One that isn't known to have succeeded
-// did so somewhere within the span, or not at all; see history.resolve.
+// act is a call that changes something. If its outcome is unknown, it took effect
+// within the span, or never; see history.resolve.
 type act struct {
 	span
 	node  int
@@ -44,15 +42,15 @@ type write struct {
 	value string
 }
 
-// register is something of a person that calls set and that answers depend on:
-// the role, the status, the password. Its first write is how it began.
+// register is an attribute of a person that calls set and answers depend on: the
+// role, the status, the password. Its first write is the initial value.
 type register []write
 
-// possible returns the values that a read may see: what a write has set that
-// began before the read ended, unless another write followed it for certain and
-// was answered before the read began.
+// possible returns the values that a read may see: those of writes that began before
+// the read ended, unless another write certainly followed and was answered before the
+// read began.
 func (r register) possible(read span) []string {
-	followed := time.Duration(-1 << 62) // the latest beginning of a write answered before
+	followed := time.Duration(-1 << 62) // the latest start of a write that was answered before the read
 	for _, w := range r {
 		if w.known && w.before(read) {
 			followed = max(followed, w.from)
@@ -67,14 +65,14 @@ func (r register) possible(read span) []string {
 	return values
 }
 
-// session is one that a login has opened, whose answer arrived.
+// session was opened by a login whose answer arrived.
 type session struct {
 	span
 	of    *person
 	token string
 }
 
-// ending is a call that ends one session, or all that the person has but one.
+// ending is a call that ends one session, or all of the person's except one.
 type ending struct {
 	act
 	one *session // nil: all
@@ -92,8 +90,8 @@ func (e ending) String() string {
 	return fmt.Sprintf("%s by node %d at %v, %s", what, e.node, e.span, outcome)
 }
 
-// ends reports whether the call ended the session for certain, if it has
-// succeeded, and whether it may have.
+// ends reports whether the call, if it succeeded, certainly ended the session, and
+// whether it may have ended it.
 func (e ending) ends(s *session) (surely, perhaps bool) {
 	switch {
 	case e.one != nil:
@@ -104,7 +102,7 @@ func (e ending) ends(s *session) (surely, perhaps bool) {
 	return s.before(e.span), true
 }
 
-// person is somebody with everything that calls have done to them.
+// person is a person with all calls that changed them.
 type person struct {
 	email    string
 	sessions []*session
@@ -114,27 +112,27 @@ type person struct {
 	password register
 }
 
-// probe is any call with a session whose answer says whether the session is
-// good, and perhaps what the role is.
+// probe is a call with a session. Its answer says whether the session is valid, and
+// perhaps the role.
 type probe struct {
 	span
 	on     *session
 	node   int
-	action string // what was asked, or empty
-	status int    // of HTTP; 0 when there was no answer
+	action string // the checked action, or empty
+	status int    // of HTTP; 0 without an answer
 	role   string // as answered, or empty
 }
 
-// read is an answer that rests on a register.
+// read is an answer that depends on a register.
 type read struct {
 	span
 	what  string
 	from  *register
 	value string
-	not   bool // the answer says that the value is another one
+	not   bool // the answer excludes this value
 }
 
-// fault is a time during which a node was not as it should be.
+// fault is a time during which a node was faulty.
 type fault struct {
 	span
 	node int
@@ -148,13 +146,13 @@ type history struct {
 	faults []fault
 }
 
-// deadAfter is how long after its last sign a call that failed may still take
-// effect while nothing holds it up: a COMMIT on its way. It is generous.
+// deadAfter is how long after its end a failed call may still take effect if nothing
+// delays it, such as a COMMIT in transit. It is generous.
 const deadAfter = 5 * time.Second
 
-// unknown returns until when a call may take effect that ended at an instant
-// without an answer that says what it did. Faults of the node hold it up: a
-// stopped process goes on where it was, and a network sends again.
+// unknown returns until when a call of unknown outcome, which ended at an instant, may
+// still take effect. Faults of the node delay it: a paused process continues, and a
+// network retransmits.
 func (h *history) unknown(node int, ended time.Duration) time.Duration {
 	until := ended + deadAfter
 	for again := true; again; {
@@ -168,8 +166,7 @@ func (h *history) unknown(node int, ended time.Duration) time.Duration {
 	return until
 }
 
-// resolve gives the acts of unknown outcome the time that they may have taken.
-// It comes once, before judge.
+// resolve extends the spans of acts of unknown outcome. It runs once, before judge.
 func (h *history) resolve() {
 	late := func(a *act) {
 		if !a.known {
@@ -188,11 +185,11 @@ func (h *history) resolve() {
 	}
 }
 
-// verdict counts what must not be. A run is good when all three are 0.
+// verdict counts violations. A run is good when all three are 0.
 type verdict struct {
 	stale    int // an ended session was accepted
-	refused  int // a live session was told 401
-	old      int // an answer rested on a role, status or password that was replaced
+	refused  int // a live session was answered 401
+	old      int // an answer used a replaced role, status or password
 	examples []string
 }
 
@@ -205,14 +202,14 @@ func (v *verdict) find(counter *int, format string, args ...any) {
 	}
 }
 
-// judge holds every answer against the contract:
+// judge compares every answer with the contract:
 //
-//   - a check that began after a call had been answered that ended its session
-//     is not accepted;
-//   - a check whose session no call that had begun before the check's end can
-//     have ended is not told 401;
-//   - no answer rests on a value that had been replaced, by a call that was
-//     answered, before the question was asked.
+//   - a check that began after the answer to a call that ended its session is not
+//     accepted;
+//   - a check is answered 401 only if a call that began before the check's end may
+//     have ended its session;
+//   - no answer depends on a value that an answered call had replaced before the
+//     question was asked.
 //
 // No answer, and 503, are always allowed here.
 func (h *history) judge() verdict {
@@ -258,17 +255,17 @@ func (h *history) judgeRole(v *verdict, c probe) {
 	}
 }
 
-// accepted reports whether the answer knows who is asking.
+// accepted reports whether the answer accepts the session.
 func (c probe) accepted() bool {
 	return c.saysSomething() && c.status != http.StatusUnauthorized
 }
 
-// saysSomething reports whether the answer says anything of the session.
+// saysSomething reports whether the answer says if the session is valid.
 func (c probe) saysSomething() bool {
 	return c.status != 0 && c.status < http.StatusInternalServerError
 }
 
-// grants is the table of the contract, as far as the load asks for it.
+// grants is the contract's table of permissions, as far as the load uses it.
 func grants(role, action string) bool {
 	switch action {
 	case "message.send":
@@ -369,8 +366,8 @@ var judged = []struct {
 	}, verdict{old: 1}},
 }
 
-// A checker that finds nothing is worth what it would have found. Each of these
-// is a history of one person; the instants are seconds.
+// The checker must find violations. Each of these is a history of one person; the
+// instants are seconds.
 func TestHistoriesAreJudged(t *testing.T) {
 	for _, c := range judged {
 		t.Run(c.name, func(t *testing.T) {
@@ -396,7 +393,7 @@ func TestUnknownOutlivesTheFaultsOfItsNode(t *testing.T) {
 	}}
 	for ended, want := range map[time.Duration]time.Duration{
 		time.Second:      time.Second + deadAfter,    // before any fault
-		6 * time.Second:  30*time.Second + deadAfter, // held up by one and then by the next
+		6 * time.Second:  30*time.Second + deadAfter, // delayed by one fault and then by the next
 		26 * time.Second: 30*time.Second + deadAfter, // within
 		40 * time.Second: 40*time.Second + deadAfter, // after
 	} {

@@ -21,14 +21,13 @@ import (
 	"github.com/doorward/doorward/internal/freeport"
 )
 
-// The tests with real processes stop and kill them, and lean on Linux for one
-// thing: a process whose parent has died is killed, so that no stopped one is
-// left behind by a test that panics.
+// The tests with real processes stop and kill them. They need Linux, which kills a
+// process whose parent has died, so that a test that panics leaves none behind.
 
 // program is doorward, built once for all tests.
 var program = sync.OnceValues(func() (string, error) { return build() })
 
-// buildFolder is the folder of what is built; TestMain removes it.
+// buildFolder holds the built programs; TestMain removes it.
 var buildFolder string
 
 func TestMain(m *testing.M) {
@@ -51,9 +50,9 @@ func raiseParallel() {
 	}
 }
 
-// build makes the program, with flags of go build's. The sources of the command
-// are looked at because go test can't know what a child of it reads, and would
-// otherwise answer "ok (cached)" after a change in there.
+// build builds the program, with flags for go build. It reads the command's sources,
+// because go test doesn't see what its children read, and would answer "ok (cached)"
+// after a change there.
 func build(flags ...string) (string, error) {
 	sources, _ := filepath.Glob("../cmd/doorward/*.go")
 	for _, name := range sources {
@@ -88,7 +87,7 @@ type process struct {
 	t       *testing.T
 	program string
 	args    []string
-	address string // kept over restarts
+	address string // the same after a restart
 	log     string
 	cmd     *exec.Cmd
 	ended   chan struct{}
@@ -169,13 +168,12 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// stop ends the node in good order, which is to work after whatever was done to
-// it.
+// stop ends the node by SIGTERM, which must work after any fault.
 func (p *process) stop() {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-		p.t.Errorf("a node had ended by itself:\n%s", p.tail())
+		p.t.Errorf("a node had already ended:\n%s", p.tail())
 		return
 	default:
 	}
@@ -188,7 +186,7 @@ func (p *process) stop() {
 	case <-time.After(30 * time.Second):
 		p.signal(syscall.SIGQUIT) // for the stacks
 		<-p.ended
-		p.t.Errorf("the node runs on 30 s after SIGTERM:\n%s", p.tail())
+		p.t.Errorf("the node is still running 30 s after SIGTERM:\n%s", p.tail())
 	}
 }
 

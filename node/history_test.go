@@ -20,10 +20,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestHistory is the proof of the revocation lease on what really runs: three
-// processes on one PostgreSQL, people and operators at work, and faults that
-// come over the nodes. history_model_test.go says what is demanded. make chaos
-// runs a long history.
+// TestHistory tests the revocation lease on real processes: three nodes on one
+// PostgreSQL, operations of people and operators, and injected faults.
+// history_model_test.go has the requirements. make chaos runs a long history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	checks, planned := 10_000, someFaults
@@ -36,12 +35,12 @@ func TestHistory(t *testing.T) {
 	v := l.runWithFaults(f, planned, checks)
 	requireGood(t, v)
 	if got := l.checks(); got < checks {
-		t.Errorf("%d checks, want %d at least for this test to mean something", got, checks)
+		t.Errorf("%d checks, want at least %d for a meaningful test", got, checks)
 	}
 }
 
-// TestHistoryOnSQLite is the same with one node, which is followed by commands
-// beside it. It needs nothing but Go.
+// TestHistoryOnSQLite is the same with one node and commands on its database. It needs
+// only Go.
 func TestHistoryOnSQLite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")
@@ -53,14 +52,13 @@ func TestHistoryOnSQLite(t *testing.T) {
 	requireGood(t, l.runWithFaults(f, []plannedFault{stopped(1300 * time.Millisecond), killed(50 * time.Millisecond)}, 500))
 }
 
-// TestHistoryFindsBrokenRules runs programs that leave a rule of the lease out
-// (see store/lease). A test that calls one of them good would call anything
-// good. What a broken program does is a matter of chance, so each has a few
-// tries. That rule 5 is needed is seldom seen here: the model shows it. One
-// program is enough to show that the test can fail; make chaos runs all of them.
+// TestHistoryFindsBrokenRules runs programs that omit a rule of the lease (see
+// store/lease): the test must fail for them. Violations occur by chance, so each
+// program has a few attempts. A missing rule 5 rarely shows here: the model covers it.
+// One program is enough to show that the test can fail; make chaos runs all of them.
 func TestHistoryFindsBrokenRules(t *testing.T) {
 	if testing.Short() {
-		t.Skip("proves the test, not the product")
+		t.Skip("tests the test, not the product")
 	}
 	t.Parallel()
 	cut := []plannedFault{dropped(4 * time.Second), held(4 * time.Second)}
@@ -83,23 +81,22 @@ func TestHistoryFindsBrokenRules(t *testing.T) {
 				dsn := pgtest.DSN(t)
 				f := startFleet(t, program, dsn, 3)
 				if v := newLoad(t, f.nodes, dsn, 40).runWithFaults(f, c.faults, 500); v.stale > 0 {
-					t.Logf("as it should: %s", v.examples[0])
+					t.Logf("found, as expected: %s", v.examples[0])
 					return
 				}
 			}
-			t.Error("a program without this rule passes for good")
+			t.Error("a program without this rule passes")
 		})
 	}
 }
 
-// overlay returns a file for go build -overlay in which one place of a source
-// is another one.
+// overlay returns a file for go build -overlay that replaces one place of a source.
 func overlay(t *testing.T, source, pattern, replacement string) string {
 	t.Helper()
 	return overlayOf(t, map[string]string{source: changed(t, source, pattern, replacement)})
 }
 
-// changed is a source in which one place is another one.
+// changed returns a source with one place replaced.
 func changed(t *testing.T, source, pattern, replacement string) string {
 	t.Helper()
 	text, err := os.ReadFile(source)
@@ -108,13 +105,12 @@ func changed(t *testing.T, source, pattern, replacement string) string {
 	}
 	place := regexp.MustCompile(pattern)
 	if n := len(place.FindAll(text, -1)); n != 1 {
-		t.Fatalf("%s has %d places like %s, want 1: has it been rewritten?", source, n, pattern)
+		t.Fatalf("%s has %d matches of %s, want 1: was it rewritten?", source, n, pattern)
 	}
 	return string(place.ReplaceAll(text, []byte(replacement)))
 }
 
-// overlayOf returns a file for go build -overlay in which files have another
-// content, or are there at all.
+// overlayOf returns a file for go build -overlay that replaces or adds files.
 func overlayOf(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}
@@ -136,7 +132,7 @@ func overlayOf(t *testing.T, contents map[string]string) string {
 	return write("overlay.json", string(list))
 }
 
-// calm is how long a load runs without faults, before and after them.
+// calm is the time of load without faults, before and after them.
 func calm() time.Duration {
 	if *full {
 		return 3 * time.Second
@@ -144,15 +140,15 @@ func calm() time.Duration {
 	return time.Second
 }
 
-// runWithFaults runs the load and brings the faults over the fleet, in any order, until
-// all have come and there have been so many checks. It judges and reports.
+// runWithFaults runs the load and injects the faults in random order, until all have
+// occurred and the number of checks is reached. It judges and reports.
 func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdict {
 	l.t.Helper()
 	n := newFaultInjector(f, l)
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
 	l.run(ctx, 3, 4*len(f.nodes))
-	wait(ctx, calm()) // what it is like without faults
+	wait(ctx, calm()) // the load without faults
 	planned = slices.Clone(planned)
 	rand.Shuffle(len(planned), func(i, j int) { planned[i], planned[j] = planned[j], planned[i] })
 	for len(planned) > 0 {
@@ -167,10 +163,10 @@ func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdi
 	l.report(v)
 	for _, what := range operations {
 		if l.succeeded[what] == 0 {
-			l.t.Errorf("the load has never managed: %s", what)
+			l.t.Errorf("the load never succeeded in: %s", what)
 		}
 	}
-	l.t.Logf("slowest recovery by itself, from healing to an answer of the database: %s", table(n.recovered))
+	l.t.Logf("slowest recovery, from the end of the fault to an answer from the database: %s", table(n.recovered))
 	return v
 }
 
@@ -180,16 +176,15 @@ func (l *load) checks() int {
 	return len(l.history.probes)
 }
 
-// hasEnough reports whether there have been so many checks, and everything that
-// people do has succeeded at least once.
+// hasEnough reports whether the number of checks is reached, and every operation has
+// succeeded at least once.
 func (l *load) hasEnough(checks int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(what string) bool { return l.succeeded[what] == 0 })
 }
 
-// finish ends the load, sweeps, looks at what else there is to be seen, ends the
-// nodes and judges.
+// finish ends the load, sweeps, runs looks, ends the nodes and judges.
 func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	l.t.Helper()
 	stop()
@@ -207,8 +202,7 @@ func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	return l.history.judge()
 }
 
-// reportHealthy says what revoking was like on nodes that had no fault, while
-// others had.
+// reportHealthy logs the revocations on nodes without a fault, while others had one.
 func (l *load) reportHealthy() {
 	l.t.Helper()
 	all, failed, slowest := 0, 0, time.Duration(0)
@@ -235,16 +229,16 @@ func (l *load) hadFault(node int, during span, name ...string) bool {
 	})
 }
 
-// requireGood fails the test for a verdict that is not good.
+// requireGood fails the test for a bad verdict.
 func requireGood(t *testing.T, v verdict) {
 	t.Helper()
 	if !v.good() {
-		t.Errorf("stale accepts: %d, live sessions told 401: %d, answers that rest on replaced values: %d; for example\n%s",
+		t.Errorf("stale accepts: %d, live sessions answered 401: %d, answers from replaced values: %d; for example\n%s",
 			v.stale, v.refused, v.old, strings.Join(v.examples, "\n"))
 	}
 }
 
-// report says what was seen, for the reader of the log.
+// report logs a summary.
 func (l *load) report(v verdict) {
 	l.t.Helper()
 	counts, struck, unwell := map[int]int{}, map[string]int{}, map[string]time.Duration{}
@@ -273,15 +267,15 @@ func (l *load) report(v verdict) {
 		faults = append(faults, fmt.Sprintf("node %d %s %v", f.node, f.name, f.span))
 	}
 	l.t.Logf("%s", strings.Join(faults, "; "))
-	l.t.Logf("stale accepts %d, live sessions told 401 %d, answers that rest on replaced values %d", v.stale, v.refused, v.old)
+	l.t.Logf("stale accepts %d, live sessions answered 401 %d, answers from replaced values %d", v.stale, v.refused, v.old)
 	l.t.Logf("succeeded: %s; faults: %s", table(l.succeeded), table(struck))
 	l.t.Logf("slowest check of a node that was not stopped: %v", l.slowestCheck().Round(time.Millisecond))
-	l.t.Logf("longest time from healing to the last check without an answer or with 503: %s", table(unwell))
+	l.t.Logf("longest time from the end of a fault to the last check without an answer or with 503: %s", table(unwell))
 	l.t.Logf("X-Revocation-Ms: %s; without a fault: %s", summary(l.took), summary(slices.DeleteFunc(slices.Clone(l.took), l.wasDuringFault)))
 }
 
-// unavailableAfter is how long after a fault the last check on its node was told 503
-// or nothing, looking as far as the node's next fault, and 20 s at most.
+// unavailableAfter is how long after a fault the last check on its node got 503 or no
+// answer, up to the node's next fault, and at most 20 s.
 func (l *load) unavailableAfter(f fault) time.Duration {
 	until, last := f.to+20*time.Second, f.to
 	for _, next := range l.history.faults {
@@ -297,7 +291,7 @@ func (l *load) unavailableAfter(f fault) time.Duration {
 	return (last - f.to).Round(time.Millisecond)
 }
 
-// slowestCheck is the longest check that was answered by a node that ran.
+// slowestCheck is the longest check that a running node answered.
 func (l *load) slowestCheck() (longest time.Duration) {
 	for _, p := range l.history.probes {
 		if p.status != 0 && p.action != "" && !l.hadFault(p.node, p.span, "stopped") {
@@ -328,13 +322,13 @@ func table[V any](m map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// requireSweepAnswered: in the end every session ever opened gets an answer that says
-// something from every node. The judge looks at what it says.
+// requireSweepAnswered: finally every node says of every session whether it is valid.
+// judge checks the answers.
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
 	for _, p := range l.history.probes[l.swept:] {
 		if !p.saysSomething() {
-			l.t.Errorf("when all is well again node %d answers %d to a check", p.node, p.status)
+			l.t.Errorf("after all faults node %d answers %d to a check", p.node, p.status)
 			return
 		}
 	}

@@ -19,7 +19,7 @@ var http2Faults = []string{
 	`http2/8.1.2.2: Sends a HEADERS frame that contains the TE header field with any value other than "trailers"`,
 }
 
-// report is what h2spec writes: an element for each section of a specification.
+// report is h2spec's output: an element for each section of a specification.
 type report struct {
 	Suites []struct {
 		Package string `xml:"package,attr"`
@@ -33,9 +33,9 @@ type report struct {
 	} `xml:"testsuite"`
 }
 
-// TestHTTP2 asks all that h2spec knows to ask of HTTP/2 (RFC 9113) and of HPACK
-// (RFC 7541), over TLS, and wants exactly the failures that are known. h2spec
-// takes an answer after two seconds for none; so a busy machine has three tries.
+// TestHTTP2 runs all cases of h2spec for HTTP/2 (RFC 9113) and HPACK (RFC 7541), over
+// TLS, and expects exactly the known failures. h2spec's timeout is two seconds, so a
+// busy machine has three attempts.
 func TestHTTP2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds h2spec")
@@ -61,7 +61,7 @@ func knownInDocs(t *testing.T) {
 	}
 	for _, name := range http2Faults {
 		if !strings.Contains(string(page), name) {
-			t.Errorf("docs/reliability.md doesn't tell of %q", name)
+			t.Errorf("docs/reliability.md doesn't explain %q", name)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func buildH2spec(t *testing.T) string {
 	return program
 }
 
-// conform returns what differs from what is known.
+// conform returns the differences from the known failures.
 func conform(t *testing.T, program, address string) (flaws []string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(address)
@@ -86,8 +86,8 @@ func conform(t *testing.T, program, address string) (flaws []string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "report.xml")
-	// The answer is longer than the first window, so that no stream is over while
-	// h2spec still speaks of it.
+	// The answer is longer than the first window, so that no stream ends while h2spec
+	// still uses it.
 	cmd := exec.Command(program, "--host", host, "--port", port, "--tls", "--insecure", "--strict", "--path", "/openapi.json", "--junit-report", file)
 	out, _ := cmd.CombinedOutput() // that cases fail is an error, too
 	text, err := os.ReadFile(file)
@@ -116,8 +116,7 @@ func conform(t *testing.T, program, address string) (flaws []string) {
 	return flaws
 }
 
-// sum counts the cases; those that failed are named by section and what they ask
-// for.
+// sum counts the cases; failed ones are named by section and requirement.
 func (r report) sum() (passed, skipped int, failed []string) {
 	for _, suite := range r.Suites {
 		for _, c := range suite.Cases {

@@ -24,10 +24,10 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// full is for what takes a minute or more: make faults, make chaos.
+// full enables tests that take a minute or more: make faults, make chaos.
 var full = flag.Bool("full", false, "faults and histories at full size")
 
-// junkRequests are few where this runs with every change, under the race detector.
+// junkRequests is small without -full, for runs with every change.
 func junkRequests() int {
 	if *full {
 		return 100_000
@@ -35,10 +35,10 @@ func junkRequests() int {
 	return 2000
 }
 
-// junk makes what is sent on one connection. token is a session.
+// junk makes the bytes for one connection. token is a session.
 type junk func(r *rand.Rand, token string) []byte
 
-// junks are the kinds. Each is sent with another seed every time.
+// junks are the kinds of junk. Each piece has its own seed.
 var junks = map[string]junk{
 	"bytes": func(r *rand.Rand, _ string) []byte { return randomBytes(r, 1+r.IntN(4096)) },
 	"bytes in a head": func(r *rand.Rand, _ string) []byte {
@@ -95,7 +95,7 @@ var junks = map[string]junk{
 	},
 }
 
-// targets are a route of each kind, and some that aren't there.
+// targets are a route of each kind, and some unknown ones.
 var targets = []string{
 	"/", "/docs", "/login", "/console", "/account", "/openapi.json", "/healthz", "/nothing",
 	"/api/v2/access/check", "/api/v2/auth/session", "/api/v2/auth/login", "/api/v2/auth/invite", "/api/v2/auth/forgot-password",
@@ -126,7 +126,7 @@ func word(r *rand.Rand, n int) string {
 
 func as(token string) string { return "Cookie: JSESSIONID=" + token }
 
-// ask writes a request that is the last of its connection.
+// ask returns a request that closes its connection.
 func ask(method, path, headers, body string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method, path)
@@ -227,14 +227,13 @@ func (b *junkSender) one(r *rand.Rand) {
 	case err != nil:
 		b.t.Errorf("%s: %v\n%.300q", name, err, sent)
 	case status >= 500 && status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported:
-		// Those two are what net/http says of transfer codings and versions.
+		// net/http answers these two for transfer codings and versions.
 		b.t.Errorf("%s is answered %d\n%.300q", name, status, sent)
 	}
 }
 
-// send returns the status of the answer, 0 for none. What is no whole request is
-// followed by the end of the connection; after one, that would be a client that
-// is gone.
+// send returns the status of the answer, 0 for none. It closes its side after an
+// incomplete request; after a complete one that would mean that the client has left.
 func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(r.Uint32()), byte(1+r.IntN(250)))}}
 	conn, err := dialer.Dial("tcp", b.Node.Address())
@@ -243,7 +242,7 @@ func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, _ = conn.Write(text) // the server may have heard enough before the end
+	_, _ = conn.Write(text) // the server may close the connection before the end
 	if !bytes.Contains(text, []byte("Connection: close")) {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
@@ -263,15 +262,15 @@ func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 // kinds are the names of the junks.
 var kinds = slices.Sorted(maps.Keys(junks))
 
-// usage is what the process has now.
+// usage is the process's goroutines and heap.
 type usage struct {
 	goroutines int
 	heap       uint64
 }
 
-// settled returns it when there are no more goroutines than atMost, or when their
-// number no longer changes: a connection is held for half a second after an
-// answer that came before the whole request, a body for two.
+// settled returns the usage when there are at most atMost goroutines, or when their
+// number is stable: the server holds a connection for half a second after an early
+// answer, a body for two.
 func settled(t *testing.T, atMost int) (l usage) {
 	t.Helper()
 	same := 0
@@ -294,18 +293,17 @@ func settled(t *testing.T, atMost int) (l usage) {
 	return l
 }
 
-// growth is what the heap may have grown by after all of it: less than a leak of
-// a hundred bytes a request makes of 100,000.
+// growth is the allowed growth of the heap: less than a leak of a hundred bytes per
+// request makes with 100,000 requests.
 const growth = 8 << 20
 
-// TestJunk runs beside no other test, so that what is left of the junk can be
-// told: no goroutine and no memory.
+// TestJunk runs alone, so that leaked goroutines and memory show.
 func TestJunk(t *testing.T) {
 	log := &journal{}
 	b := &junkSender{Server: doorwardtest.Start(t, doorwardtest.Log(log)), t: t, status: map[int]int{}}
 	acme := b.Tenant("Acme")
 	b.token = acme.Owner.Token()
-	b.fire(1, 500) // so that everything that is made once is there
+	b.fire(1, 500) // allocates everything that is made once
 	before := settled(t, 0)
 	began := time.Now()
 	b.fire(2, junkRequests())
@@ -328,7 +326,7 @@ func TestJunk(t *testing.T) {
 	}
 }
 
-// journal keeps the lines that tell of a defect.
+// journal keeps the lines that report a defect.
 type journal struct{ logtest.Journal }
 
 func (j *journal) Write(p []byte) (int, error) {

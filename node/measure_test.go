@@ -29,7 +29,7 @@ type metric struct {
 	series           []string // as printed, without values
 }
 
-// anyCertificate asks a server of the test's own.
+// anyCertificate is for the test's own servers.
 var anyCertificate = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // scrape asks a running server for its metrics, in the order of their names.
@@ -59,7 +59,7 @@ func scrape(t *testing.T, server *doorwardtest.Server) (all []*metric) {
 	return all
 }
 
-// scrapeBoth is a server on PostgreSQL, and what one on SQLite has besides.
+// scrapeBoth returns the metrics on PostgreSQL, and those that only SQLite has.
 func scrapeBoth(t *testing.T) []*metric {
 	t.Helper()
 	all := scrape(t, startTLS(t, doorwardtest.Database(pgtest.DSN(t))).Server)
@@ -86,7 +86,7 @@ func (m *metric) add(series string) {
 
 func ours(m *metric) bool { return strings.HasPrefix(m.name, "doorward_") }
 
-// TestGoldenMetrics: docs/metrics.md has a row for each metric; written anew by
+// TestGoldenMetrics: docs/metrics.md has a row for each metric; update it with
 // go test -run Golden ./node -update.
 func TestGoldenMetrics(t *testing.T) {
 	var table strings.Builder
@@ -99,10 +99,10 @@ func TestGoldenMetrics(t *testing.T) {
 	goldentest.Section(t, "../docs/metrics.md", "metrics", table.String())
 }
 
-// closed are the labels whose values are words of ours, the same on every node.
+// closed are the labels with a fixed set of values, the same on every node.
 var closed = []string{"result", "state", "status"}
 
-// described are the labels, with all their values where these are few.
+// described returns the labels, with all values of the closed ones.
 func (m *metric) described() string {
 	all := make([]string, len(m.labels))
 	for i, name := range m.labels {
@@ -126,8 +126,8 @@ func (m *metric) values(label string) (all []string) {
 	return all
 }
 
-// TestMetricsKeepTheConventions of https://prometheus.io/docs/practices/naming/,
-// and hold nothing that a caller chooses, whatever is asked for.
+// TestMetricsKeepTheConventions of https://prometheus.io/docs/practices/naming/, and
+// contain nothing that a caller chooses.
 func TestMetricsKeepTheConventions(t *testing.T) {
 	server := doorwardtest.Start(t)
 	before := scrape(t, server)
@@ -147,7 +147,7 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 	after := scrape(t, server)
 	for i, m := range after {
 		if !slices.Equal(m.series, before[i].series) {
-			t.Errorf("requests make series of %s: %q", m.name, m.series)
+			t.Errorf("requests create series of %s: %q", m.name, m.series)
 		}
 		if !ours(m) {
 			continue
@@ -167,7 +167,7 @@ func counted(t *testing.T, server *doorwardtest.Server, series string) float64 {
 	return metricAt(t, server.URL, series)
 }
 
-// metricAt is that of the server at an address.
+// metricAt is the value at the server with this address.
 func metricAt(t *testing.T, address, series string) (value float64) {
 	t.Helper()
 	res, err := http.Get(address + "/metrics")
@@ -186,7 +186,7 @@ func metricAt(t *testing.T, address, series string) (value float64) {
 	return value
 }
 
-// TestMetricsCount: each figure follows what it is about, on both databases.
+// TestMetricsCount: each metric follows what it measures, on both databases.
 func TestMetricsCount(t *testing.T) {
 	for engine, options := range map[string]func(*testing.T) []doorwardtest.Option{
 		"sqlite": func(*testing.T) []doorwardtest.Option { return nil },
@@ -239,7 +239,7 @@ func TestMetricsCount(t *testing.T) {
 				t.Errorf("the database takes %v bytes", size)
 			}
 			if engine == "sqlite" && counted(t, server, "doorward_database_free_bytes") < 1<<16 {
-				t.Error("there is no room for the database")
+				t.Error("the free space for the database is 0")
 			}
 			if age := counted(t, server, "doorward_lease_age_seconds"); age < 0 || age > 5 {
 				t.Errorf("the lease is %v s old", age)
@@ -248,7 +248,7 @@ func TestMetricsCount(t *testing.T) {
 				t.Fatal(err)
 			}
 			if counted(t, server, "doorward_database_up") != 0 {
-				t.Error("the database is gone, and up")
+				t.Error("the database is gone, but reported as up")
 			}
 		})
 	}
@@ -277,7 +277,7 @@ func expressions(t *testing.T) (all []string) {
 	for _, r := range rules.Groups[0].Rules {
 		all = append(all, r.Expr)
 		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
-			t.Errorf("%s says too little to whom it wakes", r.Alert)
+			t.Errorf("%s: the alert's text says too little", r.Alert)
 		}
 	}
 	var dashboard struct {
@@ -304,7 +304,7 @@ var (
 	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// missing returns what an expression names that no scrape has.
+// missing returns the metrics and labels of an expression that no scrape has.
 func missing(scraped []*metric, expr string) (all []string) {
 	for _, s := range selector.FindAllStringSubmatch(expr, -1) {
 		i := slices.IndexFunc(scraped, func(m *metric) bool {
@@ -324,8 +324,7 @@ func missing(scraped []*metric, expr string) (all []string) {
 	return all
 }
 
-// TestAlertsAndDashboardNameWhatIsThere: an alert on a metric that was renamed is
-// silent for ever.
+// TestAlertsAndDashboardNameWhatIsThere: an alert on a renamed metric never fires.
 func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 	scraped := scrapeBoth(t)
 	all := expressions(t)
@@ -334,7 +333,7 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 	}
 	for _, expr := range all {
 		if lacks := missing(scraped, expr); len(lacks) > 0 {
-			t.Errorf("%s\nnames what no scrape has: %q", expr, lacks)
+			t.Errorf("%s\nuses what no scrape has: %q", expr, lacks)
 		}
 	}
 	for wrong, want := range map[string]string{
@@ -349,8 +348,7 @@ func TestAlertsAndDashboardNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestAlertRules has Prometheus's own program read the rules and play the cases
-// beside them.
+// TestAlertRules runs promtool on the rules and their test cases.
 func TestAlertRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("promtool takes ten seconds")

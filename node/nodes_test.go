@@ -59,7 +59,7 @@ func TestRevocationHoldsOnEveryNode(t *testing.T) {
 		took = append(took, ms)
 		for i, n := range nodes {
 			if res := check(t, n, token); res.StatusCode != http.StatusUnauthorized {
-				t.Fatalf("node %d lets an ended session pass: %s", i, res.Status)
+				t.Fatalf("node %d accepts an ended session: %s", i, res.Status)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// awaitLine waits for a line of a log that has all the words.
+// awaitLine waits for a log line that contains all the words.
 func awaitLine(t *testing.T, read func() string, words ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
@@ -37,13 +37,13 @@ func hasAll(line string, words []string) bool {
 	return true
 }
 
-// TestALostDatabaseHasItsLine: one for the database and one for the lease, however
-// long it lasts.
+// TestALostDatabaseHasItsLine: the log has one line for the database and one for the
+// lease, however long the outage lasts.
 func TestALostDatabaseHasItsLine(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Journal{}
 	server := doorwardtest.Start(t, doorwardtest.Log(log))
-	server.Tenant("Acme") // nobody is answered before there is a lease
+	server.Tenant("Acme") // returns only once there is a lease
 	if err := server.Node.DB.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +51,13 @@ func TestALostDatabaseHasItsLine(t *testing.T) {
 	awaitLine(t, log.String, "WARN", "lease lost")
 	for _, once := range []string{"database lost", "lease lost"} {
 		if n := strings.Count(log.String(), once); n != 1 {
-			t.Errorf("%q is said %d times", once, n)
+			t.Errorf("%q is logged %d times", once, n)
 		}
 	}
 }
 
-// TestDescriptorsThatRunOutHaveALine: net/http says so at the level of what clients
-// do wrong, and tries again a thousand times.
+// TestDescriptorsThatRunOutHaveALine: net/http reports this like a client error, and
+// retries a thousand times.
 func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "limited")
@@ -72,7 +72,7 @@ func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	for range 100 { // what isn't accepted waits with the kernel
+	for range 100 { // the kernel queues connections that aren't accepted
 		c, err := net.Dial("tcp", p.address)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
 		_ = c.Close()
 	}
 	taken = nil
-	if err := p.awaitReady(); err != nil { // it goes on by itself
+	if err := p.awaitReady(); err != nil { // it recovers without help
 		t.Error(err)
 	}
 	if metricAt(t, p.url(), "doorward_accept_errors_total") < 1 {

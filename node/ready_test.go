@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 )
 
-// readiness is what /readyz answers: its status, and why not 200.
+// readiness returns the status of /readyz, and the reason if it isn't 200.
 func readiness(t *testing.T, s *doorwardtest.Server) (status int, why string) {
 	t.Helper()
 	res, err := http.Get(s.URL + "/readyz")
@@ -34,8 +34,8 @@ func readiness(t *testing.T, s *doorwardtest.Server) (status int, why string) {
 	return res.StatusCode, problem.Detail
 }
 
-// becomes waits until /readyz says why, or with an empty word that all is well.
-// Whether the process lives is another question all the while.
+// becomes waits until /readyz gives the reason why; an empty one means ready. /healthz
+// must be 200 in any case.
 func becomes(t *testing.T, s *doorwardtest.Server, why string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -57,7 +57,7 @@ func becomes(t *testing.T, s *doorwardtest.Server, why string) {
 	}
 }
 
-// TestReadyz: each thing that a node needs, and what it says when it lacks it.
+// TestReadyz: each dependency of a node, and the reason given when it is missing.
 func TestReadyz(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "doorward.db")
@@ -68,7 +68,7 @@ func TestReadyz(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	lock, err := other.Begin() // nobody else can write, everybody read
+	lock, err := other.Begin() // others can read but not write
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// TestMetricsAreForThisMachineAlone: on the main address /metrics is not there for
-// whoever comes through a proxy of this machine, whatever trace that leaves.
+// TestMetricsAreForThisMachineAlone: the main address doesn't serve /metrics to
+// requests through a proxy on this machine, whatever headers the proxy adds.
 func TestMetricsAreForThisMachineAlone(t *testing.T) {
 	t.Parallel()
 	server := doorwardtest.Start(t, func(c *node.Config) { c.Listen = "localhost:0" })
@@ -47,7 +47,7 @@ func TestMetricsAreForThisMachineAlone(t *testing.T) {
 	}
 }
 
-// TestMetricsOnTheirOwnAddress: who reaches that address is not asked anything.
+// TestMetricsOnTheirOwnAddress: that address requires no authentication.
 func TestMetricsOnTheirOwnAddress(t *testing.T) {
 	t.Parallel()
 	var admin string

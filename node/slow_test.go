@@ -22,16 +22,15 @@ import (
 	"time"
 )
 
-// slowClient is a way to hold a connection: what is sent of a request, and what is
-// dripped after it, byte by byte.
+// slowClient is a way to hold a connection: the part of a request that is sent at
+// once, and the part that follows byte by byte.
 type slowClient struct {
 	name, begin, drip string
 	neverReads        bool // it never reads the answer
 }
 
-// slowClients are the ways there are: to be slow with the head of a request, with a
-// body that the server reads, with bodies that it doesn't, and with reading what
-// it answers.
+// slowClients are slow in sending the header of a request, a body that the server
+// reads, or bodies that it doesn't read, or in reading the answer.
 var slowClients = []slowClient{
 	{name: "head", begin: "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", drip: "a"},
 	{name: "no head at all"},
@@ -49,11 +48,11 @@ func unfinished(request string) string {
 	return request + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{"
 }
 
-// slowConnections is how many are held at the same time.
+// slowConnections is the number of simultaneous connections.
 const slowConnections = 2000
 
-// TestSlowConnections: 2,000 connections from four clients, each of which is
-// opened anew when the server ends it, and people who go on meanwhile.
+// TestSlowConnections: 2,000 connections from four clients, each reopened when the
+// server ends it, don't disturb other people.
 func TestSlowConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")
@@ -76,7 +75,7 @@ func TestSlowConnections(t *testing.T) {
 	}
 }
 
-// TestSlowReadersAreEnded: who doesn't read an answer is given 30 s for it.
+// TestSlowReadersAreEnded: a client has 30 s to read an answer.
 func TestSlowReadersAreEnded(t *testing.T) {
 	if !*full {
 		t.Skip("takes half a minute: make faults")
@@ -91,7 +90,7 @@ func TestSlowReadersAreEnded(t *testing.T) {
 	t.Logf("slow readers are ended after %v", time.Since(began).Round(time.Second))
 }
 
-// connections are those that slow clients hold.
+// connections are held by slow clients.
 type connections struct {
 	t       *testing.T
 	address string
@@ -103,7 +102,7 @@ type connections struct {
 	longest atomic.Int64
 }
 
-// hold opens n connections, and each again whenever it ends.
+// hold opens n connections, and reopens each whenever it ends.
 func (h *connections) hold(n int, ways []slowClient) {
 	ctx, stop := context.WithCancel(h.t.Context())
 	h.stop = stop
@@ -117,8 +116,8 @@ func (h *connections) hold(n int, ways []slowClient) {
 	}
 }
 
-// settled returns how many the server has at the same time: all of them, but on a
-// machine that can't open as many as the server ends.
+// settled returns the number of simultaneous connections: all, unless the machine
+// can't reopen them as fast as the server ends them.
 func (h *connections) settled(p *process) (most int) {
 	h.t.Helper()
 	for end := time.Now().Add(patience); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
@@ -140,7 +139,7 @@ func (h *connections) once(ctx context.Context, from net.Addr, s slowClient) {
 	dialer := net.Dialer{LocalAddr: from, Control: limitReceiveBuffer}
 	conn, err := dialer.DialContext(ctx, "tcp", h.address)
 	if err != nil {
-		return // the test is over, or the machine has no port left for a moment
+		return // the test is over, or no port is free for the moment
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -152,7 +151,7 @@ func (h *connections) once(ctx context.Context, from net.Addr, s slowClient) {
 	}
 	go drip(ctx, conn, s.drip)
 	if err == nil {
-		_, err = io.Copy(io.Discard, conn) // until the server has had enough
+		_, err = io.Copy(io.Discard, conn) // until the server ends it
 	}
 	if ctx.Err() == nil && (err == nil || errors.Is(err, syscall.ECONNRESET)) {
 		h.note(s.name, time.Since(began))
@@ -168,7 +167,7 @@ func (h *connections) note(name string, took time.Duration) {
 	}
 }
 
-// limitReceiveBuffer keeps the kernel from taking an answer in that nobody reads.
+// limitReceiveBuffer keeps the kernel from buffering an unread answer.
 func limitReceiveBuffer(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 }
@@ -187,8 +186,8 @@ func drip(ctx context.Context, conn net.Conn, what string) {
 	}
 }
 
-// allEnded reports whether the server has ended connections of each kind that is
-// slow to ask.
+// allEnded reports whether the server has ended connections of each kind that sends
+// slowly.
 func (h *connections) allEnded() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,11 +219,11 @@ func (h *connections) others(t *testing.T, l *load) {
 			checks = append(checks, r.to-r.from)
 		}
 	}
-	t.Logf("meanwhile %d checks took %v in the median and %v at most, %d logins %v and %v",
+	t.Logf("%d checks took %v in the median and %v at most, %d logins %v and %v",
 		len(checks), median(checks), slices.Max(checks), len(logins), median(logins), slices.Max(logins))
 }
 
-// resident is the memory that the process occupies, in KiB.
+// resident is the process's resident memory, in KiB.
 func (p *process) resident(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -239,13 +238,13 @@ func (p *process) resident(t *testing.T) int {
 	return n
 }
 
-// metric is the value of a series that the process tells.
+// metric is the value of a series at the process.
 func (p *process) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	return metricAt(t, p.url(), series)
 }
 
-// until looks again and again until it is so.
+// until polls until isSo returns true.
 func (p *process) until(t *testing.T, what string, isSo func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * patience); !isSo(); wait(t.Context(), 50*time.Millisecond) {

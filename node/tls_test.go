@@ -59,7 +59,7 @@ func (s *tlsServer) client(http2, keep bool) *http.Client {
 	}}
 }
 
-// get returns the serial number of the certificate by which the answer came.
+// get returns the serial number of the server's certificate.
 func get(client *http.Client, address string) (serial int64, res *http.Response, err error) {
 	if res, err = client.Get(address); err != nil {
 		return 0, nil, err
@@ -101,8 +101,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Clients ask without a pause while the certificate is replaced again and again:
-// none is turned away, and connections that are open stay.
+// Clients send requests without a pause while the certificate is replaced repeatedly:
+// none is refused, and open connections stay.
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := startTLS(t)
@@ -144,8 +144,8 @@ func TestCertificateIsReplacedUnderLoad(t *testing.T) {
 	t.Logf("%d answers", answers.Load())
 }
 
-// load has clients ask, each in its own way, until stop; each must be answered.
-// Afterwards they may find that nobody listens.
+// load has clients send requests, each in its own way, until stop; each must be
+// answered. Afterwards connections may be refused.
 func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop func()) {
 	answers = &atomic.Int64{}
 	var all sync.WaitGroup
@@ -174,7 +174,7 @@ func (s *tlsServer) load(t *testing.T, clients int) (answers *atomic.Int64, stop
 	return answers, func() { close(ended); all.Wait() }
 }
 
-// Over TLS, too, a server that ends answers everybody first.
+// Over TLS, too, a server answers all requests before it ends.
 func TestDrainDropsNoRequestOverTLS(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux lets a listener be shut before it is closed")

@@ -15,9 +15,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// Who asks for what somebody else has just done changes nothing, and is told
-// that it is so. That must be true on every node by then. (Found by make ha: a
-// role was answered that a second administrator had been told was gone.)
+// A call that repeats another's change changes nothing and is answered with success.
+// By then the change must be in effect on every node. (Found by make ha: a check used a
+// role after a second administrator had been told that it was replaced.)
 func TestWhatIsSoAlreadyIsSoOnEveryNode(t *testing.T) {
 	for _, change := range []string{`{"role":"VIEWER"}`, `{"status":"suspended"}`} {
 		t.Run(change, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWhatIsSoAlreadyIsSoOnEveryNode(t *testing.T) {
 	}
 }
 
-// request sends a request. The status is 0 when it is not answered in time.
+// request sends a request. The status is 0 without an answer in time.
 func request(t *testing.T, limit time.Duration, token, method, url, body string) (status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -76,7 +76,7 @@ func request(t *testing.T, limit time.Duration, token, method, url, body string)
 	return res.StatusCode
 }
 
-// becomesTrue asks the database for a second whether the condition holds.
+// becomesTrue polls the database for a second until the condition holds.
 func becomesTrue(t *testing.T, conn *pgx.Conn, condition string) (holds bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Second); !holds && time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
@@ -87,15 +87,15 @@ func becomesTrue(t *testing.T, conn *pgx.Conn, condition string) (holds bool) {
 	return holds
 }
 
-// A request that is over before the standby has confirmed its commit leaves what it
-// did on the primary alone, for everybody to see. Whoever asks again is not told
-// that it is so until the standby has it: it could be lost with the primary.
+// A request that ends before the standby has confirmed its commit leaves its change
+// visible on the primary alone. A repeated request doesn't succeed until the standby
+// has the change: it could be lost with the primary.
 func TestUnconfirmedIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
 	standby := dsn[strings.Index(dsn, ","):strings.LastIndex(dsn, "/")]
-	dsn = strings.Replace(dsn, standby, "", 1) // as where something else knows who the primary is
+	dsn = strings.Replace(dsn, standby, "", 1) // as where something else tracks the primary
 	d := doorwardtest.Start(t, doorwardtest.Database(dsn))
 	acme := d.Tenant("Acme")
 	olga, ann, bob := acme.Join("olga@acme.example", "OWNER"), acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
@@ -132,7 +132,7 @@ func TestUnconfirmedIsNotAnswered(t *testing.T) {
 			done = becomesTrue(t, conn, c.done)
 		}
 		if status := send(time.Minute); status != http.StatusServiceUnavailable {
-			t.Errorf("%s %s again: %d while it can be lost, want 503", c.method, c.path, status)
+			t.Errorf("%s %s again: %d while the change can be lost, want 503", c.method, c.path, status)
 		}
 		pair.Standby.Resume(t)
 		if status := send(time.Minute); status != c.again {

@@ -22,14 +22,13 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestRollingUpgrade replaces three nodes one after the other by those of the
-// next version, under traffic, and then goes back. No check fails, nothing that
-// was acknowledged is lost, nothing ended is accepted.
+// TestRollingUpgrade replaces three nodes one after the other by nodes of the next
+// version, under load, and then rolls back. No check fails, nothing acknowledged is
+// lost, nothing ended is accepted.
 //
-// The next version is this tree with what a next version may do to its
-// predecessor: a migration, and a kind of change that it doesn't know.
-// scripts/upgrade.sh rolls from a version that really was before; the operator in
-// this process, who is of this tree, has then migrated before the roll.
+// The next version is this tree with a migration and a kind of change that its
+// predecessor doesn't know. scripts/upgrade.sh rolls from a real previous version; the
+// operator in this process, which is of this tree, has then migrated before the roll.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
@@ -70,8 +69,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Logf("invitations: %d; longest time without a ready node: %v", len(a.invited), b.longestNone.Round(time.Millisecond))
 }
 
-// fromVariable names a program that is older than this tree: then that one is
-// rolled to this tree and back.
+// fromVariable names a program older than this tree, to upgrade from and roll back to.
 const fromVariable = "DOORWARD_TEST_UPGRADE_FROM"
 
 func usesNextVersion() bool { return os.Getenv(fromVariable) == "" }
@@ -88,7 +86,7 @@ func versions(t *testing.T) (older, newer string) {
 	return builtProgram(t), newer
 }
 
-// nextVersion is an overlay with what a next version may bring.
+// nextVersion is an overlay that simulates the next version.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	there, err := filepath.Glob("../store/schema/*.sql")
@@ -112,8 +110,8 @@ CREATE TABLE mottos (
 INSERT INTO mottos (user_id, text) SELECT id, email FROM users;
 `
 
-// requireMottos: what the next version has added is as it was, although its
-// predecessor has written to the same rows.
+// requireMottos: the next version's column is unchanged, although its predecessor has
+// written to the same rows.
 func requireMottos(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -158,19 +156,18 @@ func (p *process) get(path string) string {
 	return text.String()
 }
 
-// balancer sends clients to the nodes that are ready, as a gateway does: it
-// looks at each now and then, and never sends a request twice.
+// balancer sends clients to the ready nodes, like a gateway: it polls each node, and
+// never retries a request.
 type balancer struct {
 	nodes []*process
 
 	mu          sync.Mutex
 	ready       []int
-	none        time.Time     // since when there is none
-	longestNone time.Duration // the longest time without any
+	none        time.Time     // since when no node is ready
+	longestNone time.Duration // the longest time without a ready node
 }
 
-// pollEvery is well below the second for which a node that is about to go says
-// so.
+// pollEvery is well below the second for which a stopping node reports not ready.
 const pollEvery = 50 * time.Millisecond
 
 func (b *balancer) watch(ctx context.Context) {
@@ -191,7 +188,7 @@ func (b *balancer) watch(ctx context.Context) {
 	looking.Wait()
 }
 
-// update keeps the last node there was: somebody has to say what is wrong.
+// update keeps the last node even if it isn't ready: requests must go somewhere.
 func (b *balancer) update(node int, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,7 +211,7 @@ func (b *balancer) reached() []int {
 	return b.ready
 }
 
-// checkBalanced checks random sessions wherever the balancer sends them.
+// checkBalanced checks random sessions through the balancer.
 func (l *load) checkBalanced(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s := l.pick(); s != nil {
@@ -224,8 +221,8 @@ func (l *load) checkBalanced(ctx context.Context) {
 	}
 }
 
-// requireAllAnswered: through a balancer every question is answered, and everything
-// that ends something says that it has.
+// requireAllAnswered: through a balancer every check is answered, and every revocation
+// succeeds.
 func (l *load) requireAllAnswered() {
 	l.t.Helper()
 	silent := map[string]int{}
@@ -246,11 +243,11 @@ func (l *load) requireAllAnswered() {
 	}
 }
 
-// administrator is the OWNER of the tenant, whose session nobody ends.
+// administrator is the OWNER of the tenant, whose session is never ended.
 type administrator struct {
 	*load
 	session *session
-	invited map[string]bool // addresses, of which it was said that they are
+	invited map[string]bool // addresses whose invitation was acknowledged
 }
 
 func newAdministrator(l *load) *administrator {
@@ -282,7 +279,7 @@ func (a *administrator) run(ctx context.Context) {
 	})
 }
 
-// must makes a call that can't be refused.
+// must makes a call that has to succeed.
 func (a *administrator) must(want int, method, path string, body any) reply {
 	r := a.call(a.pickNode(), method, path, a.session.token, body)
 	if r.status != want {
@@ -301,7 +298,7 @@ func (a *administrator) rename() {
 	a.must(http.StatusOK, http.MethodPatch, "/api/v2/tenant", map[string]string{"name": fmt.Sprintf("Acme %d", len(a.invited))})
 }
 
-// operateByRequest acts on somebody as the console does.
+// operateByRequest runs an operation on a person as the console does.
 func (a *administrator) operateByRequest(email, what string) error {
 	found, err := a.operator.App.Users.Find(context.Background(), email, "")
 	if err != nil {

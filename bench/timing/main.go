@@ -1,10 +1,10 @@
-// Command timing shows whether the time of an answer tells if an address has an
+// Command timing shows whether the time of an answer reveals if an address has an
 // account. It starts a real server with the password parameters of production and
 // asks in pairs, one address that has an account and one that has none, in random
 // order, so that other load affects both.
 //
 // For each question it prints the probability that the account's answer was the
-// slower one of two (Vargha and Delaney's A; 0.5: time tells nothing), the z of the
+// slower one of two (Vargha and Delaney's A; 0.5: time reveals nothing), the z of the
 // Mann–Whitney test, and the median of the differences within pairs. A z beyond
 // ±2.6 occurs by chance once in a hundred runs. With -flood, other clients ask for
 // resets as fast as they can during the measurement.

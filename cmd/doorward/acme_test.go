@@ -22,15 +22,15 @@ import (
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
-// authority is pebble, Let's Encrypt's own ACME server for tests, on loopback
-// with a DNS server that knows every name as 127.0.0.1.
+// authority is pebble, Let's Encrypt's own ACME server for tests, on loopback with a
+// DNS server that resolves every name to 127.0.0.1.
 type authority struct {
 	url   string // of its directory
 	admin string // of its other API
 	trust string // file with the certificate that the directory is served with
 }
 
-// needPebble skips where nobody has built it; make test does.
+// needPebble skips the test unless pebble is built; make test builds it.
 func needPebble(t *testing.T) (pebble, dns string) {
 	t.Helper()
 	if testing.Short() {
@@ -57,8 +57,8 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// startAuthority validates names at port of loopback, for certificates that live
-// so long.
+// startAuthority validates names at this port of loopback, for certificates with this
+// lifetime.
 func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	t.Helper()
 	pebble, dns := needPebble(t)
@@ -83,8 +83,7 @@ func startAuthority(t *testing.T, port string, life time.Duration) authority {
 	return authority{url: "https://" + listen + "/dir", admin: "https://" + admin, trust: cert}
 }
 
-// background ends the program with the test, and shows what it said if that
-// failed.
+// background ends the program with the test, and logs its output if the test failed.
 func background(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var out bytes.Buffer
@@ -96,13 +95,12 @@ func background(t *testing.T, cmd *exec.Cmd) {
 		cmd.Process.Signal(syscall.SIGTERM)
 		cmd.Wait()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(cmd.Path), out.String())
+			t.Logf("output of %s:\n%s", filepath.Base(cmd.Path), out.String())
 		}
 	})
 }
 
-// roots is what those trust who trust this authority. It is another one at each
-// start.
+// roots are the roots of this authority, which are new at each start.
 func (a authority) roots(t *testing.T) *x509.CertPool {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -122,7 +120,7 @@ func (a authority) roots(t *testing.T) *x509.CertPool {
 	return pool
 }
 
-// within tries again until it succeeds.
+// within retries until it succeeds.
 func within(t *testing.T, what string, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -136,8 +134,8 @@ func within(t *testing.T, what string, try func() error) {
 	}
 }
 
-// TestACME: a server that has nothing but a name gets a certificate for it,
-// answers with it, and still has it after a restart.
+// TestACME: a server that has only a name gets a certificate for it, serves it, and
+// keeps it over a restart.
 func TestACME(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeport.On("localhost"), t.TempDir()
@@ -163,7 +161,7 @@ func TestACME(t *testing.T) {
 			t.Errorf("healthcheck: %v\n%s", err, out)
 		}
 		if log := end(); !strings.Contains(log, "certificate from the ACME authority is in use") {
-			t.Errorf("the log says nothing of the certificate:\n%s", log)
+			t.Errorf("the log doesn't mention the certificate:\n%s", log)
 		}
 	}
 	if len(serials) != 1 {
@@ -171,8 +169,8 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// TestACMERenews: the certificate is replaced before it ends, by a server that
-// runs on, and no visitor is shown one that is past.
+// TestACMERenews: a running server replaces its certificate before it expires, and
+// never serves an expired one.
 func TestACMERenews(t *testing.T) {
 	t.Parallel()
 	addr, dir := freeport.On("localhost"), t.TempDir()
@@ -181,7 +179,7 @@ func TestACMERenews(t *testing.T) {
 	visitor := &tls.Config{RootCAs: ca.roots(t), ServerName: "door.test.example"}
 	serials := map[string]bool{}
 	visit := func() error {
-		c, err := tls.Dial("tcp", addr, visitor) // which looks at the dates
+		c, err := tls.Dial("tcp", addr, visitor) // checks the dates
 		if err == nil {
 			defer c.Close()
 			serials[c.ConnectionState().PeerCertificates[0].SerialNumber.String()] = true
@@ -194,16 +192,16 @@ func TestACMERenews(t *testing.T) {
 	defer tick.Stop()
 	for len(serials) < 2 { // the end of the first one ends it, too
 		if err := visit(); err != nil {
-			t.Fatalf("a visitor is turned away: %v", err)
+			t.Fatalf("a handshake failed: %v", err)
 		}
 		<-tick.C
 	}
 	if log := end(); strings.Count(log, "certificate from the ACME authority is in use") != 2 || strings.Contains(log, "ERROR") {
-		t.Errorf("the log tells otherwise:\n%s", log)
+		t.Errorf("the log says otherwise:\n%s", log)
 	}
 }
 
-// serve starts a server; the function returned ends it and returns its log.
+// serve starts a server; the returned function ends it and returns its log.
 func (a authority) serve(t *testing.T, addr, dir string) (end func() string) {
 	t.Helper()
 	var log bytes.Buffer

@@ -14,13 +14,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// writers is how many people go through all that people do while the database is
-// copied.
+// writers is how many people run through all operations during the backup.
 const writers = 8
 
-// TestBackupWhilePeopleWrite takes backups of a server under load, restores each,
-// and looks at it as at a server that was killed: what had been acknowledged
-// before the backup began is there, and nothing is there by half.
+// TestBackupWhilePeopleWrite takes backups of a server under load, restores each, and
+// checks it like a killed server: everything acknowledged before the backup began is
+// there, and nothing is half done.
 func TestBackupWhilePeopleWrite(t *testing.T) {
 	t.Parallel()
 	rounds := 2
@@ -55,15 +54,15 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 	}
 }
 
-// copy is what was acknowledged by now. Sessions are left out: some in it may
-// have ended before the copy was taken.
+// copy is everything acknowledged so far, without sessions: some may have ended before
+// the backup was taken.
 func (l *ledger) copy() *ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &ledger{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
 }
 
-// newCommand is a command beside the server.
+// newCommand is a command on the server's database.
 func (v *testServer) newCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(v.program, append(args, "--database", v.dsn)...)
 	cmd.Dir = v.dir
@@ -77,14 +76,14 @@ func (v *testServer) runCommand(args ...string) {
 	}
 }
 
-// checkRestored looks at a server on the restored backup.
+// checkRestored starts a server on the restored backup and checks it.
 func (v *testServer) checkRestored(file string, acked *ledger) {
 	v.Helper()
 	v.dsn = "sqlite:" + file + ".restored"
 	v.runCommand("restore", file)
 	v.checkConsistent()
 	if n := v.count(`SELECT count(*) FROM sessions`); n != 0 {
-		v.Errorf("%s: %d sessions live again", file, n)
+		v.Errorf("%s: %d sessions are live after the restore", file, n)
 	}
 	v.start()
 	if v.owner = v.login("owner@acme.example"); v.owner == "" {
@@ -94,8 +93,8 @@ func (v *testServer) checkRestored(file string, acked *ledger) {
 	v.shutDown()
 }
 
-// TestRestoreKilled: whenever a restore is killed, the database is what was before
-// or what is then, and the next one succeeds.
+// TestRestoreKilled: whenever a restore is killed, the database is the old or the new
+// one, and the next restore succeeds.
 func TestRestoreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestRestoreOfAnOlderBackup restores, too")
@@ -114,7 +113,7 @@ func TestRestoreKilled(t *testing.T) {
 		}
 		<-time.After(120 * time.Millisecond * time.Duration(round+1) / time.Duration(kills))
 		cmd.Process.Kill()
-		cmd.Wait() // its error says that it was killed, unless it was done
+		cmd.Wait() // fails unless the restore was complete
 		v.checkConsistent()
 		v.runCommand("doctor")
 	}
@@ -126,8 +125,8 @@ func TestRestoreKilled(t *testing.T) {
 	v.shutDown()
 }
 
-// TestRestoreOfAnOlderBackup: it is brought up to date on the way, and the file
-// stays what it was.
+// TestRestoreOfAnOlderBackup: the restore migrates the database, and leaves the file
+// unchanged.
 func TestRestoreOfAnOlderBackup(t *testing.T) {
 	t.Parallel()
 	v := &testServer{T: t, program: program, dsn: "sqlite:new.db", dir: t.TempDir()}
@@ -156,7 +155,7 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	v.runCommand("doctor")
 	v.runCommand("audit", "verify")
 	if n := v.count(`SELECT count(*) FROM tenants WHERE id = 'tnt_old' AND allowed_domains = ''`); n != 1 {
-		t.Errorf("%d tenants of the backup are there", n)
+		t.Errorf("%d tenants of the backup were restored", n)
 	}
 	if after, err := os.ReadFile(filepath.Join(v.dir, "old.db")); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the backup was written to: %v", err)

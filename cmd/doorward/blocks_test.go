@@ -16,7 +16,7 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// manuals are the pages whose commands a reader types.
+// manuals are the pages with commands for readers.
 func manuals(t *testing.T) (pages []string) {
 	t.Helper()
 	for _, page := range documents(t) {
@@ -27,8 +27,8 @@ func manuals(t *testing.T) (pages []string) {
 	return pages
 }
 
-// TestEveryShellBlockIsRun: a page with a block of the language sh is one that
-// some test follows from its first block to its last.
+// TestEveryShellBlockIsRun: some test runs each page with a block of the language sh
+// from its first block to its last.
 func TestEveryShellBlockIsRun(t *testing.T) {
 	followed, blocks := followedPages(t), 0
 	for _, page := range manuals(t) {
@@ -38,22 +38,22 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 		for _, b := range doctest.All(t, "../../"+page) {
 			blocks++
 			if b.Unrun == "" && !slices.Contains(followed, page) {
-				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say behind \"console\" why none can.\n%s", b.Place, b.Script)
+				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Place, b.Script)
 			}
 		}
 	}
 	if blocks < 50 {
-		t.Errorf("only %d blocks: are the pages read?", blocks)
+		t.Errorf("only %d blocks found: were the pages read?", blocks)
 	}
 }
 
-// typed is a command that is only indented.
+// typed matches an indented command.
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
-// following is how a test names the page that it follows.
+// following matches the call by which a test names the page that it follows.
 var following = regexp.MustCompile(`\b(?:Follow|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
 
-// followedPages reads off the tests which pages they follow.
+// followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {
 	t.Helper()
 	for _, glob := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
@@ -74,8 +74,8 @@ func followedPages(t *testing.T) (pages []string) {
 	return pages
 }
 
-// TestBlocksThatNoTestRuns: what is only shown has to be right as well, as far
-// as it can be seen without running it.
+// TestBlocksThatNoTestRuns: blocks that are not run must be right too, as far as that
+// can be checked without running them.
 func TestBlocksThatNoTestRuns(t *testing.T) {
 	for _, page := range manuals(t) {
 		for _, b := range doctest.All(t, "../../"+page) {
@@ -89,9 +89,8 @@ func TestBlocksThatNoTestRuns(t *testing.T) {
 	}
 }
 
-// faultsOf are what is wrong with commands that are not run: bash can't read
-// them, doorward doesn't know the words, make has no such target, a file of ours
-// is not there.
+// faultsOf returns the errors in commands that are not run: a syntax error for bash,
+// unknown arguments of doorward, an unknown make target, a missing file.
 func faultsOf(t *testing.T, script string) (faults []string) {
 	t.Helper()
 	if out, err := exec.Command("bash", "-n", "-c", script).CombinedOutput(); err != nil {
@@ -123,8 +122,8 @@ var (
 	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
-// commandsIn takes a script apart into the words of its commands: roughly, but
-// well enough for what stands in pages.
+// commandsIn splits a script into the words of its commands: approximately, but well
+// enough for the pages.
 func commandsIn(script string) (commands [][]string) {
 	script = quoted.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), "quoted")
 	for _, text := range parted.Split(script, -1) {
@@ -145,7 +144,7 @@ func commandsIn(script string) (commands [][]string) {
 	return commands
 }
 
-// Planted: blocks that would mislead.
+// Negative tests: blocks with errors.
 func TestFaultsOfBlocksAreNoticed(t *testing.T) {
 	for script, faults := range map[string]int{
 		"sudo -u doorward doorward doctor --config /etc/doorward/doorward.yaml\n": 0,
@@ -165,8 +164,8 @@ func TestFaultsOfBlocksAreNoticed(t *testing.T) {
 	}
 }
 
-// TestNoPasswordIsShownInAFlag: everybody on a machine sees the flags of its
-// programs.
+// TestNoPasswordIsShownInAFlag: all users of a machine can read the flags of its
+// processes.
 func TestNoPasswordIsShownInAFlag(t *testing.T) {
 	for _, page := range manuals(t) {
 		for _, shown := range passwordInFlag.FindAllString(read(t, page), -1) {
@@ -180,16 +179,15 @@ func TestNoPasswordIsShownInAFlag(t *testing.T) {
 	})
 	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://door:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://door:…@db/doorward'"} {
 		if !passwordInFlag.MatchString(planted) {
-			t.Errorf("%s is not noticed", planted)
+			t.Errorf("%s is not detected", planted)
 		}
 	}
 }
 
 var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@:]+:[^\s/@]+@\S*`)
 
-// follow types the commands of a page, with a free port in place of 8080 and
-// other things replaced in pairs as strings.NewReplacer takes them. It returns
-// the folder.
+// follow runs the commands of a page, with a free port in place of 8080 and other
+// replacements as pairs for strings.NewReplacer. It returns the folder.
 func follow(t *testing.T, page string, replace ...string) string {
 	t.Helper()
 	reader := reading(t, replace...)
@@ -197,7 +195,7 @@ func follow(t *testing.T, page string, replace ...string) string {
 	return reader.Dir
 }
 
-// reading is a reader of a page, in a folder of its own.
+// reading is a reader of a page, in a new folder.
 func reading(t *testing.T, replace ...string) doctest.Reader {
 	t.Helper()
 	installed.Program(t, "bash", "bash")

@@ -14,8 +14,8 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestCommandsPage runs each line of docs/commands.md, and so each example of
-// --help, in a folder that has what the line speaks of.
+// TestCommandsPage runs each line of docs/commands.md, and so each example of --help,
+// in a folder with the files that the line uses.
 func TestCommandsPage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -30,14 +30,14 @@ func TestCommandsPage(t *testing.T) {
 	}
 }
 
-// pageFixture is an installation to copy, and what examples call things there.
+// pageFixture is an installation to copy, and the names that examples use in it.
 type pageFixture struct {
 	folder, tenant, postgres string
 }
 
 const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example,USER,Ann\n"
 
-// newPageFixture makes Acme with two people, a backup and what yesterday's audit said.
+// newPageFixture makes Acme with two people, a backup and yesterday's audit output.
 func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
 	h := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
@@ -75,7 +75,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // which CopyFS makes for everybody
+	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // CopyFS makes it readable for everybody
 		t.Fatal(err)
 	}
 	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(

@@ -19,10 +19,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// onSmallDisk runs the test once more in a process that has a disk of its own, of
-// some mebibytes: a tmpfs that nobody else sees and that goes with the process. It
-// returns the folder in there, and is empty here. Without root it takes a kernel
-// that lets everybody have name spaces.
+// onSmallDisk runs the test again in a process with its own small disk: a private tmpfs
+// of some mebibytes that ends with the process. There it returns the folder on the
+// disk, and here an empty string. Without root it needs unprivileged user namespaces.
 func onSmallDisk(t *testing.T, mebibytes int) string {
 	t.Helper()
 	if testing.Short() {
@@ -42,7 +41,7 @@ func onSmallDisk(t *testing.T, mebibytes int) string {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("unshare", append(slices.Clone(args), "true")...).CombinedOutput(); err != nil {
-		t.Skipf("no name space of one's own here: %v\n%s", err, out)
+		t.Skipf("no namespaces available: %v\n%s", err, out)
 	}
 	args = append(args, "sh", "-c", script, folder, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
 	cmd := exec.Command("unshare", args...)
@@ -79,9 +78,8 @@ func fillDisk(t *testing.T, folder string) (sink func()) {
 	}
 }
 
-// The disk of the database is full while people are at work: writes are 503, what
-// only reads goes on, and when there is room again so does everything, without
-// anybody's help.
+// The database's disk is full under load: writes are 503, reads continue, and once
+// there is space again everything recovers without help.
 
 func TestDiskFullOnSQLite(t *testing.T) {
 	if folder := onSmallDisk(t, 24); folder != "" {
@@ -89,8 +87,8 @@ func TestDiskFullOnSQLite(t *testing.T) {
 	}
 }
 
-// On PostgreSQL the tables and indexes are on the full disk; its log is not, whose
-// end would be the server's.
+// On PostgreSQL the tables and indexes are on the full disk, but not the WAL, because a
+// full WAL ends the server.
 func TestDiskFullOnPostgres(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("PostgreSQL runs as a user of its own, which takes root")
@@ -98,12 +96,12 @@ func TestDiskFullOnPostgres(t *testing.T) {
 	if folder := onSmallDisk(t, 8); folder != "" {
 		dsn := pgtest.DSN(t)
 		keepTablesIn(t, dsn, filepath.Join(folder, "tables"))
-		// A single row fits into a page that PostgreSQL has, and is written still.
+		// A single row still fits into a page that PostgreSQL has allocated.
 		fillAndRecover(t, dsn, folder, 50)
 	}
 }
 
-// keepTablesIn has the tables of an empty database made in a folder.
+// keepTablesIn makes the tables of an empty database in a folder.
 func keepTablesIn(t *testing.T, dsn, folder string) {
 	t.Helper()
 	db, err := openSQL(dsn, "")
@@ -139,7 +137,7 @@ func mkdirForOwnerOf(other, folder string) error {
 	return os.Chown(folder, int(owner.Uid), int(owner.Gid))
 }
 
-// fillAndRecover takes atOnce invitations at once for more than fits.
+// fillAndRecover sends atOnce invitations together, more than fit.
 func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 	v := newTestServer(t, program, dsn)
 	v.start()
@@ -152,7 +150,7 @@ func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 	sink()
 	began := time.Now()
 	v.waitUntil("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
-	t.Logf("writes again %v after there was room; meanwhile %s", time.Since(began).Round(time.Millisecond), checks)
+	t.Logf("writes again %v after space was freed; checks: %s", time.Since(began).Round(time.Millisecond), checks)
 	v.runPeople(func() bool { return v.acked.size(&v.acked.invited) >= full+10 })
 	v.checkKept(v.acked)
 	v.kill()
@@ -160,13 +158,13 @@ func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 	v.checkKept(v.acked)
 	v.shutDown()
 	v.checkConsistent()
-	v.start("--clock-offset", "3m") // so that tries at mail which the disk cut short count as over
+	v.start("--clock-offset", "3m") // expires the mail attempts that the full disk interrupted
 	v.checkDelivered(v.acked.invited)
 	v.shutDown()
 	t.Logf("acknowledged and kept: %d invitations, %d registrations, %d sessions", len(v.acked.invited), len(v.acked.registered), len(v.acked.open))
 }
 
-// runPeople has four people at a time do what people do, until it is enough.
+// runPeople runs four people at a time until enough returns true.
 func (v *testServer) runPeople(enough func() bool) {
 	v.Helper()
 	alive, stop := context.WithCancel(v.Context())
@@ -184,7 +182,7 @@ func (v *testServer) runPeople(enough func() bool) {
 	people.Wait()
 }
 
-// areRefused asks whether so many invitations at once are refused, thrice in a row.
+// areRefused polls until three batches of atOnce invitations in a row are refused.
 func (v *testServer) areRefused(atOnce int) func() bool {
 	times := 0
 	return func() bool {
@@ -213,8 +211,8 @@ func (v *testServer) inviteAll(offers []map[string]string) int {
 	return status
 }
 
-// checkAccess asks for access with a session for longer than memory is good for,
-// and says what was answered.
+// checkAccess checks a session for longer than the memory is valid, and returns the
+// statuses.
 func (v *testServer) checkAccess(session string) string {
 	v.Helper()
 	statuses := map[int]int{}
@@ -225,13 +223,13 @@ func (v *testServer) checkAccess(session string) string {
 		}
 		statuses[status]++
 	}
-	// A few may be 503 where the machine is too busy to read the database in time.
+	// A busy machine may not read the database in time, so a few may be 503.
 	if ok := statuses[http.StatusOK]; ok == 0 || len(statuses) > 2 || len(statuses) == 2 && statuses[http.StatusServiceUnavailable] > ok/10 {
 		v.Errorf("checks on a full disk are answered %v", statuses)
 	}
 	ready, _, err := v.ask("", http.MethodGet, "/readyz", nil)
 	if err != nil || ready != http.StatusOK {
-		v.Errorf("/readyz is %d %v: to start a node anew would help nobody", ready, err)
+		v.Errorf("/readyz is %d %v: a restart would not help", ready, err)
 	}
 	login, _, err := v.ask("", http.MethodPost, "/api/v2/auth/login", map[string]string{"email": "owner@acme.example", "password": password})
 	return fmt.Sprintf("checks were answered %v, a login %d %v", statuses, login, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/doorward/doorward/node"
 )
 
-// The tables in docs about the command line, written anew by
+// The tables in docs about the command line; update them with
 //
 //	go test -run Golden ./cmd/doorward -update
 
@@ -35,7 +35,7 @@ func TestGoldenConfiguration(t *testing.T) {
 	}
 }
 
-// seen are the settings that people see.
+// seen are the public settings.
 func seen() (names []string) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(settings).register(f)
@@ -62,10 +62,10 @@ func settingTable(groups []node.Group) string {
 	return out.String()
 }
 
-// cell keeps a text from ending its cell.
+// cell escapes a text for a table cell.
 func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) }
 
-// variables are the names besides the flag's; in the YAML file it is the flag's.
+// variables are the environment variables of a flag; the YAML key is the flag's name.
 func variables(name string) string {
 	text := "`" + variable(name) + "`"
 	if slices.Contains(secrets, name) {
@@ -81,8 +81,7 @@ func byDefault(f *pflag.Flag) string {
 	return ""
 }
 
-// TestGoldenCommands: each command that people see, with the flags that are its
-// own.
+// TestGoldenCommands: each public command, with its own flags.
 func TestGoldenCommands(t *testing.T) {
 	var out strings.Builder
 	walk(command(), func(cmd *cobra.Command) {
@@ -93,8 +92,7 @@ func TestGoldenCommands(t *testing.T) {
 	goldentest.Section(t, "../../docs/commands.md", "commands", out.String())
 }
 
-// ours tells commands that do something from groups and from those that cobra
-// brings.
+// ours reports whether a command does something itself and isn't one of cobra's.
 func ours(cmd *cobra.Command) bool {
 	path := cmd.CommandPath()
 	return !cmd.HasSubCommands() && !strings.HasPrefix(path, "doorward completion") && !strings.HasPrefix(path, "doorward help")
@@ -125,8 +123,8 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// TestManualPage: the page that the Debian package brings has each command, by
-// what it says of itself.
+// TestManualPage: the manual page of the Debian package has each command, with its
+// short help.
 func TestManualPage(t *testing.T) {
 	page := read(t, "deploy/deb/doorward.1")
 	for _, cmd := range command().Commands() {

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// TestDifferencesAreToldOnce: of a hundred nodes that have a setting alike, one is named.
+// TestDifferencesAreToldOnce: of a hundred nodes with the same setting, one is named.
 func TestDifferencesAreToldOnce(t *testing.T) {
 	hold := lease.Setting{Name: "tenant-hold", Value: "0s", Strict: true}
 	length := lease.Setting{Name: "revocation-lease", Value: "1s"}

@@ -42,7 +42,7 @@ func finds(t *testing.T, args []string, texts ...string) {
 	t.Helper()
 	out, code := examined(t, args...)
 	if code == 0 {
-		t.Errorf("doctor says that all is well:\n%s", out)
+		t.Errorf("doctor found no problem:\n%s", out)
 	}
 	for _, text := range texts {
 		if !strings.Contains(out, text) {
@@ -73,7 +73,7 @@ func exec1(t *testing.T, db *sql.DB, query string) {
 	}
 }
 
-// TestDoctorFindsWhatIsInTheRows: an old mail, and an event that was edited.
+// TestDoctorFindsWhatIsInTheRows: an old mail, and an edited event.
 func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "doorward.db"), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestDoctorFindsWhatIsInTheRows(t *testing.T) {
 	}
 }
 
-// TestDoctorFindsALock: a program that writes and doesn't end.
+// TestDoctorFindsALock: a program with an open write transaction.
 func TestDoctorFindsALock(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	db, args := filled(t, dsn)
@@ -104,7 +104,7 @@ func TestDoctorFindsALock(t *testing.T) {
 	exec1(t, db, `ROLLBACK`)
 }
 
-// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is told to be one.
+// TestDoctorFindsAReadOnlyServer: a primary that became a standby, or is read-only.
 func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	db, args := filled(t, dsn)
@@ -116,8 +116,8 @@ func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 	finds(t, args, "FAIL  writing        ", "read-only transaction", "standby")
 }
 
-// TestDoctorFindsAMissingStandby: commits wait for a server that isn't there, which a
-// write that is taken back doesn't show.
+// TestDoctorFindsAMissingStandby: commits wait for an absent standby. A rolled-back
+// write doesn't show that.
 func TestDoctorFindsAMissingStandby(t *testing.T) {
 	pair := pgtest.StartPair(t)
 	dsn := pair.DSN(t)
@@ -135,7 +135,7 @@ func TestDoctorFindsAMissingStandby(t *testing.T) {
 	finds(t, []string{"--database", dsn}, "FAIL  replication    a commit has waited for a synchronous standby for 5s", "Start the standby")
 }
 
-// TestDoctorFindsDamage: pages that hold something else.
+// TestDoctorFindsDamage: corrupted pages.
 func TestDoctorFindsDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	db, args := filled(t, "sqlite:"+file)
@@ -156,7 +156,7 @@ func TestDoctorFindsDamage(t *testing.T) {
 	finds(t, args, "FAIL  pages          ", "restore the last backup")
 }
 
-// TestDoctorFindsAFullDisk runs on a disk of its own.
+// TestDoctorFindsAFullDisk runs on its own small disk.
 func TestDoctorFindsAFullDisk(t *testing.T) {
 	folder := onSmallDisk(t, 24)
 	if folder == "" {
@@ -174,17 +174,17 @@ func TestDoctorFindsAFullDisk(t *testing.T) {
 	}
 	defer db.Close()
 	args := []string{"--database", dsn}
-	exec1(t, db, `UPDATE mails SET tries = 0`) // as a server that has it open
+	exec1(t, db, `UPDATE mails SET tries = 0`) // like a server with an open database
 	free = fillDisk(t, folder)
 	finds(t, args, "FAIL  writing        ", "The disk of the database is full", full)
 	free()
 	if out, code := examined(t, args...); !strings.Contains(out, "ok    writing") || code == 0 {
-		t.Errorf("with room again, of 24 MiB:\n%s", out)
+		t.Errorf("with free space again, of 24 MiB:\n%s", out)
 	}
 }
 
-// TestDoctorFindsARefusedSender: the mail server takes everything but the sender, and
-// nothing is sent.
+// TestDoctorFindsARefusedSender: the mail server accepts everything except the sender,
+// and no mail is sent.
 func TestDoctorFindsARefusedSender(t *testing.T) {
 	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	_, args := filled(t, dsn)
@@ -196,12 +196,12 @@ func TestDoctorFindsARefusedSender(t *testing.T) {
 		}
 		commands := <-said
 		if !strings.Contains(commands, "MAIL FROM:<no-reply@localhost>") || strings.Contains(commands, "RCPT") || strings.Contains(commands, "DATA") || fine && !strings.Contains(commands, "RSET") {
-			t.Errorf("%s: it was told %q", reply, commands)
+			t.Errorf("%s: the commands were %q", reply, commands)
 		}
 	}
 }
 
-// mailServer answers one visit, and MAIL with the reply.
+// mailServer serves one connection, and answers MAIL with reply.
 func mailServer(t *testing.T, reply string) (address string, said <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,8 +235,8 @@ func mailServer(t *testing.T, reply string) (address string, said <-chan string)
 	return l.Addr().String(), all
 }
 
-// TestPgBouncer: doctor and serve name a pooler that serves transactions, and the one
-// that refuses settings; one that serves sessions is fine.
+// TestPgBouncer: doctor and serve report a transaction pooler and one that refuses
+// settings; a session pooler is fine.
 func TestPgBouncer(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "pgbouncer", "pgbouncer")
@@ -265,7 +265,7 @@ func TestPgBouncer(t *testing.T) {
 	}
 }
 
-// pgbouncer starts one in front of a database and returns the way through it.
+// pgbouncer starts a pooler in front of a database and returns its DSN.
 func pgbouncer(t *testing.T, dsn, settings string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -297,7 +297,7 @@ func pgbouncer(t *testing.T, dsn, settings string) string {
 	}
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		cmd.Wait() // its error says that it was killed
+		cmd.Wait() // always fails: it was killed
 		if t.Failed() {
 			t.Logf("%s", log.String())
 		}

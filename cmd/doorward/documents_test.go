@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// documents are the pages that speak of files and tests.
+// documents are the pages that mention files and tests.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var pages []string
@@ -27,13 +27,12 @@ func documents(t *testing.T) []string {
 
 var (
 	links = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
-	// named are words of code that look like a file of ours.
+	// named matches code in a page that looks like a file of this tree.
 	named  = regexp.MustCompile("`([\\w./*-]+\\.(?:go|sql|md|txt|txtar|sh)|[.]?\\w+/[\\w./*-]+)`")
 	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
-// TestDocumentsNameWhatIsThere: a page that sends its reader to a file that is
-// gone is worse than none.
+// TestDocumentsNameWhatIsThere: pages mention no missing files.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	for _, page := range documents(t) {
 		text := fenced.ReplaceAllString(read(t, page), "")
@@ -44,13 +43,13 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		}
 		for _, found := range named.FindAllStringSubmatch(text, -1) {
 			if !exists(found[1]) && !exists(filepath.Join(filepath.Dir(page), found[1])) && !elsewhere(found[1]) {
-				t.Errorf("%s names %s, which is not there", page, found[1])
+				t.Errorf("%s names %s, which doesn't exist", page, found[1])
 			}
 		}
 	}
 }
 
-// broken says what is wrong with a link of the page, if it leads to ours.
+// broken returns what is wrong with a link to this tree, or nothing.
 func broken(t *testing.T, page, target, section string) string {
 	t.Helper()
 	if strings.Contains(target, ":") {
@@ -74,7 +73,7 @@ var (
 	unsaid   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// sections are the names that headings have in links.
+// sections are the anchors of headings.
 func sections(page string) (names []string) {
 	for _, found := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
 		names = append(names, strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
@@ -82,18 +81,18 @@ func sections(page string) (names []string) {
 	return names
 }
 
-// exists takes a path from the root, or a pattern.
+// exists accepts a path from the root, or a pattern.
 func exists(path string) bool {
 	found, err := filepath.Glob(filepath.Join("../..", path))
 	return err == nil && len(found) > 0
 }
 
-// elsewhere are names that look like files of ours and are none.
+// elsewhere are names that look like files of this tree but aren't.
 func elsewhere(name string) bool {
 	return slices.Contains([]string{"database/sql", "net/http", "x/crypto/argon2", "go/parser", "pgx/v5/stdlib", "doorward-dev/", "short-name.md"}, name)
 }
 
-// TestAGENTSCommandsTest: each "go test" in AGENTS.md runs some test.
+// TestAGENTSCommandsTest: each "go test" in AGENTS.md runs a test.
 func TestAGENTSCommandsTest(t *testing.T) {
 	commands := regexp.MustCompile("`go test ([^`]*)`").FindAllStringSubmatch(read(t, "AGENTS.md"), -1)
 	if len(commands) < 10 {
@@ -116,7 +115,7 @@ func TestAGENTSCommandsTest(t *testing.T) {
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// tests reports whether a package, or one below it, has a test by the pattern.
+// tests reports whether a package, or one below it, has a test that matches.
 func tests(t *testing.T, pkg string, pattern *regexp.Regexp) bool {
 	t.Helper()
 	folder, below := strings.CutSuffix(pkg, "/...")
@@ -144,7 +143,7 @@ func tests(t *testing.T, pkg string, pattern *regexp.Regexp) bool {
 	return false
 }
 
-// TestDocsAreListed: a page that the table of contents lacks is read by nobody.
+// TestDocsAreListed: the table of contents lists every page.
 func TestDocsAreListed(t *testing.T) {
 	contents := read(t, "docs/README.md")
 	for _, page := range documents(t) {
@@ -155,7 +154,7 @@ func TestDocsAreListed(t *testing.T) {
 	}
 }
 
-// Planted: links that lead nowhere.
+// Negative tests: broken links.
 func TestBrokenLinksAreNoticed(t *testing.T) {
 	for _, l := range []struct{ target, section, fault string }{
 		{"lease.md", "", ""},

@@ -15,7 +15,7 @@ import (
 
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
 
-// TestAuditPage does what docs/audit.md says, about an installation with a tenant.
+// TestAuditPage follows docs/audit.md, on an installation with a tenant.
 func TestAuditPage(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
 	fill(t, database)
@@ -28,8 +28,7 @@ func TestAuditPage(t *testing.T) {
 
 func TestRotatingPage(t *testing.T) { follow(t, "../../docs/rotate.md") }
 
-// TestNginxPage does what docs/nginx.md says, with a free port in place of each
-// of the three.
+// TestNginxPage follows docs/nginx.md, with three free ports.
 func TestNginxPage(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin")
 	installed.Program(t, "nginx", "nginx")
@@ -40,8 +39,8 @@ func TestNginxPage(t *testing.T) {
 	reader.Follow(t, "../../docs/nginx.md")
 }
 
-// TestServicePage does what docs/protect-a-service.md says, with the client of
-// this checkout in place of the published one.
+// TestServicePage follows docs/protect-a-service.md, with this checkout's client
+// instead of the published one.
 func TestServicePage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// walk calls visit with every command that people see.
+// walk calls visit with every public command.
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	if cmd.Hidden {
 		return
@@ -24,10 +24,10 @@ func TestHelpIsComplete(t *testing.T) {
 	walk(command(), func(cmd *cobra.Command) {
 		seen++
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: the line in the list of commands, %q, should be there and end without a stop", cmd.CommandPath(), cmd.Short)
+			t.Errorf("%s: its line in the list of commands, %q, must not be empty or end with a full stop", cmd.CommandPath(), cmd.Short)
 		}
 		if !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.HasPrefix(cmd.CommandPath(), "doorward help") {
-			t.Errorf("%s: its help has no example of it, but %q", cmd.CommandPath(), cmd.Example)
+			t.Errorf("%s: its help has no example, but %q", cmd.CommandPath(), cmd.Example)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
@@ -36,11 +36,11 @@ func TestHelpIsComplete(t *testing.T) {
 		})
 	})
 	if seen < 20 {
-		t.Errorf("%d commands seen, there are more", seen)
+		t.Errorf("only %d commands seen", seen)
 	}
 }
 
-// An example that no longer parses teaches what is wrong.
+// Every example must parse.
 func TestExamplesParse(t *testing.T) {
 	walk(command(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
@@ -56,7 +56,7 @@ func TestExamplesParse(t *testing.T) {
 	})
 }
 
-// parses checks the words behind "doorward".
+// parses checks the arguments of doorward.
 func parses(t *testing.T, words []string) {
 	t.Helper()
 	if err := parse(words); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 )
 
-// A list that nobody could read to its end says nothing.
+// Long lists are cut short, because nobody reads them to the end.
 func TestListsAreCutShort(t *testing.T) {
 	var out, errs strings.Builder
 	printImported(&out, "p.csv", user.Imported{Kept: make([]roster.Person, maxNotes+7)}, false)

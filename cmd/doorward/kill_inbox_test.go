@@ -14,9 +14,9 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// The server is killed while anonymous clients are refused and ask for resets, between the
-// commit of what waits in the inbox and its record, too. Whatever it had answered is
-// recorded once, and each reset that was asked for is mailed once.
+// The server is killed while anonymous clients are refused and ask for resets, also
+// between the commit of the inbox's rows and their processing. Every answered request
+// is recorded once, and each requested reset is mailed once.
 
 func TestKilledWithAFullInboxOnSQLite(t *testing.T) { killWithFullInbox(t, "sqlite:doorward.db", 6) }
 
@@ -43,18 +43,18 @@ func killWithFullInbox(t *testing.T, dsn string, rounds int) {
 	t.Logf("of %d refusals %d were answered, of %d resets %d", s.refusals.sent.Load(), s.refusals.answered.Load(), s.resets.sent.Load(), s.resets.answered.Load())
 }
 
-// anonymousClients each come from a network of their own, so that each leaves a row.
+// anonymousClients each use their own network, so that each leaves a row.
 type anonymousClients struct {
 	*testServer
 	networks         atomic.Int64
 	refusals, resets requests
 }
 
-// requests count some: what was sent may have been done, and what was answered was.
+// requests counts some: sent ones may have taken effect, answered ones did.
 type requests struct{ sent, answered atomic.Int64 }
 
-// killUnderLoad has four clients at a time try passwords of the OWNER and of nobody,
-// and ask for resets, and kills the server in the midst of it.
+// killUnderLoad has four clients at a time try passwords of the OWNER and of unknown
+// accounts, and ask for resets, and kills the server during that.
 func (s *anonymousClients) killUnderLoad() {
 	var all sync.WaitGroup
 	var dead atomic.Bool
@@ -80,7 +80,7 @@ func (s *anonymousClients) killUnderLoad() {
 }
 
 func (s *anonymousClients) send(count *requests, want int, path string, body map[string]string) {
-	text, _ := json.Marshal(body) // texts alone
+	text, _ := json.Marshal(body) // only strings: can't fail
 	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/api/v2/auth/"+path, bytes.NewReader(text))
 	if err != nil {
 		s.Error(err)
@@ -98,7 +98,7 @@ func (s *anonymousClients) send(count *requests, want int, path string, body map
 	switch res.StatusCode {
 	case want:
 		count.answered.Add(1)
-	case http.StatusTooManyRequests: // the OWNER's resets of the hour
+	case http.StatusTooManyRequests: // the OWNER's hourly limit of resets
 		count.sent.Add(-1)
 	case http.StatusServiceUnavailable:
 	default:
@@ -106,7 +106,7 @@ func (s *anonymousClients) send(count *requests, want int, path string, body map
 	}
 }
 
-// compare compares what was sent with what is recorded, when nothing waits any more.
+// compare compares what was sent with what is recorded, when the inbox is empty.
 func (s *anonymousClients) compare() {
 	s.Helper()
 	for action, r := range map[string]*requests{"session.refuse": &s.refusals, "password.forgot": &s.resets} {

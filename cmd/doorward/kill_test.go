@@ -22,13 +22,13 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// The server is killed without warning while people are invited, register, log
-// in and log out, and started again. Whatever it had answered must hold, and
-// what it had not answered must be done wholly or not at all.
+// The server is killed without warning while people are invited, register, log in and
+// log out, and is restarted. Everything it answered must hold; everything else must be
+// done completely or not at all.
 
 func TestKilledOnSQLite(t *testing.T) {
 	t.Parallel()
-	servers, rounds := 2, 5 // at once, since much of a round is waiting
+	servers, rounds := 2, 5 // in parallel, since a round mostly waits
 	switch {
 	case *full:
 		servers, rounds = 3, 15
@@ -42,7 +42,7 @@ func TestKilledOnSQLite(t *testing.T) {
 
 func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 
-// killRepeatedly kills the server in so many rounds, in the third of each five after a logout.
+// killRepeatedly kills the server in each round, in the third of five after a logout.
 func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
 	v := newTestServer(t, program, dsn)
@@ -60,7 +60,7 @@ func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	v.checkKept(&all)
 	v.shutDown()
 	v.checkConsistent()
-	v.start("--clock-offset", "3m") // so that tries at mail which the kills cut short count as over
+	v.start("--clock-offset", "3m") // expires the mail attempts that the kills interrupted
 	v.checkDelivered(all.invited)
 	v.shutDown()
 	t.Logf("acknowledged in %d rounds: %d invitations, %d registrations, %d logins, %d logouts",
@@ -95,7 +95,7 @@ func (l *ledger) add(more *ledger) {
 	l.closed = append(l.closed, more.closed...)
 }
 
-// testServer is the server with its tenant and all that the test knows of it.
+// testServer is the server with its tenant and the test's knowledge of it.
 type testServer struct {
 	*testing.T
 	program        string
@@ -109,7 +109,7 @@ type testServer struct {
 
 const password = "four quiet green llamas"
 
-// newTestServer makes the tenant Acme and its OWNER, and leaves the server killed.
+// newTestServer creates the tenant Acme and its OWNER, and leaves the server killed.
 func newTestServer(t *testing.T, program, dsn string) *testServer {
 	v := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &ledger{}}
 	create := v.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
@@ -136,7 +136,7 @@ func (v *testServer) serverCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// mails is a folder for each life, so that looking for a mail stays quick.
+// mails is a new folder after each start, so that finding a mail stays fast.
 func (v *testServer) mails() string { return filepath.Join(v.dir, fmt.Sprintf("mail%d", v.starts)) }
 
 func (v *testServer) start(more ...string) {
@@ -158,7 +158,7 @@ func (v *testServer) start(more ...string) {
 
 func (v *testServer) kill() {
 	v.cmd.Process.Kill()
-	v.cmd.Wait() // its error says that it was killed
+	v.cmd.Wait() // always fails: it was killed
 }
 
 func (v *testServer) shutDown() {
@@ -170,7 +170,7 @@ func (v *testServer) shutDown() {
 
 var shortTimeout = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
-// ask returns an error when the server is gone.
+// ask returns an error when the server has died.
 func (v *testServer) ask(session, method, path string, body any) (int, []byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -193,8 +193,8 @@ func (v *testServer) ask(session, method, path string, body any) (int, []byte, e
 	return res.StatusCode, answer, err
 }
 
-// post reports whether the server has answered with the status. Anything else
-// it says is a failure; saying nothing is not, nor that it can't tell now.
+// post reports whether the server answered with the status. No answer and 503 are
+// allowed; any other answer is a failure.
 func (v *testServer) post(want int, session, path string, body map[string]string) ([]byte, bool) {
 	v.Helper()
 	status, answer, err := v.ask(session, http.MethodPost, "/api/v2/auth/"+path, body)
@@ -225,9 +225,9 @@ func (v *testServer) login(email string) string {
 	return answer.Token
 }
 
-// killUnderLoad has four people at a time go through all that people do, and kills the
-// server in the midst of it. A logout waits for nodes that were killed until
-// their lease is over, so some rounds have to outlast one.
+// killUnderLoad has four people at a time run through all operations, and kills the
+// server during that. A logout waits for the leases of killed nodes, so some rounds
+// must last longer than a lease.
 func (v *testServer) killUnderLoad(untilLogout bool) {
 	alive, dead := context.WithCancel(context.Background())
 	defer dead()
@@ -247,7 +247,7 @@ func (v *testServer) killUnderLoad(untilLogout bool) {
 	people.Wait()
 }
 
-// waitUntil looks again and again until it is so.
+// waitUntil polls until isSo returns true.
 func (v *testServer) waitUntil(what string, isSo func() bool) {
 	v.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
@@ -260,8 +260,8 @@ func (v *testServer) waitUntil(what string, isSo func() bool) {
 	}
 }
 
-// runPerson is one person's; it is false when the server's is over. The logout is
-// left to itself, since it may wait for a lease.
+// runPerson runs one person's operations; false means that the server has died. The
+// logout runs in the background, since it may wait for a lease.
 func (v *testServer) runPerson(alive context.Context, people *sync.WaitGroup, email string) bool {
 	if !v.invite(email) {
 		return false
@@ -287,7 +287,7 @@ func (v *testServer) runPerson(alive context.Context, people *sync.WaitGroup, em
 	return true
 }
 
-// codeLine is the code of a mail, alone on its line.
+// codeLine matches the code in a mail, alone on its line.
 var codeLine = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{43}$`)
 
 // awaitCode returns the code that was mailed to the address, or none.
@@ -304,7 +304,7 @@ func (v *testServer) awaitCode(alive context.Context, email string) string {
 }
 
 func mailTo(folder, email string) (string, bool) {
-	names, _ := filepath.Glob(filepath.Join(folder, "*.eml")) // the pattern is no bad one
+	names, _ := filepath.Glob(filepath.Join(folder, "*.eml")) // the pattern is valid
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err == nil && bytes.Contains(text, []byte("To: <"+email+">")) {
@@ -314,7 +314,7 @@ func mailTo(folder, email string) (string, bool) {
 	return "", false
 }
 
-// checkKept checks that what was acknowledged is so.
+// checkKept checks that everything acknowledged has been kept.
 func (v *testServer) checkKept(l *ledger) {
 	v.Helper()
 	known := map[string]bool{}
@@ -339,8 +339,8 @@ func (v *testServer) checkKept(l *ledger) {
 	}
 }
 
-// checkInvitedAgain checks an invitation by another to the same address. Who is a
-// member without having been told so can log in, too.
+// checkInvitedAgain checks a second invitation to the same address. A member whose
+// registration got no answer must be able to log in.
 func (v *testServer) checkInvitedAgain(email string, registered bool) {
 	v.Helper()
 	answer, _ := v.post(http.StatusConflict, v.owner, "invite", map[string]string{"email": email, "role": "USER"})
@@ -358,7 +358,7 @@ func (v *testServer) checkInvitedAgain(email string, registered bool) {
 	}
 }
 
-// inconsistencies count what an act has written without the rest of it.
+// inconsistencies count operations that were written in part.
 var inconsistencies = map[string]string{
 	"accounts without a membership": `SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM memberships)`,
 	"accepted invitations without a membership": `SELECT count(*) FROM invitations WHERE state = 'ACCEPTED'
@@ -376,7 +376,7 @@ var inconsistencies = map[string]string{
 		WHERE id IN (SELECT target_id FROM events WHERE action = 'session.end' AND outcome = 'done')`,
 }
 
-// checkConsistent checks that nothing was done by half.
+// checkConsistent checks that nothing is half done.
 func (v *testServer) checkConsistent() {
 	v.Helper()
 	for what := range inconsistencies {
@@ -404,8 +404,8 @@ func (v *testServer) count(query string) (n int) {
 	return n
 }
 
-// checkDelivered waits until no mail is queued and checks that one has gone to
-// everybody who was invited.
+// checkDelivered waits until the mail queue is empty and checks that everybody invited
+// got a mail.
 func (v *testServer) checkDelivered(invited []string) {
 	v.Helper()
 	v.waitUntil("all mails have left", func() bool { return v.count(`SELECT count(*) FROM mails WHERE state = 'queued'`) == 0 })

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestMoving does what docs/import.md says, on another port.
+// TestMoving follows docs/import.md, on another port.
 func TestMoving(t *testing.T) {
 	t.Parallel()
 	follow(t, "../../docs/import.md")

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/internal/pgtest"
 )
 
-// TestOperationsPage does what docs/operations.md says, on another port, with
-// databases of a PostgreSQL of the test's and a folder in place of the system's.
+// TestOperationsPage follows docs/operations.md, on another port, with databases of the
+// test's PostgreSQL and a folder instead of the system's.
 func TestOperationsPage(t *testing.T) {
 	t.Parallel()
 	installed.Program(t, "pg_dump", "postgresql-client")
@@ -31,7 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	}
 }
 
-// ownGroup is one that the person at work here may give files to.
+// ownGroup is a group to which the current user may give files.
 func ownGroup(t *testing.T) string {
 	t.Helper()
 	name, err := exec.Command("id", "-gn").Output()
@@ -41,7 +41,7 @@ func ownGroup(t *testing.T) string {
 	return strings.TrimSpace(string(name))
 }
 
-// fill makes an installation.
+// fill creates an installation.
 func fill(t *testing.T, dsn string) {
 	t.Helper()
 	cmd := exec.Command("doorward", "tenant", "create", "--name", "Acme", "--owner-email", "ann@acme.example", "--database", dsn)
@@ -51,8 +51,8 @@ func fill(t *testing.T, dsn string) {
 	}
 }
 
-// TestInstallPage does what docs/install.md says and no root is needed for, with
-// the settings that the package brings.
+// TestInstallPage follows the parts of docs/install.md that need no root, with the
+// package's settings.
 func TestInstallPage(t *testing.T) {
 	installed.Program(t, "id", "coreutils")
 	system := t.TempDir()

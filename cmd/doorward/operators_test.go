@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestOperatorsPage does what docs/operators.md says, on another port.
+// TestOperatorsPage follows docs/operators.md, on another port.
 func TestOperatorsPage(t *testing.T) {
 	t.Parallel()
 	follow(t, "../../docs/operators.md")

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrintedSettingsAreAConfiguration: what was printed, handed in again, says
-// the same.
+// TestPrintedSettingsAreAConfiguration: printed settings, read again, print the same.
 func TestPrintedSettingsAreAConfiguration(t *testing.T) {
 	first := printed(t, "--database=sqlite:x.db", "--trusted-proxies=10.0.0.0/8,fd00::/8", "--session-idle=90m",
 		"--mail-from=\"Doorward: yes\" <no-reply@localhost>", "--migrate=false", "--tls-key=line\nbreak # no comment")

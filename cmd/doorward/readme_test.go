@@ -18,9 +18,8 @@ import (
 	"github.com/doorward/doorward/internal/installed"
 )
 
-// block is a fenced block of README.md: "sh" is for the reader's shell, "sh
-// background" for another one, "text" and "json" are what the block before
-// answers.
+// block is a fenced block of README.md: "sh" is for the reader's shell, "sh background"
+// for a second one, "text" and "json" are the output of the block before.
 type block struct{ kind, text string }
 
 func readme(t *testing.T, page string) (blocks []block) {
@@ -43,7 +42,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// shown is the answer that stands behind block i.
+// shown is the output that follows block i.
 func shown(blocks []block, i int) string {
 	if i+1 < len(blocks) && (blocks[i+1].kind == "text" || blocks[i+1].kind == "json") {
 		return blocks[i+1].text
@@ -51,7 +50,7 @@ func shown(blocks []block, i int) string {
 	return ""
 }
 
-// TestREADMEWalk does what README.md says, in order, and gets what it shows.
+// TestREADMEWalk follows README.md in order and compares the output.
 func TestREADMEWalk(t *testing.T) {
 	installed.Program(t, "sh", "dash")
 	installed.Program(t, "curl", "curl")
@@ -69,8 +68,8 @@ func TestREADMEWalk(t *testing.T) {
 	}
 }
 
-// startDev does what "make run" does. The function it returns ends that and
-// tells what it has said.
+// startDev does what "make run" does. The returned function ends it and returns its
+// output.
 func startDev(t *testing.T, addr, dir string) func() string {
 	t.Helper()
 	var out bytes.Buffer
@@ -100,8 +99,8 @@ func startDev(t *testing.T, addr, dir string) func() string {
 	}
 }
 
-// walkThrough runs the blocks for the shell in one shell and returns what each
-// has answered.
+// walkThrough runs the blocks for the shell in one shell and returns the output of
+// each.
 func walkThrough(t *testing.T, blocks []block, addr, dir string) []string {
 	t.Helper()
 	const end = "--- end of a block\n"
@@ -123,11 +122,11 @@ func walkThrough(t *testing.T, blocks []block, addr, dir string) []string {
 func same(t *testing.T, commands, shown, answered string) {
 	t.Helper()
 	if diff := cmp.Diff(timeless(shown), timeless(answered)); diff != "" {
-		t.Errorf("README.md shows something else (-) than this answers (+):\n%s\n%s", commands, diff)
+		t.Errorf("README.md (-) differs from the output (+):\n%s\n%s", commands, diff)
 	}
 }
 
-// fleeting is what differs from run to run, and what stands for it.
+// fleeting is what differs from run to run, and its replacement.
 var fleeting = []struct {
 	form *regexp.Regexp
 	name string
@@ -139,7 +138,7 @@ var fleeting = []struct {
 	{regexp.MustCompile(`Doorward \S+ is ready`), "Doorward is ready"},
 }
 
-// timeless takes out what differs from run to run, and the line breaks in JSON.
+// timeless replaces what differs from run to run, and removes line breaks in JSON.
 func timeless(text string) string {
 	text = strings.TrimSpace(text) + "\n"
 	if i := strings.IndexByte(text, '{'); i >= 0 {
@@ -154,7 +153,7 @@ func timeless(text string) string {
 	return text
 }
 
-// What "make run" is stands in README.md, and is what the walk runs in its place.
+// README.md says what "make run" does; the walk runs that instead.
 func TestREADMECommands(t *testing.T) {
 	makefile := read(t, "Makefile")
 	if !strings.Contains(makefile, "\nrun: ") || !strings.Contains(makefile, "\n\tgo run ./cmd/doorward dev\n") {
@@ -162,7 +161,7 @@ func TestREADMECommands(t *testing.T) {
 	}
 	for _, b := range readme(t, "../../README.md") {
 		if b.kind == "sh background" && b.text != "make run\n" {
-			t.Errorf("what is %q?", b.text)
+			t.Errorf("unknown command %q", b.text)
 		}
 	}
 }

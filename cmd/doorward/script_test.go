@@ -29,14 +29,14 @@ import (
 //
 //	exits CODE COMMAND...          runs the command and expects the exit code
 //	ready                          waits until the server at $URL is ready
-//	terminate [HUP|INT]            sends SIGTERM, or that, to what runs in the background
+//	terminate [HUP|INT]            sends SIGTERM, or that signal, to the background process
 //	http [-s SESSION | -k KEY] METHOD PATH [BODY]
 //	                               asks the server at $URL, prints status and body
 //	sees METHOD PATH REGEXP        asks until the answer has it
 //	mail ADDRESS                   waits for a mail to the address in mail/, prints it
-//	outdate                        gives the database a schema from the future
+//	outdate                        gives the database a newer schema
 //	tamper SQL...                  runs statements on the database
-//	private FILE                   fails unless the owner alone can read it
+//	private FILE                   fails unless only the owner can read it
 //	capture NAME REGEXP            sets a variable to the first group in stdout
 //
 // $ADDR and $ADMIN are free addresses of loopback, $URL is http:// and $ADDR,
@@ -45,21 +45,21 @@ func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){"doorward": main})
 }
 
-// full is for what takes minutes: make chaos.
+// full enables runs of minutes: make chaos.
 var full = flag.Bool("full", false, "long runs at full length")
 
-// program is the doorward that the tests run, first on $PATH. Under the race
-// detector a command takes four times as long, so there it is built without.
-// instrumented is the folder of this test's binary under the name doorward.
+// program is the doorward that the tests run, first on $PATH. Under the race detector a
+// command takes four times as long, so it is built without. instrumented is the folder
+// of this test's binary under the name doorward.
 var program, instrumented string
 
-// diskFolder names, in the process that has a small disk, the folder on which it
-// is (see disk_test.go). That process runs itself: its speed doesn't matter.
+// diskFolder names the folder on the small disk, in the process that has one (see
+// disk_test.go). That process runs itself, since its speed doesn't matter.
 const diskFolder = "DOORWARD_TEST_DISK"
 
 type suite struct{ m *testing.M }
 
-// Run finds or builds the program, runs the tests and removes what it has made.
+// Run finds or builds the program, runs the tests and removes temporary files.
 func (s suite) Run() int {
 	folder, err := prepare()
 	code := 1
@@ -92,8 +92,8 @@ func prepare() (folder string, err error) {
 	return folder, os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// onBoth are the sessions that run on PostgreSQL, too. There they run the program
-// under the race detector, if this binary is under it.
+// onBoth are the scripts that run on PostgreSQL, too. There they run the program under
+// the race detector, if this binary is.
 var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar", "testdata/agreement.txtar"}
 
 func TestSessions(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSessionsBetweenDatabases(t *testing.T) {
 	play(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
 }
 
-// play has the variables given set, name and value in turn.
+// play runs scripts with the variables set, given as names and values in turn.
 func play(t *testing.T, p testscript.Params, database string, variables ...string) {
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(env *testscript.Env) error {
@@ -149,10 +149,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// patience is for a machine that is busy with other tests.
+// patience allows for a machine that is busy with other tests.
 const patience = 20 * time.Second
 
-// eventually asks again and again until it is so.
+// eventually polls until isSo returns true.
 func eventually(ts *testscript.TestScript, what string, isSo func() bool) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

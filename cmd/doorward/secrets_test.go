@@ -21,9 +21,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestEverySecretComesFromAFileToo: a setting whose value can hold a password is
-// read from the file that its variable with _FILE names, or its line with -file in
-// the YAML file, and is masked wherever settings are shown.
+// TestEverySecretComesFromAFileToo: a setting whose value can hold a password can also
+// be read from the file named by its variable with _FILE, or its YAML key with -file,
+// and is masked wherever settings are shown.
 func TestEverySecretComesFromAFileToo(t *testing.T) {
 	for _, name := range holdSecrets() {
 		if !slices.Contains(secrets, name) {
@@ -50,7 +50,7 @@ func TestEverySecretComesFromAFileToo(t *testing.T) {
 	}
 }
 
-// demandMasked wants the setting shown without its secret, and with its origin.
+// demandMasked checks that the setting is shown with its origin, without its secret.
 func demandMasked(t *testing.T, name, from string) {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^` + name + `: .*$`).FindString(printed(t))
@@ -59,7 +59,8 @@ func demandMasked(t *testing.T, name, from string) {
 	}
 }
 
-// TestNoSettingEndsAsItsFileDoes: "x-file" in the YAML file is the file of x.
+// TestNoSettingEndsAsItsFileDoes: no setting is called "x-file", which in the YAML file
+// is the file of x.
 func TestNoSettingEndsAsItsFileDoes(t *testing.T) {
 	for _, name := range settingNames() {
 		if strings.HasSuffix(name, "-file") {
@@ -68,8 +69,8 @@ func TestNoSettingEndsAsItsFileDoes(t *testing.T) {
 	}
 }
 
-// holdSecrets are the settings whose help shows a password, or speaks of a
-// secret that is no file or number.
+// holdSecrets are the settings whose help shows a password, or mentions a secret that
+// is no file or number.
 func holdSecrets() (names []string) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(settings).register(f)
@@ -82,8 +83,8 @@ func holdSecrets() (names []string) {
 	return names
 }
 
-// TestSecretsThatOthersMayRead: no command takes a file with a secret that others may
-// read, wherever the file is named, and what it says to run mends it.
+// TestSecretsThatOthersMayRead: no command accepts a file with a secret that others may
+// read, wherever the file is named, and the suggested command fixes it.
 func TestSecretsThatOthersMayRead(t *testing.T) {
 	values := map[string]string{"database": "sqlite:" + filepath.Join(t.TempDir(), "x.db"), "smtp": "smtp://door:SESAME@localhost:1", "trace-header": "Authorization: Bearer SESAME"}
 	inline := map[string]string{"database": "postgres://door:SESAME@localhost:1/x", "smtp": values["smtp"], "trace-header": values["trace-header"]}
@@ -96,7 +97,7 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 		})
 		t.Run(name+" in the YAML file", func(t *testing.T) {
 			file := openTo(t, "secret", values[name])
-			settings := openTo(t, "doorward.yaml", name+"-file: "+file) // which names no secret
+			settings := openTo(t, "doorward.yaml", name+"-file: "+file) // holds no secret itself
 			t.Setenv("DOORWARD_CONFIG", settings)
 			refusesUntilMended(t, file, settings+" line 1: "+name+"-file: ")
 		})
@@ -120,7 +121,7 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 	})
 }
 
-// openTo makes a file that everybody may read.
+// openTo makes a file readable for everybody.
 func openTo(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -133,7 +134,7 @@ func openTo(t *testing.T, name, text string) string {
 	return file
 }
 
-// runs the program in this process, a server not for ever.
+// runs runs the program in this process, with a time limit for a server.
 func runs(args ...string) error {
 	cmd := command()
 	cmd.SetOut(io.Discard)
@@ -143,8 +144,8 @@ func runs(args ...string) error {
 	return cmd.ExecuteContext(ctx)
 }
 
-// refusesUntilMended wants serve, doctor and config check to say which setting it is and
-// what to run, and config check to be content once that was run.
+// refusesUntilMended checks that serve, doctor and config check name the setting and
+// the fix, and that config check accepts the file after the fix.
 func refusesUntilMended(t *testing.T, file, setting string) {
 	t.Helper()
 	remedy := ""
@@ -167,8 +168,8 @@ func refusesUntilMended(t *testing.T, file, setting string) {
 	}
 }
 
-// warnsUntilMended wants config check to say of a YAML file with a password what to run,
-// and nothing once that was run.
+// warnsUntilMended checks that config check warns of a YAML file with a password and
+// names the fix, and doesn't warn after the fix.
 func warnsUntilMended(t *testing.T, file string) {
 	t.Helper()
 	said := checked(t)
@@ -184,7 +185,7 @@ func warnsUntilMended(t *testing.T, file string) {
 	}
 }
 
-// checked returns what config check warns of.
+// checked returns the warnings of config check.
 func checked(t *testing.T) string {
 	t.Helper()
 	var said strings.Builder
@@ -198,7 +199,7 @@ func checked(t *testing.T) string {
 	return said.String()
 }
 
-// pairOf makes a certificate and a key that everybody may read.
+// pairOf makes a certificate and a key readable for everybody.
 func pairOf(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -9,8 +9,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// openSQL opens a database of the program's for SQL of the test's, a SQLite
-// file in the folder.
+// openSQL opens a database of the program for the test's SQL; SQLite is a file in the
+// folder.
 func openSQL(dsn, folder string) (*sql.DB, error) {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		if !filepath.IsAbs(path) {

@@ -24,9 +24,9 @@ func messaging(t *testing.T, args ...string) string {
 	return strings.TrimPrefix(ready, "Messaging is ready at http://")
 }
 
-// start runs a program until the test ends, however that ends: the shell kills
-// it when the pipe to its own standard input closes. It returns when the program
-// has written a line with ready in it, and that line from there on.
+// start runs a program until the test ends in any way: the shell kills it when its own
+// standard input closes. It returns once the program has written a line with ready in
+// it, with the output from that line on.
 func start(t *testing.T, environ []string, ready string, command ...string) string {
 	t.Helper()
 	const keeper = `"$@" </dev/null & read -r _; kill -TERM $!; wait $!`
@@ -66,7 +66,7 @@ func start(t *testing.T, environ []string, ready string, command ...string) stri
 		}
 		if err != nil {
 			close(rest)
-			t.Fatalf("%s did not say %q", filepath.Base(command[0]), ready)
+			t.Fatalf("%s did not print %q", filepath.Base(command[0]), ready)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func nginx(t *testing.T, front, doorward, messaging string) {
 	start(t, nil, "start worker process ", program, "-p", folder, "-c", conf, "-e", "stderr")
 }
 
-// nginxConf returns the configuration with other addresses, and fails when it
-// has not exactly those that are replaced.
+// nginxConf returns the configuration with other addresses, and fails unless it has
+// each replaced one once.
 func nginxConf(t *testing.T, front, doorward, messaging string) []byte {
 	t.Helper()
 	conf, err := os.ReadFile("nginx.conf")

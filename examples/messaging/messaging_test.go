@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/client"
 )
 
-// alone is the service without Doorward, called by who.
+// alone is the service without Doorward, with who as the caller.
 func alone(s *service, who client.Identity) func(method, path, body string) (int, string) {
 	h := handler(s, func(string) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler { return next }

@@ -67,7 +67,7 @@ func report(base, token string) request {
 	return request{method: "GET", url: base + "/reports", token: token}
 }
 
-// tour is what holds for the service at base, however it is protected.
+// tour checks the service at base, however it is protected.
 func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 	t.Helper()
 	wants(t, 401, send(base, ""))
@@ -87,7 +87,7 @@ func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 		t.Errorf("a page of another origin: %s", body)
 	}
 
-	// Whatever a client says about itself, it stays a VIEWER.
+	// A client can't change its identity: it stays a VIEWER.
 	spoof := send(base, token)
 	spoof.header = http.Header{
 		"X-Auth-User": {people["OWNER"].ID}, "X-Auth-Role": {"OWNER"}, "x-auth-email": {"root@acme.example"}, "X_Auth_Role": {"OWNER"},
@@ -108,7 +108,7 @@ func tour(t *testing.T, base string, people map[string]*doorwardtest.Person) {
 	wants(t, 401, send(base, people["USER"].Token()))
 }
 
-// outage is what holds when Doorward has gone.
+// outage checks the service after Doorward has stopped.
 func outage(t *testing.T, base string, viewer *doorwardtest.Person) {
 	t.Helper()
 	wants(t, 503, report(base, viewer.Token()))
@@ -153,15 +153,15 @@ func TestBehindNginx(t *testing.T) {
 			t.Errorf("GET %s is answered %d %s, want %d", path, res.StatusCode, body, want)
 		}
 	}
-	// Past nginx nobody is anybody, and it is no fault of the caller's.
+	// Without nginx there is no identity, which is not the caller's fault.
 	wants(t, 503, report("http://"+service, people["OWNER"].Token()))
 
 	door.Stop()
 	outage(t, base, people["VIEWER"])
 }
 
-// What the service is told by nginx is what Doorward said, all six headers, and
-// not the credential.
+// nginx passes Doorward's answer on to the service, all six headers, but not the
+// credential.
 func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 	installed.Program(t, "nginx", "nginx")
 	told := make(chan http.Header, 1)
@@ -193,7 +193,7 @@ func TestNginxTellsWhatDoorwardSaid(t *testing.T) {
 	}
 	for _, name := range []string{"Cookie", "Authorization", "X_auth_user"} {
 		if values := got[name]; len(values) > 0 {
-			t.Errorf("the service is told %s %q", name, values)
+			t.Errorf("the service gets %s %q", name, values)
 		}
 	}
 }

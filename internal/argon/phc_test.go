@@ -7,7 +7,7 @@ import (
 
 const staple = "correct horse battery staple"
 
-// vectors were all made by other programs, which the comments name.
+// vectors were all made by other programs, named in the comments.
 var vectors = []struct{ name, phc, password string }{
 	// The reference implementation's own tests: phc-winner-argon2, src/test.c.
 	{"argon2id reference", "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", "password"},
@@ -85,8 +85,8 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// refused holds a hash for each thing that may be wrong with one. The marker
-// stands in where free text can: no error may repeat it.
+// refused has a hash for each possible error. The marker is where free text can be: no
+// error may repeat it.
 var refused = []struct{ why, phc string }{
 	{"empty", ""},
 	{"bare password", "hunter2-marker"},
@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: the error quotes the input: %v", test.why, err)
 		}
 		if test.phc == "" {
-			continue // to Verify this means nobody by that name
+			continue // Verify treats this as an unknown name
 		}
 		if got, err := pool.Verify(t.Context(), test.phc, staple); err == nil {
 			t.Errorf("%s: Verify answered %+v, want an error", test.why, got)
@@ -177,8 +177,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for input that panics, that passes with a cost out of
-// bounds, or that passes in a second spelling.
+// FuzzParse searches for input that panics, has a cost out of bounds, or is a second
+// encoding.
 func FuzzParse(f *testing.F) {
 	for _, v := range vectors {
 		f.Add(v.phc)

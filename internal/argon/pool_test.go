@@ -34,8 +34,8 @@ func TestHashAndVerify(t *testing.T) {
 	}
 }
 
-// TestNobodyCostsOneHash holds the work for an unknown name against that for
-// a known one, in number and in parameters.
+// TestNobodyCostsOneHash compares the work for an unknown name with that for a known
+// one, in number and in parameters.
 func TestNobodyCostsOneHash(t *testing.T) {
 	pool := NewPool(Default, Options{})
 	phc, err := pool.Hash(t.Context(), staple)
@@ -61,8 +61,8 @@ func TestNobodyCostsOneHash(t *testing.T) {
 	}
 }
 
-// TestDefaults: each worker has its memory, so a process that may use one core of
-// many, as a container, has one worker.
+// TestDefaults: each worker has its own memory, so a process limited to one core, such
+// as a container, has one worker.
 func TestDefaults(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	got := Options{Workers: -1}.withDefaults()
@@ -72,8 +72,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestYield: while others need a core one slot is left to them, yet work never
-// stops, however many slots it needs.
+// TestYield: while others need a core one slot is left free, but work always proceeds,
+// however many slots it needs.
 func TestYield(t *testing.T) {
 	var yield atomic.Bool
 	s := slots{queue: 8, wait: time.Minute, all: 2, free: 2, yield: yield.Load}
@@ -89,7 +89,7 @@ func TestYield(t *testing.T) {
 	}
 	yield.Store(true)
 	if !take(1) {
-		t.Fatal("nothing runs and yet work has to wait")
+		t.Fatal("work has to wait although nothing runs")
 	}
 	if take(1) {
 		t.Error("the slot that should be left to others was taken")
@@ -105,7 +105,7 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// hold takes all of the pool's slots, one caller each, until release.
+// hold takes all of the pool's slots, with one caller each, until release.
 func hold(t *testing.T, pool *Pool) (release func()) {
 	t.Helper()
 	var begun, ended sync.WaitGroup
@@ -250,8 +250,8 @@ func TestNeed(t *testing.T) {
 	}
 }
 
-// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of
-// them, nobody passes it meanwhile, and when it gives up those behind it go.
+// TestHeavyIsNotOvertaken: a hash that needs every slot waits for all of them, no later
+// one passes it, and when it gives up those behind it proceed.
 func TestHeavyIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewPool(cheap, Options{Workers: 2, Wait: time.Hour})
@@ -287,7 +287,7 @@ func TestHeavyIsNotOvertaken(t *testing.T) {
 		}
 
 		giveUp()
-		<-light // hangs, and synctest says so, if nobody lets it through
+		<-light // if it hangs, synctest reports it
 		close(free)
 		all.Wait()
 	})
@@ -300,11 +300,11 @@ func TestPanicGivesTheSlotBack(t *testing.T) {
 		_ = pool.run(t.Context(), cheap, func() { panic("in the middle of a hash") })
 	}()
 	if busy := pool.Stats().Busy; busy != 0 {
-		t.Errorf("%d slots lost to a panic", busy)
+		t.Errorf("%d slots lost by a panic", busy)
 	}
 }
 
-// TestCrowd lets callers give up at every moment and counts the slots after.
+// TestCrowd cancels callers at every moment and then counts the slots.
 func TestCrowd(t *testing.T) {
 	pool := NewPool(cheap, Options{Workers: 3, Queue: 20, Wait: 3 * time.Millisecond})
 	var all sync.WaitGroup
@@ -320,14 +320,14 @@ func TestCrowd(t *testing.T) {
 	}
 	all.Wait()
 	if s := pool.Stats(); s.Busy != 0 || s.Queued != 0 {
-		t.Errorf("after everybody left: %+v", s)
+		t.Errorf("after all callers returned: %+v", s)
 	}
 	if err := pool.run(t.Context(), Params{MemoryKiB: 1 << 20, Time: 1, Parallelism: 1}, func() {}); err != nil {
 		t.Errorf("taking all three slots: %v", err)
 	}
 }
 
-// BenchmarkHash is one hash of the default parameters with the pool to itself.
+// BenchmarkHash is one hash with the default parameters in an idle pool.
 func BenchmarkHash(b *testing.B) {
 	pool := NewPool(Default, Options{})
 	b.ReportAllocs()
@@ -338,8 +338,8 @@ func BenchmarkHash(b *testing.B) {
 	}
 }
 
-// BenchmarkPool is the time between two answers while 16 callers per core
-// keep the queue filled; none of them is refused.
+// BenchmarkPool is the time between two answers while 16 callers per core keep the
+// queue full; none is refused.
 func BenchmarkPool(b *testing.B) {
 	pool := NewPool(Default, Options{Queue: 1 << 20, Wait: time.Hour})
 	b.SetParallelism(16)
@@ -352,7 +352,7 @@ func BenchmarkPool(b *testing.B) {
 	})
 }
 
-// BenchmarkTurn is what the pool itself costs: a slot taken and given.
+// BenchmarkTurn is the overhead of the pool: taking and releasing a slot.
 func BenchmarkTurn(b *testing.B) {
 	pool := NewPool(Default, Options{Workers: 1})
 	for b.Loop() {
@@ -362,7 +362,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is a stored hash read.
+// BenchmarkParse parses a stored hash.
 func BenchmarkParse(b *testing.B) {
 	for _, v := range vectors {
 		b.Run(v.name, func(b *testing.B) {

@@ -18,12 +18,12 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{"", "red", "#fff", "#12345g", "#1234567", "3b4ccf0", "#+1+1+1", "#3b4cc\n", "#３b4c"} {
 		if _, ok := colour.Parse(text); ok {
-			t.Errorf("%q passes for a colour", text)
+			t.Errorf("%q is accepted as a colour", text)
 		}
 	}
 }
 
-// The examples that WCAG's own tools give.
+// The examples are from WCAG's own tools.
 func TestContrast(t *testing.T) {
 	for pair, want := range map[[2]string]string{
 		{"#000000", "#ffffff"}: "21.00", {"#ffffff", "#ffffff"}: "1.00", {"#777777", "#ffffff"}: "4.48", {"#0000ff", "#ffffff"}: "8.59",
@@ -34,17 +34,17 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// least is what WCAG 2.2, 1.4.3, asks of text.
+// least is the minimum contrast of text (WCAG 2.2, 1.4.3).
 const least = 4.5
 
-// Whatever colour is chosen, it can be read on the paper and on its wash, and
-// text can be read on it.
+// Every colour is fitted to be readable on the background and on its wash, and text is
+// readable on it.
 func TestEveryColourCanBeFitted(t *testing.T) {
 	for n := range 8 * 8 * 8 {
 		c := colour.Must(fmt.Sprintf("#%02x%02x%02x", min(255, n%8*37), min(255, n/8%8*37), min(255, n/64*37)))
 		for name, s := range map[string]colour.Scheme{"light": colour.Light, "dark": colour.Dark} {
 			fitted, wash := s.Fit(c)
-			// Pages get the colours in whole bytes.
+			// Pages use 8-bit colours.
 			fitted, wash = colour.Must(fitted.String()), colour.Must(wash.String())
 			for on, ground := range map[string]colour.Colour{"paper": s.Paper, "wash": s.Wash, "its wash": wash, "what is written on it": colour.On(fitted)} {
 				if got := colour.Contrast(fitted, ground); got < least {
@@ -55,7 +55,7 @@ func TestEveryColourCanBeFitted(t *testing.T) {
 	}
 }
 
-// A colour that can be read as it is stays.
+// A readable colour stays unchanged.
 func TestFitChangesNothingInVain(t *testing.T) {
 	if fitted, _ := colour.Light.Fit(colour.Must("#3b4ccf")); fitted != colour.Must("#3b4ccf") {
 		t.Errorf("the colour becomes %s", fitted)

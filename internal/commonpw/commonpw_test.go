@@ -19,8 +19,8 @@ func bundledEntries() []string {
 	return strings.Split(strings.TrimSuffix(Bundled().lines, "\n"), "\n")
 }
 
-// TestBundledForm checks what the search rests on. It fails when
-// passwords.txt was edited by hand: run go generate instead.
+// TestBundledForm checks the format that the search needs. It fails if passwords.txt
+// was edited by hand: run go generate instead.
 func TestBundledForm(t *testing.T) {
 	entries := bundledEntries()
 	for i, entry := range entries {
@@ -46,7 +46,7 @@ func TestBundledContainsAllOfItself(t *testing.T) {
 			t.Errorf("%q is on the list and was not found", entry)
 		}
 		if Bundled().Contains(entry + "\x00") {
-			t.Errorf("%q and a zero byte was found", entry)
+			t.Errorf("%q with a zero byte appended was found", entry)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// endless is a file of one line without end.
+// endless is a file of one endless line.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -148,7 +148,7 @@ func TestLoadTakesMaxSize(t *testing.T) {
 	}
 }
 
-// FuzzLoad holds Load and Contains against a map.
+// FuzzLoad compares Load and Contains with a map.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte("b\r\nA\n\n#c"), "a")
 	f.Add([]byte("\ufeffÄ\ne\u0301\n"), "ä")

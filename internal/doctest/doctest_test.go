@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page writes fences as ~~~, since this is Go.
+// page writes fences as ~~~, since a Go raw string can't contain backquotes.
 func page(lines ...string) string {
 	return strings.ReplaceAll(strings.Join(lines, "\n"), "~~~", fence) + "\n"
 }
@@ -102,7 +102,7 @@ func TestOneTerminal(t *testing.T) {
 	r.Do(t, Block{Script: "export COLOUR=blue\nname='Ann  \"Lee\"\n$x'\nNOT_EXPORTED=1\nmkdir below\ncd below\ncat <<END\nlast\nEND", Output: "last\n", Says: true})
 	r.Do(t, Block{Script: "echo \"$name\"; sh -c 'echo $COLOUR'; basename \"$PWD\"; echo ${NOT_EXPORTED-none} # end", Output: "Ann  \"Lee\"\n$x\nblue\nbelow\nnone\n", Says: true})
 	if _, err := r.foreground(Block{Script: "name=other; false"}); err == nil {
-		t.Error("a fault is lost")
+		t.Error("an error is lost")
 	}
 }
 

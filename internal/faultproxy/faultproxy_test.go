@@ -129,14 +129,14 @@ func TestServerHearsOfTheEndOnlyAfterTheCut(t *testing.T) {
 			c.Close()
 			select {
 			case err := <-ended:
-				t.Fatalf("the server heard of the end through the cut: %v", err)
+				t.Fatalf("the server saw the end through the cut: %v", err)
 			case <-time.After(100 * time.Millisecond):
 			}
 			p.Heal()
 			select {
 			case <-ended:
 			case <-time.After(10 * time.Second):
-				t.Fatal("the server never heard of the end")
+				t.Fatal("the server never saw the end")
 			}
 		})
 	}

@@ -27,6 +27,6 @@ func TestTakenIsNotFree(t *testing.T) {
 	defer taken.Close()
 	next.Add(^uint32(0)) // back by one
 	if address := On("127.0.0.1"); address == taken.Addr().String() {
-		t.Errorf("%s is free, and taken", address)
+		t.Errorf("%s is in use, but was returned as free", address)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// told is a test that notes what it is told instead of failing.
+// told is a test that records failures.
 type told struct {
 	testing.TB
 	failed bool
@@ -28,19 +28,19 @@ func TestDriftIsNoticedAndMended(t *testing.T) {
 		return seen.failed
 	}
 	if drifted("| old |\n") {
-		t.Error("a page that says what the code says is complained of")
+		t.Error("an up-to-date page fails")
 	}
 	if !drifted("| new |\n") {
-		t.Error("a page that says something else is not complained of")
+		t.Error("an outdated page passes")
 	}
 	*update = true
 	defer func() { *update = false }()
 	if drifted("| new |\n") {
-		t.Error("with -update the page is complained of")
+		t.Error("with -update the page fails")
 	}
 	*update = false
 	if drifted("| new |\n") {
-		t.Error("-update has not written what the code says")
+		t.Error("-update has not updated the page")
 	}
 }
 

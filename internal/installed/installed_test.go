@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// outcome is a test that only notes how it was ended first: unlike a real one it
-// goes on.
+// outcome is a test that records how it was ended, and continues.
 type outcome struct {
 	testing.TB
 	how string
@@ -30,10 +29,10 @@ func TestMissing(t *testing.T) {
 
 func TestProgram(t *testing.T) {
 	if Program(t, "go", "golang") == "" {
-		t.Error("go has no place")
+		t.Error("go was not found")
 	}
 	o := &outcome{TB: t}
 	if place := Program(o, "no-such-program", "none"); place != "" || o.how == "" {
-		t.Errorf("no-such-program is in %q, and the test goes on", place)
+		t.Errorf("no-such-program was found in %q, and the test continues", place)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/doorward/doorward/internal/logtest"
 )
 
-// TestLine: the first of a cause has a line, one a second tells how many were
-// left out, another cause has a line at once, and many causes are no flood.
+// TestLine: the first line of a cause is logged, then one a second with the number left
+// out. Another cause is logged at once, and the number of causes is limited.
 func TestLine(t *testing.T) {
 	var l Limiter
 	began := time.Now()
@@ -53,7 +53,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWarnings: what fails each second has a line, and another cause has one, too.
+// TestWarnings: a fault in each second is logged, and so is another cause.
 func TestWarnings(t *testing.T) {
 	var journal logtest.Journal
 	warn := Warnings(slog.New(slog.NewTextHandler(&journal, nil)), "work")

@@ -140,8 +140,8 @@ func TestErrorsSayWhichRule(t *testing.T) {
 	}
 }
 
-// TestNoStrangeRunePasses tries every character there is, in every part, and
-// lets through only what is visible and not another character's spelling.
+// TestNoStrangeRunePasses tries every character in every part, and accepts only visible
+// ones that aren't another character's spelling.
 func TestNoStrangeRunePasses(t *testing.T) {
 	invisible := []*unicode.RangeTable{
 		unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Join_Control,
@@ -165,8 +165,8 @@ func TestNoStrangeRunePasses(t *testing.T) {
 	}
 }
 
-// canonical is the whole shape of a canonical address apart from lengths,
-// written down independently of the code.
+// canonical is the form of a canonical address apart from lengths, written
+// independently of the code.
 var canonical = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
 	`@([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 		got, err := mailaddr.Parse(in)
 		if err != nil {
 			if got != "" || !errors.Is(err, mailaddr.ErrInvalid) {
-				t.Fatalf("Parse(%q) = %q, %v; want nothing beside ErrInvalid", in, got, err)
+				t.Fatalf("Parse(%q) = %q, %v; want only ErrInvalid", in, got, err)
 			}
 			return
 		}
@@ -197,8 +197,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// wellFormed checks a canonical address against the contract and against the
-// standard library's parser.
+// wellFormed checks a canonical address against the contract and the standard library's
+// parser.
 func wellFormed(s string) error {
 	if len(s) > 254 || !canonical.MatchString(s) || !isASCII(s) {
 		return errors.New("not of canonical shape")

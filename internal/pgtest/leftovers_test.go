@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// ending names, in the environment, how a child of TestNothingIsLeft is to end.
+// ending is the environment variable that says how a child of TestNothingIsLeft ends.
 const ending = "PGTEST_ENDING"
 
-// endings are the ways a test binary ends. Each makes a cluster, says where it
-// is, and goes. (A test's own timeout is a panic. Ctrl-C is SIGINT, and SIGQUIT
-// is what go test sends to a binary that is stuck.)
+// endings are the ways a test binary ends. Each makes a cluster, reports its folder,
+// and ends. (A test's own timeout is a panic. Ctrl-C is SIGINT, and SIGQUIT is what go
+// test sends to a binary that is stuck.)
 var endings = map[string]func(t *testing.T){
 	"normally":        func(t *testing.T) { ready(t) },
 	"by os.Exit":      func(t *testing.T) { ready(t); os.Exit(3) },
@@ -34,7 +34,7 @@ var endings = map[string]func(t *testing.T){
 	},
 }
 
-// ready makes the shared cluster and tells the parent its folder.
+// ready makes the shared cluster and reports its folder to the parent.
 func ready(t *testing.T) *Cluster {
 	t.Helper()
 	DSN(t)
@@ -46,7 +46,7 @@ func ready(t *testing.T) *Cluster {
 	return c
 }
 
-// halfMade returns at the moment at which initdb starts.
+// halfMade returns when initdb starts.
 func halfMade(t *testing.T) *Cluster {
 	t.Helper()
 	bin, err := locate()
@@ -73,7 +73,7 @@ func end(t *testing.T, signal syscall.Signal) {
 	select {}
 }
 
-// TestEndingChild is run by TestNothingIsLeft in a process of its own.
+// TestEndingChild runs in a child process of TestNothingIsLeft.
 func TestEndingChild(t *testing.T) {
 	finish, ok := endings[os.Getenv(ending)]
 	if !ok {
@@ -97,10 +97,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// leavesNothing runs child and waits until it and every process that it started
-// have ended; it returns the cluster's folder. They all inherit the writing end
-// of a pipe, so its end is theirs: nothing has to be searched or waited for by
-// the clock.
+// leavesNothing runs child and waits until it and every process that it started have
+// ended; it returns the cluster's folder. All inherit the writing end of a pipe, so its
+// end is theirs: no search and no timing is needed.
 func leavesNothing(t *testing.T, child *exec.Cmd) (home string) {
 	t.Helper()
 	alive, held, err := os.Pipe()
@@ -133,7 +132,7 @@ func leavesNothing(t *testing.T, child *exec.Cmd) (home string) {
 	return home
 }
 
-// TestMissingChild is run by TestMissingPostgres in a process of its own.
+// TestMissingChild runs in a child process of TestMissingPostgres.
 func TestMissingChild(t *testing.T) {
 	if os.Getenv(ending) != "missing" {
 		t.Skip("runs only as a child of TestMissingPostgres")

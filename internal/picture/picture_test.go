@@ -54,7 +54,7 @@ func decoded(t testing.TB, base64ed string) []byte {
 	return data
 }
 
-// The smallest WebPs: lossy, and lossless. There is no encoder to make them with.
+// The smallest WebPs, lossy and lossless. There is no encoder for them in the tests.
 const (
 	lossyWebP    = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
 	losslessWebP = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="
@@ -62,7 +62,7 @@ const (
 
 var red = color.NRGBA{200, 30, 40, 255}
 
-// samples are images that are taken, with the size that they get.
+// samples are accepted images, with the size of the result.
 func samples(t testing.TB) map[string]struct {
 	data          []byte
 	width, height int
@@ -88,7 +88,7 @@ func samples(t testing.TB) map[string]struct {
 	}
 }
 
-// What comes out is a PNG of the size that was promised, and the same each time.
+// The result is a PNG of the reported size, and deterministic.
 func TestMake(t *testing.T) {
 	for name, s := range samples(t) {
 		p, err := Make(s.data, fit)
@@ -102,30 +102,30 @@ func TestMake(t *testing.T) {
 		}
 		again, err := Make(s.data, fit)
 		if err != nil || !bytes.Equal(p.PNG, again.PNG) {
-			t.Errorf("%s: another PNG the second time, %v", name, err)
+			t.Errorf("%s: a different PNG the second time, %v", name, err)
 		}
 		once, err := Make(p.PNG, fit)
 		if err != nil || !bytes.Equal(p.PNG, once.PNG) {
-			t.Errorf("%s: what was made is made into something else, %v", name, err)
+			t.Errorf("%s: the result is changed when processed again, %v", name, err)
 		}
 	}
 }
 
-// chunk is one of a PNG.
+// chunk is a chunk of a PNG.
 func chunk(kind string, data []byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	body := append([]byte(kind), data...)
 	return binary.BigEndian.AppendUint32(append(out, body...), crc32.ChecksumIEEE(body))
 }
 
-// claiming is a PNG that ends after the size it claims: whoever went on to decode
-// it would call it unreadable.
+// claiming is a PNG that ends after its claimed size: decoding it would fail as
+// unreadable.
 func claiming(w, h uint32) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	return append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(head, 8, 6, 0, 0, 0))...)
 }
 
-// The size is looked at before anything is decoded.
+// The size is checked before decoding.
 func TestBombs(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"50000 by 50000":  claiming(50000, 50000),
@@ -139,14 +139,14 @@ func TestBombs(t *testing.T) {
 	}
 	for _, most := range [][2]uint32{{2048, 2048}, {MaxSide, MaxPixels / MaxSide}} {
 		if _, err := Make(claiming(most[0], most[1]), fit); !errors.Is(err, ErrUnknown) {
-			t.Errorf("as many pixels as may be, and nothing behind the head: %v", err)
+			t.Errorf("the maximum of pixels, and no data after the header: %v", err)
 		}
 	}
 }
 
-// manyScans is a JPEG of so many times 256 pixels on a side, up to 8, whose scans
-// each cover all of it in some twenty bytes: 32767 blocks at a time are said to
-// hold nothing more.
+// manyScans is a JPEG of size times 256 pixels on a side (size up to 8), whose scans
+// each cover all of it in about twenty bytes: one code marks up to 32767 blocks as
+// empty.
 func manyScans(size byte, scans int) []byte {
 	var out bytes.Buffer
 	segment := func(marker byte, data ...byte) {
@@ -171,8 +171,8 @@ func manyScans(size byte, scans int) []byte {
 	return out.Bytes()
 }
 
-// A JPEG of 200 KiB could keep a processor busy for minutes; encoders write some
-// ten scans.
+// A JPEG of 200 KiB could occupy a processor for minutes; encoders write about ten
+// scans.
 func TestManyScans(t *testing.T) {
 	if _, err := Make(manyScans(8, 10_000), fit); !errors.Is(err, errManyScans) {
 		t.Errorf("a JPEG with 10000 scans: %v", err)
@@ -182,7 +182,7 @@ func TestManyScans(t *testing.T) {
 	}
 }
 
-// What isn't an image of the three kinds is refused, and SVG by its name.
+// Anything but the three formats is refused, and SVG with its own error.
 func TestWhatIsNone(t *testing.T) {
 	var animated bytes.Buffer
 	if err := gif.Encode(&animated, plain(8, 8, red), nil); err != nil {
@@ -210,18 +210,18 @@ func TestWhatIsNone(t *testing.T) {
 	}
 }
 
-// Cut off anywhere, an image is an error and nothing worse.
+// A truncated image is an error, without a panic.
 func TestCutOff(t *testing.T) {
 	for name, s := range samples(t) {
-		for n := 0; n < len(s.data)-1; n += 1 + len(s.data)/29 { // a WebP may end with a byte to spare
+		for n := 0; n < len(s.data)-1; n += 1 + len(s.data)/29 { // the last byte of a WebP may be padding
 			if _, err := Make(s.data[:n], fit); err == nil {
-				t.Errorf("%s cut off at %d of %d is taken", name, n, len(s.data))
+				t.Errorf("%s cut off at %d of %d is accepted", name, n, len(s.data))
 			}
 		}
 	}
 }
 
-// An image that is something else as well comes out as an image alone.
+// The result contains only the image, even if the input is also something else.
 func TestPolyglots(t *testing.T) {
 	const payload = "<script>alert(document.domain)</script>"
 	whole := asPNG(t, plain(40, 20, red))
@@ -242,12 +242,12 @@ func TestPolyglots(t *testing.T) {
 			continue
 		}
 		if bytes.Contains(p.PNG, []byte("script")) || bytes.Contains(p.PNG, []byte("tEXt")) || bytes.Contains(p.PNG, []byte("PK")) {
-			t.Errorf("%s is carried on: %q", name, p.PNG)
+			t.Errorf("%s is still in the result: %q", name, p.PNG)
 		}
 	}
 }
 
-// noise can't be compressed.
+// noise is incompressible.
 func noise(w, h int) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	source := rand.New(rand.NewPCG(1, 2))
@@ -257,19 +257,18 @@ func noise(w, h int) image.Image {
 	return img
 }
 
-// Too much detail for the bytes is half the size, or else an error.
+// Too much detail for the byte limit gives half the size, or an error.
 func TestDetail(t *testing.T) {
 	if _, err := Make(asPNG(t, noise(256, 64)), fit); !errors.Is(err, ErrTooRich) {
 		t.Errorf("noise: %v, want %v", err, ErrTooRich)
 	}
 	p, err := Make(asPNG(t, noise(512, 128)), Bounds{Width: 512, Height: 128, Bytes: 100 << 10})
 	if err != nil || p.Width != 256 || p.Height != 64 || len(p.PNG) > 100<<10 {
-		t.Errorf("noise with more room: %d bytes, %dx%d, %v", len(p.PNG), p.Width, p.Height, err)
+		t.Errorf("noise with a higher limit: %d bytes, %dx%d, %v", len(p.PNG), p.Width, p.Height, err)
 	}
 }
 
-// lettering is a picture whose left half has the colour and whose right half is
-// the second one.
+// lettering is a picture with two colours, left and right.
 func lettering(left, right color.Color) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 60, 20))
 	for i := range 60 * 20 {
@@ -302,7 +301,7 @@ func TestGround(t *testing.T) {
 	} {
 		p, err := Make(c.data, fit)
 		if err != nil || p.Ground != c.want {
-			t.Errorf("%s need the ground %q, %v; want %q", name, p.Ground, err, c.want)
+			t.Errorf("%s need the background %q, %v; want %q", name, p.Ground, err, c.want)
 		}
 	}
 }

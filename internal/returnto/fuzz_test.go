@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// reading is what a browser makes of an address.
+// reading is an address as a browser parses it.
 type reading struct {
 	origin, user string
 	path         []string // without dot segments
@@ -20,9 +20,9 @@ type reading struct {
 
 var schemeOf = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
-// browse reads as the URL Standard has browsers do (https://url.spec.whatwg.org,
-// "basic URL parser"), on a page of the scheme at own.invalid; it owes nothing to
-// the code that it is held against. Names that IDNA would change are no reading.
+// browse parses like browsers by the URL Standard (https://url.spec.whatwg.org, "basic
+// URL parser"), on a page of the scheme at own.invalid. It is independent of the tested
+// code. Names that IDNA would change are errors.
 func browse(address, page string) (reading, error) {
 	address = strings.TrimFunc(address, func(r rune) bool { return r <= ' ' })
 	address = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(address)
@@ -83,7 +83,7 @@ func hostOf(text string) (string, error) {
 		addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 		return "[" + addr.String() + "]", err
 	}
-	// A percent sign that escapes nothing stays, and is forbidden in a host then.
+	// A percent sign that escapes nothing stays, and is then forbidden in a host.
 	text, err := url.PathUnescape(text)
 	if err != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("#/:<>?@[\\]^|%", r)
@@ -138,7 +138,7 @@ func ipv4(parts []string) (string, error) {
 	return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}).String(), nil
 }
 
-// resolve takes the dot segments out of a path, as a browser does before it asks.
+// resolve removes the dot segments of a path, as a browser does before the request.
 func resolve(path string) (up []string) {
 	parts := strings.Split(strings.TrimPrefix(strings.ReplaceAll(path, `\`, "/"), "/"), "/")
 	for i, part := range parts {
@@ -179,9 +179,9 @@ func TestBrowse(t *testing.T) {
 	}
 }
 
-// Whatever is found is, to a browser, an address at an origin of the list and below
-// its path, with nobody before an @, and the very one that was asked for. The first
-// argument is one more entry of the list.
+// Every accepted address is, to a browser, at an origin of the list and below its path,
+// has no user before an @, and equals the one asked for. The first argument is an
+// additional entry of the list.
 func FuzzFoundAddressesAreInTheList(f *testing.F) {
 	for i, address := range hostile {
 		f.Add([]string{"https://mail.example.com/inbox", "https://own.example:8443", "http://localhost:3000/a.b/"}[i%3], address)
@@ -220,13 +220,13 @@ func FuzzFoundAddressesAreInTheList(f *testing.F) {
 	})
 }
 
-// holds reports whether the address is at the origin of the entry, which ends in a
-// slash, and below its path.
+// holds reports whether the address is at the origin of the entry and below its path.
+// The entry ends in a slash.
 func holds(t *testing.T, entry string, led reading) bool {
 	t.Helper()
 	place, err := browse(entry, "https")
 	if err != nil {
-		t.Errorf("the entry %q passes, and is no address: %v", entry, err)
+		t.Errorf("the entry %q is accepted, but is no address: %v", entry, err)
 		return false
 	}
 	above := place.path[:len(place.path)-1]

@@ -54,23 +54,23 @@ func TestPlacesOfTheListAreFound(t *testing.T) {
 	}
 }
 
-// hostile are addresses that look like one of the list and are none, or that
-// somebody may read as another one.
+// hostile are addresses that look like one of the list but aren't, or that some parsers
+// read as another one.
 var hostile = []string{
 	"", "/", "//app.example.com", "///app.example.com/", "/inbox", "inbox", "app.example.com", "app.example.com/x", "?a", "#a",
-	// Another scheme, or none that counts.
+	// Another scheme, or none.
 	"http://app.example.com/", "ftp://app.example.com/", "javascript:alert(1)", "javascript://app.example.com/%0aalert(1)",
 	"data:text/html,x", "blob:https://app.example.com/x", "view-source:https://app.example.com/", "wss://app.example.com/",
 	"https:app.example.com", "https:/app.example.com", "https:///app.example.com", "https:////app.example.com/", "https:evil.example",
 	"https:/evil.example", "https://", "https:///", "://app.example.com/", "https//app.example.com", "ſttps://app.example.com/",
-	// Backslashes, and what browsers drop.
+	// Backslashes, and characters that browsers drop.
 	`https:\\app.example.com`, `https:\\evil.example/`, `https://app.example.com\@evil.example/`, `https://app.example.com/\evil.example`,
 	`https://app.example.com\.evil.example`, `https://evil.example\.app.example.com/`, `https://evil.example\@app.example.com/`, `/\evil.example`,
 	"ht\ntps://app.example.com", "https://app.exam\tple.com/", "https://app.example.com\n.evil.example/", "https://app.example.com/\r\nSet-Cookie: a=b",
 	" https://app.example.com/", "https://app.example.com/ ", "\x00https://app.example.com/", "https://app.example.com/\x7f", "\ufeffhttps://app.example.com/",
 	"https://app.example.com/\x00", "https://app.example.com\x00.evil.example/", "https://app.example.com/a b", "https://app.example.com/%00", "https://app.example.com/%0d%0aa:b",
 	"https://app.example.com/%5c%5cevil.example", `https://app.example.com/?\evil.example`, `https://app.example.com/#\evil.example`, "https://app.example.com/%zz", "https://app.example.com/%",
-	// Somebody before an @.
+	// A user before an @.
 	"https://app.example.com@evil.example", "https://app.example.com:443@evil.example/", "https://app.example.com%2f@evil.example/", "https://@app.example.com/",
 	"https://evil.example@app.example.com/", "https://a:b@app.example.com/", "https://app.example.com/x@evil.example\\@", "https://app.example.com%40evil.example/",
 	// Another host.
@@ -85,7 +85,7 @@ var hostile = []string{
 	"https://app.example.com:444/", "https://app.example.com:80/", "https://app.example.com:0443/", "https://app.example.com:/", "https://app.example.com:443:443/", "https://app.example.com:+443/",
 	"https://app.example.com:65979/", "https://app.example.com:18446744073709552059/", "https://app.example.com:0/", "https://app.example.com:4４3/", "https://app.example.com:443evil.example/", "https://app.example.com:-443/",
 	"https://shop.example.com/a/b", "https://shop.example.com:443/a/b", "http://localhost/", "http://localhost:30000/", "https://localhost:3000/", "http://localhost:3000.evil.example/", "http://localhost:3000@evil.example/",
-	// Other spellings of an address of this machine, and what isn't it.
+	// Other spellings of a loopback address, and similar addresses.
 	"http://127.1/", "http://127.0.1/", "http://2130706433/", "http://0x7f000001/", "http://0x7f.0.0.1/", "http://0177.0.0.1/", "http://127.0.0.01/", "http://127.0.0.1./", "http://127.0.0.2/", "http://0/", "http://[::1]/",
 	"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[::1]:3000/", "http://[::1%25lo]:3000/", "http://localhost.:3000/", "http://[app.example.com]/", "https://[https://app.example.com]/",
 	// Other paths.
@@ -96,7 +96,7 @@ var hostile = []string{
 	"https://mail.example.com/inbox/%2e%2e#x", "https://mail.example.com/inbox/..%2fadmin", "https://mail.example.com/inbox/x%2f..%2f..%2fadmin", "https://mail.example.com/inbox/%2e%2e%2fadmin", "https://mail.example.com/inbox/..%5cadmin",
 	`https://mail.example.com/inbox/..\admin`, "https://mail.example.com/inbox/..;/admin", "https://mail.example.com/inbox/..;a=b/admin", "https://mail.example.com/inbox/..%3b/admin", "https://mail.example.com/inbox/.;/admin",
 	"https://mail.example.com/inbox//evil.example", "https://mail.example.com/inbox/;/evil.example", "https://mail.example.com/inbox/.\t./admin", "https://shop.example.com:8443/a", "https://shop.example.com:8443/a/bc", "https://shop.example.com:8443/b/a/b",
-	// Too long to be handed on.
+	// Too long.
 	"https://app.example.com/" + strings.Repeat("a", MaxLength), "https://app.example.com/?" + strings.Repeat("a", 1<<20), "https://" + strings.Repeat("a", 64) + ".example/",
 }
 

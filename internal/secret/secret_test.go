@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// known is the spelling of the bytes 0x00 to 0x1f, a token nobody drew.
+// known is the encoding of the bytes 0x00 to 0x1f, a token that was never issued.
 const known = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
 func TestTokenSpelling(t *testing.T) {
@@ -26,7 +26,7 @@ func TestTokenSpelling(t *testing.T) {
 	if got := token.Reveal(); got != known {
 		t.Errorf("Reveal() = %q, want %q", got, known)
 	}
-	// Computed apart from this package: SHA-256 of the bytes 0x00 to 0x1f.
+	// Computed independently: SHA-256 of the bytes 0x00 to 0x1f.
 	const want = "630dcd2966c4336691125448bbb25b4ff412a49c732db2c8abc1b8581bd710dd"
 	hash := token.Hash()
 	if got := hex.EncodeToString(hash[:]); got != want {
@@ -55,7 +55,7 @@ func TestNewTokensDiffer(t *testing.T) {
 			ones[i] += int(raw[i/8] >> (i % 8) & 1)
 		}
 	}
-	// 150 off the mean is 9.5 standard deviations: never, in the life of this test.
+	// 150 off the mean is 9.5 standard deviations: it won't happen by chance.
 	for i, n := range ones {
 		if n < 350 || n > 650 {
 			t.Errorf("bit %d is set in %d of 1,000 tokens; it is not random", i, n)
@@ -88,7 +88,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: Parse = %v, want ErrMalformed", name, err)
 		}
 		if !panics(func() { token.Hash() }) || !panics(func() { token.Reveal() }) {
-			t.Errorf("%s: the token beside the error can be used", name)
+			t.Errorf("%s: the token returned with the error is usable", name)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func panics(f func()) (panicked bool) {
 	return false
 }
 
-// hidden is what must not appear: the secret in every spelling that fmt has for
-// a string or an array of bytes.
+// hidden is what must not appear: the secret in every format of fmt for a string or an
+// array of bytes.
 func hidden(raw []byte, text string) []string {
 	return []string{
 		text,
@@ -115,8 +115,8 @@ func hidden(raw []byte, text string) []string {
 	}
 }
 
-// Structs in the shapes in which a secret travels. fmt calls no method on the
-// unexported fields.
+// Structs as they typically hold a secret. fmt calls no method on the unexported
+// fields.
 type (
 	exported   struct{ Secret any }
 	unexported struct {
@@ -161,7 +161,7 @@ func TestPrintedForm(t *testing.T) {
 			t.Errorf("%T.String() = %q, want [redacted]", value, got)
 		}
 		if got := fmt.Errorf("wrapped: %w", errors.New(fmt.Sprint(value))).Error(); got != "wrapped: [redacted]" {
-			t.Errorf("in an error %T reads %q", value, got)
+			t.Errorf("in an error %T prints %q", value, got)
 		}
 	}
 }
@@ -243,8 +243,8 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// FuzzParse holds Parse to its promise: accepted if and only if revealed again
-// as the same string.
+// FuzzParse checks that Parse accepts exactly the strings that Reveal returns
+// unchanged.
 func FuzzParse(f *testing.F) {
 	f.Add(known)
 	f.Add(known[:42] + "9")
@@ -256,7 +256,7 @@ func FuzzParse(f *testing.F) {
 		raw, rawErr := base64.RawURLEncoding.DecodeString(s)
 		canonical := rawErr == nil && len(raw) == 32 && base64.RawURLEncoding.EncodeToString(raw) == s
 		if canonical != (err == nil) {
-			t.Fatalf("Parse(%q) = %v, but being the one spelling of 32 bytes is %v", s, err, canonical)
+			t.Fatalf("Parse(%q) = %v, but canonical is %v", s, err, canonical)
 		}
 		if err == nil && (token.Reveal() != s || token.Hash() != secret.Hash(sha256.Sum256(raw))) {
 			t.Fatalf("Parse(%q) reveals %q", s, token.Reveal())

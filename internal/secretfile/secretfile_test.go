@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// nobody is a user that owns nothing here.
+// nobody is a user that owns no files here.
 const nobody = 65534
 
-// TestWhatOthersMayRead goes by the real mode and owner of files. Others than root
-// make files of their own only.
+// TestWhatOthersMayRead uses the real mode and owner of files. Without root it covers
+// only the current user's files.
 func TestWhatOthersMayRead(t *testing.T) {
 	for _, test := range []struct {
 		owner   int
@@ -58,7 +58,7 @@ func TestWhatOthersMayRead(t *testing.T) {
 				return
 			}
 			if strings.Contains(err.Error(), "SESAME") || len(text) > 0 {
-				t.Errorf("the refusal has the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
 			mends(t, exposed.Remedy, file)
 		})
@@ -83,7 +83,7 @@ func secretOf(t *testing.T, owner int, mode fs.FileMode) string {
 	return file
 }
 
-// mends does what the refusal says.
+// mends runs the suggested command.
 func mends(t *testing.T, remedy, file string) {
 	t.Helper()
 	if out, err := exec.Command("sh", "-c", remedy).CombinedOutput(); err != nil {
@@ -94,8 +94,8 @@ func mends(t *testing.T, remedy, file string) {
 	}
 }
 
-// TestRemedyKeepsTheService: a service that reads by the rights of others is not shut
-// out by what it is told to do.
+// TestRemedyKeepsTheService: the suggested command doesn't lock out a service that
+// reads the file as "others".
 func TestRemedyKeepsTheService(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("takes root, to be another user")
@@ -124,7 +124,7 @@ func TestRemedyKeepsTheService(t *testing.T) {
 	}
 }
 
-// passable lets others through to the file.
+// passable lets others traverse the folders to the file.
 func passable(file string) error {
 	for folder := filepath.Dir(file); folder != os.TempDir() && folder != "/"; folder = filepath.Dir(folder) {
 		if err := os.Chmod(folder, 0o755); err != nil {
@@ -134,10 +134,10 @@ func passable(file string) error {
 	return nil
 }
 
-// asked names the file, in the process that is somebody else.
+// asked is the environment variable that names the file for the other user's process.
 const asked = "DOORWARD_TEST_SECRET_FILE"
 
-// asNobody checks the file as another user and returns what that was told.
+// asNobody checks the file as another user and returns the suggested command.
 func asNobody(t *testing.T, file string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "test")
@@ -169,7 +169,7 @@ func copyTo(name string, from *os.File) error {
 	return errors.Join(err, to.Close())
 }
 
-// TestAsAnotherUser is what asNobody starts.
+// TestAsAnotherUser runs in the process that asNobody starts.
 func TestAsAnotherUser(t *testing.T) {
 	file := os.Getenv(asked)
 	if file == "" {
@@ -182,8 +182,8 @@ func TestAsAnotherUser(t *testing.T) {
 	fmt.Println(exposed.Remedy)
 }
 
-// TestPipesAndLinks: what a shell hands over in <(…) is read, and a link is judged
-// by what it leads to, as in a volume of Kubernetes.
+// TestPipesAndLinks: a pipe, such as a shell's <(…), is read, and a link is checked by
+// its target, as in a Kubernetes volume.
 func TestPipesAndLinks(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -202,9 +202,9 @@ func TestPipesAndLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Check(link); err == nil {
-		t.Error("a link to an open file is taken")
+		t.Error("a link to an exposed file is accepted")
 	}
 	if _, err := Read(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of a file that is not there: %v", err)
+		t.Errorf("for a missing file: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func TestDestinationIsRefused(t *testing.T) {
 			continue
 		}
 		if transport != nil {
-			t.Errorf("%q: a transport beside an error", dest)
+			t.Errorf("%q: a transport together with an error", dest)
 		}
 		if !strings.Contains(err.Error(), hint) {
 			t.Errorf("%q: error %q does not say %q", dest, err, hint)
@@ -112,7 +112,7 @@ func FuzzDestinationErrorsKeepSecrets(f *testing.F) {
 			t.Fatalf("%q: error repeats it: %v", dest, err)
 		}
 		if err == nil && (d.host == "" || d.port == "" || (d.user == "") != (d.password == "")) {
-			t.Fatalf("%q: half understood: %#v", dest, d)
+			t.Fatalf("%q: partly parsed: %#v", dest, d)
 		}
 	})
 }

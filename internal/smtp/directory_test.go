@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// files lists the directory, and fails the test on anything but mails.
+// files lists the directory, and fails the test if it holds anything but mails.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir) // sorted by name
@@ -72,7 +72,7 @@ func TestFileIsForItsOwnerAndForGrep(t *testing.T) {
 	}
 	got := smtptest.Parse(t, raw)
 	if m := sample(); got.Subject != m.Subject || got.Text != m.Text+"\n" || got.HTML != m.HTML+"\n" {
-		t.Errorf("the file reads as %+v", got)
+		t.Errorf("the file is parsed as %+v", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestFilesSortByTime(t *testing.T) {
 		names = append(names, d.name())
 	}
 	if !slices.IsSorted(names) {
-		t.Error("names are not in the order in which they were made")
+		t.Error("names are not in the order of creation")
 	}
 	form := regexp.MustCompile(`^\d{8}T\d{6}\.\d{9}Z-[A-Z2-7]{26,}\.eml$`)
 	if name := d.name(); !form.MatchString(name) {
@@ -137,8 +137,8 @@ func TestFilesSortByTime(t *testing.T) {
 	}
 }
 
-// Two processes write at once while this one reads: whatever bears the name of
-// a mail is whole, and none is lost.
+// Two processes write together while this one reads: every file with the name of a mail
+// is complete, and no mail is lost.
 func TestProcessesShareADirectory(t *testing.T) {
 	dir := t.TempDir()
 	start := sync.OnceFunc(func() {})
@@ -191,7 +191,7 @@ func watch(t *testing.T, dir string, done <-chan error) {
 			if !seen[name] {
 				seen[name] = true
 				if got := smtptest.Parse(t, read(t, name)).HTML; got != sample().HTML+"\n" {
-					t.Errorf("%s is not whole: HTML %q", name, got)
+					t.Errorf("%s is incomplete: HTML %q", name, got)
 				}
 			}
 		}
@@ -246,7 +246,7 @@ func TestUnusableDirectoryIsTemporary(t *testing.T) {
 		}
 	}
 	if transport, err := Open("file:"+dir, sender, quiet); err == nil || transport != nil {
-		t.Errorf("opening it again: %v, %v, want an error alone", transport, err)
+		t.Errorf("opening it again: %v, %v, want only an error", transport, err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// written is the mail that m becomes.
+// written is m in transfer format.
 func written(t testing.TB, m Message, eightBit bool) []byte {
 	t.Helper()
 	from, err := parseSender(sender)
@@ -160,7 +160,7 @@ func TestMalformedMessagesAreRefusedForGood(t *testing.T) {
 		for _, dest := range []string{sink.URL(), "file:" + t.TempDir(), "log:"} {
 			err := mustOpen(t, dest).Send(soon(t), m)
 			if err == nil {
-				t.Errorf("%s: %s takes it", name, dest)
+				t.Errorf("%s: %s accepts it", name, dest)
 				continue
 			}
 			if !Permanent(err) {
@@ -171,7 +171,7 @@ func TestMalformedMessagesAreRefusedForGood(t *testing.T) {
 			}
 		}
 		if talk := sink.Transcript(); talk != "" {
-			t.Errorf("%s: the mail server heard of it: %s", name, talk)
+			t.Errorf("%s: the mail server was contacted: %s", name, talk)
 		}
 	}
 }
@@ -213,8 +213,8 @@ func TestSubjectIsTidied(t *testing.T) {
 	}
 }
 
-// FuzzLetter tries to make a message grow headers, lose its text or break out
-// of its part.
+// FuzzLetter searches for a message that adds headers, loses its text or breaks out of
+// its part.
 func FuzzLetter(f *testing.F) {
 	f.Add("Hello", "text", "<p>html</p>")
 	f.Add("Grüße  \t aus =?utf-8?q?a?=", "a\r\n.\r\nb\rc", "")

@@ -20,7 +20,7 @@ import (
 	"github.com/doorward/doorward/internal/smtp/smtptest"
 )
 
-// to is the transport to a sink, which trusts ca.
+// to is the transport to sink, trusting ca.
 func to(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *server {
 	t.Helper()
 	s := mustOpen(t, sink.URL()+query).(*server)
@@ -28,7 +28,7 @@ func to(t *testing.T, sink *smtptest.Server, query string, ca smtptest.CA) *serv
 	return s
 }
 
-// as makes s believe that its server has another name, as if DNS led there.
+// as gives s another host name for its server, as if DNS resolved it to the sink.
 func as(s *server, host string) *server {
 	there := s.addr()
 	s.host = host
@@ -81,7 +81,7 @@ func TestMailArrives(t *testing.T) {
 			}
 			talk := sink.Transcript()
 			if strings.Count(talk, "QUIT\r\n") != 2 {
-				t.Errorf("not every visit ends with QUIT:\n%s", talk)
+				t.Errorf("not every connection ends with QUIT:\n%s", talk)
 			}
 			if !strings.Contains(talk, "MAIL FROM:<no-reply@doorward.example> BODY=8BITMIME\r\n") {
 				t.Errorf("the mail is not announced as 8BITMIME, and nothing else:\n%s", talk)
@@ -141,7 +141,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 			if !errors.As(err, &untrusted) || Permanent(err) {
 				t.Errorf("%s, implicit %v: %v, want a temporary error about the certificate", name, implicit, err)
 			} else if !strings.Contains(err.Error(), "SSL_CERT_FILE") {
-				t.Errorf("%s: error says not what to do: %v", name, err)
+				t.Errorf("%s: the error doesn't say what to do: %v", name, err)
 			}
 		}
 		if talk := sink.Transcript(); strings.Contains(talk, "AUTH ") || strings.Contains(talk, "MAIL") {
@@ -150,7 +150,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 	}
 }
 
-// The system's roots are read once per process, so this takes another one.
+// The system's roots are read once per process, so this starts another one.
 func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 	ca := smtptest.NewCA(t)
 	sink := smtptest.Start(t, smtptest.Options{TLS: ca.Server, User: "bob", Password: "sekret"})
@@ -180,13 +180,13 @@ func TestPasswordStaysHomeWithoutTLS(t *testing.T) {
 	}
 }
 
-// Should secure ever let a connection pass that it must not, go-mail still
-// keeps the password.
+// If secure wrongly allowed a connection, go-mail would still refuse to send the
+// password.
 func TestPasswordIsGuardedTwice(t *testing.T) {
 	for _, mechanism := range []string{"PLAIN", "LOGIN"} {
 		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret", Mechanisms: []string{mechanism}})
 		s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
-		s.security = tlsNone // which parsing refuses
+		s.security = tlsNone // parsing refuses this
 		if err := s.Send(soon(t), sample()); err == nil {
 			t.Errorf("%s: sent", mechanism)
 		}
@@ -366,7 +366,7 @@ func TestCutConnectionIsTemporary(t *testing.T) {
 		testCut(t, at, sample())
 	}
 	large := sample()
-	large.Text = strings.Repeat("a line among very many\n", 400_000) // more than buffers hold
+	large.Text = strings.Repeat("a line among very many\n", 400_000) // exceeds the buffers
 	testCut(t, smtptest.AtContent, large)
 }
 
@@ -387,7 +387,7 @@ func testCut(t *testing.T, at smtptest.Stage, m Message) {
 	}
 }
 
-// closing tells when a connection has been closed.
+// closing reports when a connection has been closed.
 type closing struct {
 	net.Conn
 	closed chan<- struct{}
@@ -420,8 +420,8 @@ func TestEveryConnectionIsClosed(t *testing.T) {
 	}
 }
 
-// A mail that the server has taken is sent, whatever happens to the good-bye:
-// an error here would send it a second time.
+// A mail that the server has accepted is sent, whatever happens at QUIT: an error here
+// would send it twice.
 func TestAcceptedIsSent(t *testing.T) {
 	for name, misbehave := range map[string]func(*smtptest.Server){
 		"hangs up":     func(s *smtptest.Server) { s.HangUp(smtptest.AtQuit) },
@@ -434,7 +434,7 @@ func TestAcceptedIsSent(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(begun); took > farewell+10*time.Second { // the context has 30
-			t.Errorf("%s: the good-bye took %v", name, took)
+			t.Errorf("%s: QUIT took %v", name, took)
 		}
 		if got := len(sink.Mails()); got != 1 {
 			t.Errorf("%s: %d mails, want 1", name, got)

@@ -19,13 +19,13 @@ const (
 	code   = "q3Jr-1vY_0aXkzEw9PbT7uHsLmN2cDfGiOoRtVxZy45"
 )
 
-// link is longer than any line that quoted-printable leaves whole.
+// link is longer than any line that quoted-printable leaves unfolded.
 var link = "https://doorward.example/platform/accept?" + strings.Repeat("tenant=acme&", 40) + "#token=" + code
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// The words are not ASCII, so that 8bit is put to the test, and one line begins
-// with the dot that SMTP must double.
+// The text is not ASCII, to test 8bit, and one line begins with a dot, which SMTP must
+// double.
 func sample() Message {
 	return Message{
 		ID:      "evt_0123456789",
@@ -36,7 +36,7 @@ func sample() Message {
 	}
 }
 
-// soon is a context that ends a test which would hang.
+// soon is a context with a time limit for a hanging test.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
@@ -52,8 +52,7 @@ func mustOpen(t *testing.T, dest string) Transport {
 	return transport
 }
 
-// helperEnv names the job of a copy of the test binary that a test runs as
-// another process.
+// helperEnv names the job of a copy of the test binary that runs as another process.
 const helperEnv = "DOORWARD_SMTP_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -68,7 +67,7 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
-// helper is the test binary as another process: it does the job on dest.
+// helper runs the test binary as another process, which does the job on dest.
 func helper(t *testing.T, job, dest string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -82,8 +81,8 @@ func helper(t *testing.T, job, dest string) *exec.Cmd {
 
 const helperMails = 100
 
-// helperWrite waits for its input to close, so that all writers start at once,
-// and sends mails from several goroutines.
+// helperWrite waits until its input is closed, so that all writers start together, and
+// sends mails from several goroutines.
 func helperWrite(dest string) int {
 	transport, err := Open(dest, sender, quiet)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package strictjson_test
 
-// slowdown is by how much longer things may take under the race detector.
+// slowdown is the allowed slowdown under the race detector.
 const slowdown = 10

@@ -60,7 +60,7 @@ type Error struct {
 	// Pointer is an RFC 6901 JSON pointer to the faulty value, or to its nearest parent
 	// that the target type names. It is empty for the body itself.
 	Pointer string
-	// Reason tells the sender what to do, as a clause without a full stop.
+	// Reason says what the sender should do, as a clause without a full stop.
 	Reason string
 }
 

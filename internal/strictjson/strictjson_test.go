@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/strictjson"
 )
 
-// request has a field of every kind that requests have, and some more.
+// request has a field of every kind that requests use, and some more.
 type request struct {
 	Email    string             `json:"email,omitempty"`
 	Name     *string            `json:"name,omitempty"`
@@ -100,7 +100,7 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 }
 
-// nested returns n arrays in each other.
+// nested returns n nested arrays.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 func nestedValue(n int) any {
@@ -316,7 +316,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("Decode(%.100q) = %q %q, want %q and a reason with %q", test.in, bad.Pointer, bad.Reason, test.pointer, test.reason)
 		}
 		if !reflect.DeepEqual(got, request{}) {
-			t.Errorf("Decode(%.100q) = %+v beside the error, want the zero value", test.in, got)
+			t.Errorf("Decode(%.100q) = %+v with the error, want the zero value", test.in, got)
 		}
 		if text := fmt.Sprintf("%s %+v", err, bad); strings.Contains(text, "hunter2") || strings.Contains(text, "4711") {
 			t.Errorf("Decode(%.100q) repeats what was sent: %s", test.in, text)
@@ -324,8 +324,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestErrorsUnwrapToNothing makes sure that no error of the parser, whose text
-// quotes the input, hides behind ours.
+// TestErrorsUnwrapToNothing: our errors wrap no error of the parser, whose text quotes
+// the input.
 func TestErrorsUnwrapToNothing(t *testing.T) {
 	_, err := strictjson.Decode[request]([]byte(`{"days":"hunter2"}`))
 	if inner := errors.Unwrap(err); inner != nil {
@@ -340,8 +340,8 @@ func TestErrorsUnwrapToNothing(t *testing.T) {
 	}
 }
 
-// TestLooseTagIsStillSafe shows that a name which two spellings reach is not
-// taken twice, even where a tag asks for leniency.
+// TestLooseTagIsStillSafe: a name with two spellings is not accepted twice, even if a
+// tag is lenient.
 func TestLooseTagIsStillSafe(t *testing.T) {
 	type loose struct {
 		Email string `json:"email,case:ignore"`
@@ -349,12 +349,12 @@ func TestLooseTagIsStillSafe(t *testing.T) {
 	_, err := strictjson.Decode[loose]([]byte(`{"email":"a","EMAIL":"b"}`))
 	bad, ok := err.(*strictjson.Error)
 	if !ok || !strings.Contains(bad.Reason, "only once") {
-		t.Errorf("Decode = %v, want a complaint about a name sent twice", err)
+		t.Errorf("Decode = %v, want an error about a duplicate name", err)
 	}
 }
 
-// wrapped decodes itself by the same library, whose errors then carry a pointer
-// that goes on inside.
+// wrapped decodes itself with the same library, whose errors then have a pointer that
+// continues inside.
 type wrapped struct{ inner map[string]int }
 
 func (w *wrapped) UnmarshalJSON(b []byte) error { return jsonv2.Unmarshal(b, &w.inner) }
@@ -377,7 +377,7 @@ func TestDecodeKeepsItsInput(t *testing.T) {
 	if err != nil || !bytes.Equal(in, before) {
 		t.Fatalf("Decode = %v and changed its input to %q", err, in)
 	}
-	clear(in) // as a server does that reuses the buffer
+	clear(in) // like a server that reuses the buffer
 	want := request{Email: "a", Tags: []string{"x"}, Raw: jsontext.Value(`{"a":1}`)}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
 		t.Errorf("the result changed with the input (-want +got):\n%s", diff)
@@ -422,7 +422,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// mustBeHarmless checks that a pointer leads only through names of the type.
+// mustBeHarmless checks that a pointer contains only names of the type.
 func mustBeHarmless(t *testing.T, in []byte, err error) {
 	bad, ok := err.(*strictjson.Error)
 	if !ok || bad.Reason == "" {
@@ -452,8 +452,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// hostile are bodies of 64 KiB, the most a server takes, in shapes that make
-// careless parsers quadratic.
+// hostile are bodies of 64 KiB, the maximum of a server, that make careless parsers
+// quadratic.
 func hostile() map[string]string {
 	const size = 64 << 10
 	fill := func(before, unit, after string) string {
@@ -501,9 +501,9 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostileBodiesAreCheap fails when a body of 64 KiB takes quadratic time.
-// The worst takes 2 to 5 ms (BenchmarkHostile has the figures). The best of
-// several tries counts, so that a busy machine does not fail the test.
+// TestHostileBodiesAreCheap fails if a body of 64 KiB takes quadratic time. The worst
+// takes 2 to 5 ms (see BenchmarkHostile). The best of several attempts counts, so that
+// a busy machine does not fail the test.
 func TestHostileBodiesAreCheap(t *testing.T) {
 	const limit = 30 * time.Millisecond * slowdown
 	for name, body := range hostile() {

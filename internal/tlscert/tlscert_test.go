@@ -18,7 +18,7 @@ import (
 	"github.com/doorward/doorward/internal/tlscert/certtest"
 )
 
-// serial is the number of the certificate that a handshake would get.
+// serial is the serial number of the certificate for a handshake.
 func serial(t *testing.T, s tlscert.Source) int64 {
 	t.Helper()
 	cert, err := s.Config().GetCertificate(&tls.ClientHelloInfo{})
@@ -34,7 +34,7 @@ func serial(t *testing.T, s tlscert.Source) int64 {
 
 func tomorrow() time.Time { return time.Now().Add(24 * time.Hour) }
 
-// loaded is a source over a pair in a folder, with what it logs.
+// loaded is a source with a pair in a folder, and its log.
 func loaded(t *testing.T, p certtest.Pair, folder string) (*tlscert.Files, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -59,12 +59,12 @@ func TestNewFilesAreTaken(t *testing.T) {
 			t.Errorf("certificate %d is in use, want the new one, %d", got, next.Serial)
 		}
 		if got, want := f.Expires(), time.Now().Add(30*time.Hour); got.Before(want) {
-			t.Errorf("it ends at %v, want the new one's end, after %v", got, want)
+			t.Errorf("it expires at %v, want the new one's expiry, after %v", got, want)
 		}
 	})
 }
 
-// Kubernetes changes where a symbolic link to a folder points.
+// Kubernetes changes the target of a symbolic link to a folder.
 func TestFilesBehindALinkAreTaken(t *testing.T) {
 	ca, root := certtest.NewAuthority(t), t.TempDir()
 	for _, folder := range []string{"one", "two"} {
@@ -122,7 +122,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 			next.Files(t, folder)
 			f.Look()
 			if got := serial(t, f); got != next.Serial {
-				t.Errorf("after it was mended certificate %d is in use, want the new one, %d", got, next.Serial)
+				t.Errorf("after the repair certificate %d is in use, want the new one, %d", got, next.Serial)
 			}
 		})
 	}
@@ -131,17 +131,17 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 func TestLoad(t *testing.T) {
 	ca, folder := certtest.NewAuthority(t), t.TempDir()
 	if err := tlscert.NewFiles(filepath.Join(folder, "no"), filepath.Join(folder, "no"), slog.Default()).Load(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without files: %v, want that they are not there", err)
+		t.Errorf("without files: %v, want fs.ErrNotExist", err)
 	}
-	// Whoever starts with a certificate of yesterday still gets a server.
+	// A server with an expired certificate still starts.
 	if _, log := loaded(t, ca.Pair(time.Now().Add(-time.Hour)), folder); !strings.Contains(log.String(), "browsers will refuse") {
-		t.Errorf("a certificate that has ended raises no warning: %s", log)
+		t.Errorf("an expired certificate causes no warning: %s", log)
 	}
 	if _, err := tlscert.NewFiles("a", "b", slog.Default()).Config().GetCertificate(nil); err == nil {
 		t.Error("a handshake before Load succeeds")
 	}
 	if end := tlscert.NewFiles("a", "b", slog.Default()).Expires(); !end.IsZero() {
-		t.Errorf("a certificate that was never loaded ends at %v", end)
+		t.Errorf("a certificate that was never loaded expires at %v", end)
 	}
 }
 
@@ -156,13 +156,13 @@ func TestACMEFolder(t *testing.T) {
 		t.Errorf("the folder has %v in it, %v, want nothing", left, err)
 	}
 	if _, err := source.Config().GetCertificate(&tls.ClientHelloInfo{ServerName: "door.test.example"}); err == nil {
-		t.Error("a visitor makes it order, or gets a certificate that is not there")
+		t.Error("a handshake makes it order, or succeeds without a certificate")
 	}
 	file := filepath.Join(folder, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := tlscert.NewACME("door.test.example", file, "", "", slog.Default()).Load(); err == nil {
-		t.Error("a file is taken for a folder")
+		t.Error("a file is accepted as the folder")
 	}
 }

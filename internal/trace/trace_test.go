@@ -32,7 +32,7 @@ const (
 
 var gateway = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 
-// request is one from an address, with these lines of traceparent.
+// request is a request from an address, with these traceparent headers.
 func request(from string, lines ...string) *http.Request {
 	r := httptest.NewRequest("GET", "/api/v2/users/usr_1", nil)
 	r.RemoteAddr = from + ":4711"
@@ -66,7 +66,7 @@ func TestTrace(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{
 		"http.request.method": "GET", "http.route": "/api/v2/users/{id}", "url.scheme": "http", "http.response.status_code": "int_value:503", "error.type": "503",
 	}, whole.Attributes); diff != "" {
-		t.Errorf("the request says (-want +got):\n%s", diff)
+		t.Errorf("attributes of the request (-want +got):\n%s", diff)
 	}
 	if transaction.Parent != whole.ID || transaction.Trace != whole.Trace || transaction.Kind != "SPAN_KIND_CLIENT" || !cmp.Equal(transaction.Events, []string{"begun"}) || transaction.Failed {
 		t.Errorf("the transaction is %+v", transaction)
@@ -90,8 +90,8 @@ func work(ctx context.Context) {
 	hash.End()
 }
 
-// Whose word about a trace counts: that of a trusted proxy, when it is of the
-// form of the standard.
+// A trace header counts only if it comes from a trusted proxy and has the standard's
+// format.
 func TestWhoIsBelieved(t *testing.T) {
 	for name, c := range map[string]struct {
 		from     string
@@ -122,12 +122,12 @@ func TestWhoIsBelieved(t *testing.T) {
 			tracer := open(t, collector, c.sample)
 			r, span := tracer.Request(request(c.from, c.lines...), "/", time.Now())
 			if (span != nil) != c.followed || (trace.ID(r.Context()) == foreignTrace) != c.within {
-				t.Errorf("a request is followed: %v, as %q", span != nil, trace.ID(r.Context()))
+				t.Errorf("a request is traced: %v, as %q", span != nil, trace.ID(r.Context()))
 			}
 			span.End()
 			_, check := tracer.Check(request(c.from, c.lines...), "/", time.Time{})
 			if (check != nil) != c.byACheck {
-				t.Errorf("a check is followed: %v", check != nil)
+				t.Errorf("a check is traced: %v", check != nil)
 			}
 			check.End()
 			tracer.Close(time.Minute)
@@ -140,7 +140,7 @@ func TestWhoIsBelieved(t *testing.T) {
 	}
 }
 
-// What a caller says besides is nobody's business.
+// Other headers of the caller are ignored.
 func TestNothingElseIsTakenOver(t *testing.T) {
 	c := tracetest.Start(t)
 	tracer := open(t, c, 0)
@@ -170,13 +170,12 @@ func TestSample(t *testing.T) {
 			followed++
 		}
 	}
-	if followed < 800 || followed > 1200 { // 1000, give or take seven deviations of 27
-		t.Errorf("of 4000 requests %d were followed, want a quarter", followed)
+	if followed < 800 || followed > 1200 { // 1000 ± seven standard deviations of 27
+		t.Errorf("%d of 4000 requests were traced, want a quarter", followed)
 	}
 }
 
-// What the node does by itself is followed by lot, and where there is no tracer
-// nothing is.
+// The node's own work is sampled; without a tracer nothing is traced.
 func TestRoot(t *testing.T) {
 	c := tracetest.Start(t)
 	tracer := open(t, c, 1)
@@ -186,7 +185,7 @@ func TestRoot(t *testing.T) {
 	send.End()
 	span.End()
 	if _, span := trace.Root(t.Context(), "mail"); span != nil {
-		t.Error("followed without a tracer")
+		t.Error("traced without a tracer")
 	}
 	tracer.Close(time.Minute)
 	all := c.Spans()
@@ -195,7 +194,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// Off, and for whoever isn't followed, nothing is made.
+// Without a tracer, or outside a trace, nothing is allocated.
 func TestNotFollowedCostsNothing(t *testing.T) {
 	tracer := open(t, tracetest.Start(t), 0)
 	ctx := tracer.Within(t.Context())
@@ -218,9 +217,8 @@ func TestNotFollowedCostsNothing(t *testing.T) {
 	}
 }
 
-// A collector that is gone, hangs, refuses or leads elsewhere costs spans, and
-// nothing else: no wait for whoever ends a span, no memory beyond the bound, no
-// end that doesn't come, and no secret in the log.
+// A collector that is down, hangs, refuses or redirects costs only spans: ending a span
+// doesn't block, memory stays bounded, Close returns, and no secret is logged.
 func TestCollectorThatIsNoGood(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
@@ -265,7 +263,7 @@ func TestCollectorThatIsNoGood(t *testing.T) {
 			}
 			work.Wait()
 			if _, lost := tracer.Counts(); lost < many-2048 {
-				t.Errorf("of %d spans only %d are lost: more wait than may", many, lost)
+				t.Errorf("of %d spans only %d are lost: the queue exceeds its bound", many, lost)
 			}
 			tracer.Close(100 * time.Millisecond)
 			for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
@@ -281,13 +279,13 @@ func TestCollectorThatIsNoGood(t *testing.T) {
 				t.Errorf("the log says %q", text)
 			}
 			if elsewhere.Load() > 0 {
-				t.Error("it was followed elsewhere, with the header")
+				t.Error("the redirect was followed, with the header")
 			}
 		})
 	}
 }
 
-// journal is a log to be read while it is written.
+// journal is a log that can be read while it is written.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -305,7 +303,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// A batch that a busy collector has turned away is tried again.
+// A batch that a busy collector refused is retried.
 func TestBusyCollector(t *testing.T) {
 	c := tracetest.Start(t)
 	var asked atomic.Int64

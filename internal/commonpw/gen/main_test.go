@@ -43,7 +43,7 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, err := unpack(tarball, "package/c"); err == nil {
-		t.Error("a file that is missing was not missed")
+		t.Error("a missing file causes no error")
 	}
 }
 

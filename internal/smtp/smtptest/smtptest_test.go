@@ -16,7 +16,7 @@ import (
 
 const note = "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nContent-Type: text/plain\r\n\r\nHello\r\n"
 
-// send is a client that owes nothing to the package that this server tests.
+// send is a client that shares no code with package smtp, whose tests use this server.
 func send(s *Server, to string) error {
 	return smtp.SendMail(s.Addr(), nil, "me@example.com", []string{to}, []byte(note))
 }
@@ -48,7 +48,7 @@ func TestRestartKeepsPortAndMails(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Stop()
-	s.Stop() // once is enough, twice does no harm
+	s.Stop() // a second Stop does nothing
 	if conn, err := net.Dial("tcp", addr); err == nil {
 		conn.Close()
 		t.Error("a stopped server can be reached")
@@ -63,7 +63,7 @@ func TestRestartKeepsPortAndMails(t *testing.T) {
 	}
 }
 
-// A stop may come before go-smtp has noticed that it serves.
+// Stop may be called before go-smtp serves.
 func TestStopAtOnce(t *testing.T) {
 	for range 200 {
 		s := Start(t, Options{})
@@ -74,7 +74,7 @@ func TestStopAtOnce(t *testing.T) {
 		s.Stop()
 		conn.SetDeadline(time.Now().Add(patience))
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatal("the connection survives the stop")
+			t.Fatal("the connection is open after the stop")
 		}
 		conn.Close()
 	}
@@ -90,7 +90,7 @@ func TestRefuseUntilBehave(t *testing.T) {
 		}
 		s.Behave()
 		if err := send(s, "ada@example.com"); err != nil {
-			t.Errorf("stage %d, behaving: %v", at, err)
+			t.Errorf("stage %d, after Behave: %v", at, err)
 		}
 	}
 	if !strings.Contains(s.Transcript(), "RCPT TO:<ada@example.com>\r\n") {
@@ -98,8 +98,8 @@ func TestRefuseUntilBehave(t *testing.T) {
 	}
 }
 
-// Who stalls for some recipients takes mail for the others, and notices that a client
-// has left.
+// A server that stalls for some recipients accepts mail for the others, and notices
+// when a client disconnects.
 func TestStallToSome(t *testing.T) {
 	s := Start(t, Options{})
 	s.StallTo(func(to string) bool { return strings.HasSuffix(to, "@dead.example") })
@@ -129,7 +129,7 @@ func TestStallToSome(t *testing.T) {
 	}
 }
 
-// waitFor returns when so many clients wait for an answer.
+// waitFor returns when this many clients wait for an answer.
 func waitFor(t *testing.T, s *Server, clients int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); s.Stalled() != clients; {

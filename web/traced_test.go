@@ -8,15 +8,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/pgtest"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store/storetest"
 )
 
 // traced samples all requests and keeps the log.
@@ -159,10 +162,29 @@ func leadATracedLife(t *testing.T, d *server) {
 	ann := acme.Join("ann@acme.example", "USER")
 	token := d.token(t, ann.Email)
 	d.send(t, "DELETE /api/v2/users/"+ann.ID+"/sessions", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+	d.send(t, "POST /api/v2/auth/invite", m{"email": "y@acme.example", "role": "USER"}, as(acme.Owner.Token())).ok(http.StatusCreated)
+	d.awaitWorker(t)
 	d.send(t, "POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, as(ann.Login())).fails(http.StatusForbidden, "forbidden")
 	d.send(t, "GET /no/such/path", nil, as(token)).fails(http.StatusNotFound, "not_found")
-	d.deliver(t)
 	d.Stop()
+}
+
+// awaitWorker returns when the server itself has sent all mails. What deliver sends is
+// not traced.
+func (d *server) awaitWorker(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
+		queued, err := storetest.CountMails(t.Context(), d.Node.DB.Read(), doorward.DeliveryQueued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queued == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d mails are still queued after a minute", queued)
+		}
+	}
 }
 
 // inLog requires that each logged request has the id of its trace.

@@ -149,7 +149,7 @@ func TestMissingPostgres(t *testing.T) {
 		{"is skipped under -short", "", "-test.short=true", "no PostgreSQL under -short"},
 		{"fails when required", "require", "-test.short=false", "--- FAIL: TestMissingChild"},
 		{"fails when required under -short", "require", "-test.short=true", "--- FAIL: TestMissingChild"},
-		{"refuses a value it does not know", "required", "-test.short=false", "the only value it knows is require"},
+		{"refuses a value it does not know", "required", "-test.short=false", "the only valid value is require"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			child := exec.Command(os.Args[0], "-test.run=^TestMissingChild$", "-test.v", c.flag)

@@ -215,5 +215,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx))
 }

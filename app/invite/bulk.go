@@ -27,6 +27,9 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		inv, faults := o.invitation(by)
 		sent[n] = Sent{inv, access.Can(&by.Principal, doorward.UserInvite, object(inv)).Err()}
 		if sent[n].Err != nil {
+			if err := i.writer.Refused(ctx, by, doorward.UserInvite, object(inv), sent[n].Err); !errors.Is(err, sent[n].Err) {
+				return nil, err // the refusal isn't recorded
+			}
 			continue
 		}
 		operations = append(operations, access.Operation{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
@@ -34,15 +37,27 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 			return sent[n].keepOwnFault(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
-	if len(operations) > 0 {
-		if _, err := i.writer.DoAll(ctx, by, operations...); err != nil {
-			return nil, err
-		}
-	}
-	for n := range sent { // record refusals, as Send does
-		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
+	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
+		return nil, err
 	}
 	return sent, nil
+}
+
+// sendTogether performs the operations. The last one keeps the answer to all of them.
+func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, operations []access.Operation, sent []Sent) error {
+	if len(operations) == 0 {
+		return i.writer.MadeNothing(ctx, by, sent)
+	}
+	last := &operations[len(operations)-1]
+	write := last.Write
+	last.Write = func(tx *access.Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		return tx.Made(ctx, sent)
+	}
+	_, err := i.writer.DoAll(ctx, by, operations...)
+	return err
 }
 
 // ownFault has the kinds of errors that concern one offer only.

@@ -95,6 +95,9 @@ var cases = []struct {
 	{"what is set aside in the inbox", inboxAside},
 	{"the inbox of unknown addresses", inboxOfUnknownAddresses},
 	{"races in the inbox", inboxRaces},
+	{"calls with an idempotency key", idempotentCalls},
+	{"the end of idempotent calls", endOfIdempotentCalls},
+	{"races of idempotent calls", idempotentRaces},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 

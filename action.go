@@ -57,6 +57,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
 
 	InstallationBackup  Action = "installation.backup"  // all of it was copied
 	InstallationRestore Action = "installation.restore" // its database was set back to a backup
@@ -135,6 +136,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},

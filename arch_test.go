@@ -38,7 +38,7 @@ var siblings = map[string][]string{
 
 // upkeepers may write what is nobody's act: attempts, last use, the mail queue, the
 // secret of cursors, the end of what was closed.
-var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
+var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The two doors that the last two laws watch, by their full names.
 const (

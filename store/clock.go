@@ -111,7 +111,11 @@ func Ahead(drift time.Duration) string {
 	if drift < 0 {
 		how = "behind"
 	}
-	return drift.Abs().Round(time.Millisecond).String() + " " + how
+	precision := time.Millisecond
+	if drift.Abs() > time.Minute {
+		precision = time.Second
+	}
+	return drift.Abs().Round(precision).String() + " " + how
 }
 
 // measurement is one reading of the database's clock.

@@ -1,0 +1,273 @@
+package masterkey_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+)
+
+// node is one process with a key file of its own, on a database that several share.
+type node struct {
+	*masterkey.Keys
+	db   *store.DB
+	writer *access.Writer
+
+	mu   sync.Mutex
+	file seal.Key
+}
+
+func (n *node) put(k seal.Key) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.file = k
+}
+
+func (n *node) read() (seal.Key, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.file, nil
+}
+
+func newNode(t *testing.T, dsn string, file seal.Key) *node {
+	t.Helper()
+	db, err := store.Open(t.Context(), dsn, time.Now)
+	if err == nil {
+		err = db.Migrate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	n := &node{db: db, writer: access.New(db, lease.New(db, time.Second)), file: file}
+	n.Keys = masterkey.New(n.writer, db, n.read)
+	return n
+}
+
+func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
+}
+
+var operator = doorward.OperatorAtTerminal()
+
+func place(id string) seal.Place {
+	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
+}
+
+// keep seals a value and stores it.
+func (n *node) keep(ctx context.Context, id string) error {
+	return n.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		sealed, err := n.Seal(ctx, tx, place(id), []byte("plain "+id))
+		if err != nil {
+			return err
+		}
+		return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: []byte{1}, Sealed: sealed, StartsAt: tx.Now, CreatedAt: tx.Now})
+	})
+}
+
+// lost returns the ids of values that the node can't open.
+func (n *node) lost(t *testing.T) (lost []string) {
+	t.Helper()
+	all, err := n.db.Read().SigningKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range all {
+		plain, err := n.Open(t.Context(), place(k.ID), k.Sealed)
+		if err != nil || string(plain) != "plain "+k.ID {
+			lost = append(lost, fmt.Sprint(k.ID, ": ", err))
+		}
+	}
+	return lost
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWithoutAKey(t *testing.T) {
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "doorward.db"), seal.Key{})
+	check(t, n.Load(t.Context()))
+	if err := n.keep(t.Context(), "a"); !doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+		t.Errorf("sealing without a key: %v", err)
+	}
+	sealed := seal.NewKey().Seal(place("a"), nil)
+	if _, err := n.Open(t.Context(), place("a"), sealed); !doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+		t.Errorf("opening without a key: %v", err)
+	}
+}
+
+func TestWrongKeyIsFoundAtStart(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		right, wrong := seal.NewKey(), seal.NewKey()
+		a := newNode(t, dsn, right)
+		check(t, a.Load(t.Context()))
+		check(t, a.keep(t.Context(), "a"))
+		var refused *masterkey.WrongKeyError
+		if err := newNode(t, dsn, wrong).Load(t.Context()); !errors.As(err, &refused) || refused.Needed != right.ID() || refused.File != wrong.ID() {
+			t.Errorf("a wrong key is loaded with %v", err)
+		}
+		b := newNode(t, dsn, right)
+		check(t, b.Load(t.Context()))
+		if lost := b.lost(t); lost != nil {
+			t.Errorf("a second node can't open %v", lost)
+		}
+		if _, err := b.Open(t.Context(), place("b"), right.Seal(place("a"), nil)); !doorward.HasCode(err, doorward.CodeUnavailable) {
+			t.Errorf("a value of another row opens with %v", err)
+		}
+	})
+}
+
+// Of nodes that are the first to use a key, with different files, one wins.
+func TestFirstKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		newNode(t, dsn, seal.Key{}) // migrates
+		errs := make(chan error)
+		for range 4 {
+			go func() { errs <- newNode(t, dsn, seal.NewKey()).Load(t.Context()) }()
+		}
+		won := 0
+		for range 4 {
+			var refused *masterkey.WrongKeyError
+			switch err := <-errs; {
+			case err == nil:
+				won++
+			case !errors.As(err, &refused):
+				t.Error(err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d keys are the first, want 1", won)
+		}
+	})
+}
+
+// While nodes seal, the key is replaced, by somebody who is interrupted and begins
+// again. Nothing is lost to a node with either file.
+func TestRotateWhileNodesSeal(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		old, next := seal.NewKey(), seal.NewKey()
+		a, b := newNode(t, dsn, old), newNode(t, dsn, old)
+		check(t, a.Load(t.Context()))
+		check(t, b.Load(t.Context()))
+		for i := range 150 { // more than a batch
+			check(t, a.keep(t.Context(), fmt.Sprint("before", i)))
+		}
+		var writers sync.WaitGroup
+		rotated := make(chan struct{})
+		for i, n := range []*node{a, b} {
+			writers.Go(func() {
+				for count, after := 0, 0; after < 5; count++ {
+					select {
+					case <-rotated:
+						after++
+					default:
+					}
+					if err := n.keep(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		operatorsNode := newNode(t, dsn, seal.Key{})
+		interrupted, stop := context.WithCancel(t.Context())
+		stop()
+		if _, err := operatorsNode.Rotate(interrupted, operator, old, next); err == nil {
+			t.Error("an interrupted rotation reports success")
+		}
+		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next); err != nil || n < 150 {
+			t.Errorf("%d values are sealed again, %v", n, err)
+		}
+		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next); err != nil || n != 0 {
+			t.Errorf("a second time %d values are sealed again, %v", n, err)
+		}
+		close(rotated)
+		writers.Wait()
+
+		state, err := masterkey.Look(t.Context(), a.db.Read())
+		if want := (masterkey.State{Current: next.ID().String(), Before: old.ID().String(), Sealed: true}); err != nil || state != want {
+			t.Fatalf("the state is %+v, %v; want %+v", state, err, want)
+		}
+		for name, file := range map[string]seal.Key{"old": old, "new": next} {
+			n := newNode(t, dsn, file)
+			if err := n.Load(t.Context()); err != nil {
+				t.Errorf("a node with the %s file starts with %v", name, err)
+			}
+			if lost := n.lost(t); lost != nil {
+				t.Errorf("with the %s file these are lost: %v", name, lost)
+			}
+		}
+		for _, n := range []*node{a, b} {
+			if lost := n.lost(t); lost != nil {
+				t.Errorf("a node that went on can't open %v", lost)
+			}
+		}
+	})
+}
+
+// The old key is good until each live node has the new file, and not afterwards.
+func TestSweepForgetsTheOldKey(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	old, next := seal.NewKey(), seal.NewKey()
+	a := newNode(t, dsn, old)
+	check(t, a.Load(t.Context()))
+	check(t, a.keep(t.Context(), "a"))
+	if _, err := a.Rotate(t.Context(), operator, old, next); err != nil {
+		t.Fatal(err)
+	}
+	check(t, a.Sweep(t.Context(), []string{next.ID().String(), a.FileID()}))
+	check(t, newNode(t, dsn, old).Load(t.Context()))
+
+	a.put(next)
+	check(t, a.Load(t.Context()))
+	check(t, a.Sweep(t.Context(), []string{a.FileID()}))
+	var refused *masterkey.WrongKeyError
+	if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
+		t.Errorf("after the end the old file is loaded with %v", err)
+	}
+	rows, err := a.db.Read().MasterKeys(t.Context())
+	if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
+		t.Errorf("%d keys are left, %v", len(rows), err)
+	}
+	if lost := a.lost(t); lost != nil {
+		t.Errorf("these are lost: %v", lost)
+	}
+}
+
+// Neither the key nor what it seals is in the database.
+func TestDatabaseHoldsNoKey(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	old, next := seal.NewKey(), seal.NewKey()
+	a := newNode(t, dsn, old)
+	check(t, a.Load(t.Context()))
+	check(t, a.keep(t.Context(), "a"))
+	if _, err := a.Rotate(t.Context(), operator, old, next); err != nil {
+		t.Fatal(err)
+	}
+	all, err := a.db.Read().SigningKeys(t.Context())
+	check(t, err)
+	rows, err := a.db.Read().MasterKeys(t.Context())
+	check(t, err)
+	for _, secret := range []string{"plain a", old.Reveal()[:43], next.Reveal()[:43]} {
+		if bytes.Contains(all[0].Sealed, []byte(secret)) || bytes.Contains(fmt.Append(nil, rows), []byte(secret)) {
+			t.Errorf("%q lies in the database", secret)
+		}
+	}
+}

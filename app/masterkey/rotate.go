@@ -1,0 +1,147 @@
+package masterkey
+
+import (
+	"context"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// resealBatch is how many values are sealed again in one transaction.
+const resealBatch = 100
+
+// Rotate makes next the current master key in place of old, and seals again with it
+// what is sealed with old. It returns how many values that were. One that was
+// interrupted is finished by calling it again. Errors: *WrongKeyError when neither is
+// the current key, unavailable.
+func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key) (int, error) {
+	if err := k.replace(ctx, by, old, next); err != nil {
+		return 0, err
+	}
+	return k.resealAll(ctx, seal.NewRing(old, next), next)
+}
+
+// object is what the event is about.
+var object = doorward.Object{Type: "installation"}
+
+func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.Key) error {
+	row := store.MasterKey{ID: next.ID().String(), Check: checkOf(next)}
+	row.Wrapped = old.Seal(placeOf(row, "wrapped"), []byte(next.Reveal()))
+	return k.writer.Do(ctx, by, doorward.MasterKeyRotate, object, func(tx *access.Tx) error {
+		if _, err := tx.AdoptMasterKey(ctx, old.ID().String(), checkOf(old)); err != nil { // of a database that has used none
+			return err
+		}
+		replaced, err := tx.ReplaceMasterKey(ctx, old.ID().String(), row)
+		if err != nil || replaced {
+			tx.Changed("masterKey", old.ID().String(), row.ID)
+			return err
+		}
+		tx.SkipEvent()
+		return k.continued(ctx, tx.Tx, old, next)
+	})
+}
+
+// continued returns nil when next is the current key already, and old was the one
+// before.
+func (k *Keys) continued(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
+	rows, err := tx.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var current seal.ID
+	for _, row := range rows {
+		if row.Current {
+			current, _ = seal.ParseID(row.ID)
+		}
+	}
+	if current != next.ID() {
+		return &WrongKeyError{old.ID(), current}
+	}
+	return nil
+}
+
+func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
+	for {
+		n, err := k.resealSome(ctx, ring, next)
+		total += n
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
+}
+
+func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key) (n int, err error) {
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		all, err := tx.SealedOtherwise(ctx, seal.HeaderOf(next.ID()), resealBatch)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			at := seal.Place{Table: s.Table, ID: s.ID, Column: s.Column}
+			plain, err := ring.Open(at, s.Value)
+			if err != nil {
+				return err
+			}
+			if err := tx.Reseal(ctx, s, next.Seal(at, plain)); err != nil {
+				return err
+			}
+		}
+		n = len(all)
+		return nil
+	})
+	return n, err
+}
+
+// State is what the database says of master keys.
+type State struct {
+	Current string // id of the key that seals; empty: none was ever used
+	Before  string // id of the one before, while nodes may still have it in their files
+	Sealed  bool   // there is something that needs a key
+	Left    int    // values that are still sealed with another key, counted to 1,000
+}
+
+// Look returns the state. Errors: unavailable.
+func Look(ctx context.Context, read store.Reader) (s State, err error) {
+	rows, err := read.MasterKeys(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, row := range rows {
+		if row.Current {
+			s.Current = row.ID
+		} else {
+			s.Before = row.ID
+		}
+	}
+	if s.Sealed, err = read.AnySealed(ctx); err != nil || !s.Sealed {
+		return s, err
+	}
+	id, err := seal.ParseID(s.Current)
+	if err != nil {
+		return s, err
+	}
+	left, err := read.SealedOtherwise(ctx, seal.HeaderOf(id), 1000)
+	s.Left = len(left)
+	return s, err
+}
+
+// Sweep forgets the key before the current one, once every live node has the current
+// one in its file and nothing is sealed with another. inFiles are the ids that live
+// nodes have. Errors: unavailable.
+func (k *Keys) Sweep(ctx context.Context, inFiles []string) error {
+	state, err := Look(ctx, k.db.Read())
+	if err != nil || state.Before == "" || state.Left > 0 {
+		return err
+	}
+	for _, id := range inFiles {
+		if id != state.Current {
+			return nil
+		}
+	}
+	return k.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		_, err := tx.ForgetMasterKeys(ctx, state.Current)
+		return err
+	})
+}

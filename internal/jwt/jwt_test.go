@@ -1,0 +1,102 @@
+package jwt
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+func decode(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// verifies reports whether the token is signed with the key, read off its JWK.
+func verifies(t *testing.T, token string, p Public) bool {
+	t.Helper()
+	text, signature, _ := cutLast(token)
+	bits, sum := decode(t, signature), sha256.Sum256([]byte(text))
+	key := ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(decode(t, p.X)), Y: new(big.Int).SetBytes(decode(t, p.Y))}
+	return len(bits) == 2*half && ecdsa.Verify(&key, sum[:], new(big.Int).SetBytes(bits[:half]), new(big.Int).SetBytes(bits[half:]))
+}
+
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, '.')
+	return s[:i], s[i+1:], true
+}
+
+func TestSign(t *testing.T) {
+	key, other := NewKey(), NewKey()
+	for range 300 { // some have a half that begins with zero bits
+		token, err := key.Sign("doorward+jwt", map[string]string{"sub": "usr_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !verifies(t, token, key.Public()) || verifies(t, token, other.Public()) {
+			t.Fatalf("the signature of %s is wrong", token)
+		}
+	}
+	token, _ := key.Sign("doorward+jwt", map[string]string{"sub": "usr_1"})
+	parts := strings.Split(token, ".")
+	var header map[string]string
+	if err := json.Unmarshal(decode(t, parts[0]), &header); err != nil || header["alg"] != "ES256" || header["typ"] != "doorward+jwt" || header["kid"] != key.Public().ID || len(header) != 3 {
+		t.Errorf("the header is %v, %v", header, err)
+	}
+	if got := string(decode(t, parts[1])); got != `{"sub":"usr_1"}` {
+		t.Errorf("the claims are %s", got)
+	}
+}
+
+func TestMarshal(t *testing.T) {
+	key := NewKey()
+	again, err := ParseKey(key.Marshal())
+	if err != nil || again.Public() != key.Public() {
+		t.Errorf("the key is read as %v, %v", again, err)
+	}
+	token, _ := again.Sign("x", struct{}{})
+	if !verifies(t, token, key.Public()) {
+		t.Error("the key that was read signs otherwise")
+	}
+	foreign, _ := rsa.GenerateKey(rand.Reader, 2048)
+	der, _ := x509.MarshalPKCS8PrivateKey(foreign)
+	for _, bad := range [][]byte{nil, []byte("x"), der} {
+		if _, err := ParseKey(bad); err == nil {
+			t.Error("a key of another kind is read")
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	if got := string(Set()); got != `{"keys":[]}` {
+		t.Errorf("an empty set is %s", got)
+	}
+	key := NewKey().Public()
+	var set struct{ Keys []map[string]string }
+	if err := json.Unmarshal(Set(key), &set); err != nil || len(set.Keys) != 1 || len(set.Keys[0]) != 7 || set.Keys[0]["kid"] != key.ID {
+		t.Errorf("the set is %v, %v", set, err)
+	}
+	if strings.Contains(string(Set(key)), `"d"`) {
+		t.Error("the set holds a private key")
+	}
+}
+
+func BenchmarkSign(b *testing.B) {
+	key := NewKey()
+	for b.Loop() {
+		if _, err := key.Sign("doorward+jwt", map[string]string{"sub": "usr_1"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

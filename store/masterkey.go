@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool
 }
 
 // HoldMasterKey reports whether the key is the current one, and keeps it so until the
-// transaction ends: what it seals meanwhile is found by whoever replaces the key.
+// transaction ends, so that a rotation finds what the transaction seals.
 func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlHoldMasterKey, id)
 }
@@ -61,8 +62,8 @@ func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (
 	return true, tx.run(ctx, sqlInsertMasterKey, next.ID, next.Check, next.Wrapped, micros(tx.Now))
 }
 
-// ForgetMasterKeys removes what only nodes need that have an older key than the one
-// with the id, and reports whether that is the current one.
+// ForgetMasterKeys removes the keys before the one with the id, which must be the current
+// one, and its wrapped copy. It reports whether it is.
 func (tx *Tx) ForgetMasterKeys(ctx context.Context, current string) (bool, error) {
 	is, err := tx.hit(ctx, sqlUnwrapMasterKey, current)
 	if err != nil || !is {
@@ -77,36 +78,50 @@ type Sealed struct {
 	Value             []byte
 }
 
-func sealedColumns(s *Sealed) []any { return []any{&s.Table, &s.ID, &s.Column, &s.Value} }
-
-// A column whose values are sealed is called …_sealed, and stands in each of these
-// statements; TestSealedColumns looks. What comes before the nonce names the key.
 const (
-	sqlSealedOtherwise = `SELECT 'signing_keys' AS place, id, 'private_sealed' AS field, private_sealed FROM signing_keys
-WHERE substr(private_sealed, 1, 9) <> $1 ORDER BY place, field, id LIMIT $2`
-	sqlSealedAny        = `SELECT count(*) FROM (SELECT 1 AS n FROM signing_keys LIMIT 1) AS used`
+	sqlSealedSigningKeys = `SELECT id, private_sealed FROM signing_keys
+WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealSigningKey = `UPDATE signing_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
 )
 
-var resealed = map[string]string{"signing_keys.private_sealed": sqlResealSigningKey}
+// sealedColumn is a column whose values are sealed, with the statements by which they
+// are sealed again. The first 9 bytes of a value name its key.
+type sealedColumn struct{ table, column, find, reseal string }
 
-// SealedOtherwise returns up to limit values whose first 9 bytes are not these: those
-// that are sealed with another key.
-func (r Reader) SealedOtherwise(ctx context.Context, header []byte, limit int) ([]Sealed, error) {
-	return list(ctx, r, sealedColumns, sqlSealedOtherwise, header, limit)
+// sealedIn lists every column called …_sealed; TestSealedColumns compares it with the
+// migrations.
+var sealedIn = []sealedColumn{
+	{"signing_keys", "private_sealed", sqlSealedSigningKeys, sqlResealSigningKey},
 }
 
-// AnySealed reports whether there is a value that needs a master key.
-func (r Reader) AnySealed(ctx context.Context) (bool, error) {
-	n, err := one(ctx, r, countColumn, sqlSealedAny)
-	return n > 0, err
-}
+func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
 
-// Reseal exchanges the value, unless it has changed since it was read.
-func (tx *Tx) Reseal(ctx context.Context, s Sealed, value []byte) error {
-	query, ok := resealed[s.Table+"."+s.Column]
-	if !ok {
-		return fmt.Errorf("store: %s.%s has no statement that seals it again", s.Table, s.Column)
+// SealedOtherwise returns up to limit values that don't begin with the header, so those
+// that are sealed with another key, after the given one; the zero Sealed is before all.
+func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
+	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
+	for _, c := range sealedIn[first:] {
+		columns := func(s *Sealed) []any {
+			s.Table, s.Column = c.table, c.column
+			return []any{&s.ID, &s.Value}
+		}
+		since := ""
+		if c.isOf(after) {
+			since = after.ID
+		}
+		some, err := list(ctx, r, columns, c.find, header, since, limit-len(all))
+		if all = append(all, some...); err != nil || len(all) == limit {
+			return all, err
+		}
 	}
-	return tx.run(ctx, query, value, s.ID, s.Value)
+	return all, nil
+}
+
+// Reseal replaces the value, unless it has changed since it was read.
+func (tx *Tx) Reseal(ctx context.Context, s Sealed, value []byte) error {
+	i := slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(s) })
+	if i < 0 {
+		return fault(fmt.Errorf("store: %s.%s is not in the list of sealed columns", s.Table, s.Column))
+	}
+	return tx.run(ctx, sealedIn[i].reseal, value, s.ID, s.Value)
 }

@@ -2,6 +2,7 @@ package masterkey
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -29,7 +30,7 @@ var object = doorward.Object{Type: "installation"}
 func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.Key) error {
 	row := store.MasterKey{ID: next.ID().String(), Check: checkOf(next)}
 	row.Wrapped = old.Seal(placeOf(row, "wrapped"), []byte(next.Reveal()))
-	return k.writer.Do(ctx, by, doorward.MasterKeyRotate, object, func(tx *access.Tx) error {
+	_, err := k.writer.Do(ctx, by, doorward.MasterKeyRotate, object, func(tx *access.Tx) error {
 		if _, err := tx.AdoptMasterKey(ctx, old.ID().String(), checkOf(old)); err != nil { // of a database that has used none
 			return err
 		}
@@ -41,6 +42,7 @@ func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.K
 		tx.SkipEvent()
 		return k.continued(ctx, tx.Tx, old, next)
 	})
+	return err
 }
 
 // continued returns nil when next is the current key already, and old was the one
@@ -62,36 +64,38 @@ func (k *Keys) continued(ctx context.Context, tx *store.Tx, old, next seal.Key) 
 	return nil
 }
 
+// resealAll goes through all values once: since replace has committed, nothing more is
+// sealed with the old key.
 func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
-	for {
-		n, err := k.resealSome(ctx, ring, next)
-		total += n
-		if err != nil || n == 0 {
+	var done []store.Sealed
+	for last := (store.Sealed{}); ; last = done[len(done)-1] {
+		done, err = k.resealSome(ctx, ring, next, last)
+		total += len(done)
+		if err != nil || len(done) == 0 {
 			return total, err
 		}
 	}
 }
 
-func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key) (n int, err error) {
-	err = k.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		all, err := tx.SealedOtherwise(ctx, seal.HeaderOf(next.ID()), resealBatch)
-		if err != nil {
+// resealSome seals the next values after the given one again, and returns them.
+func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		if all, err = tx.SealedOtherwise(ctx, seal.HeaderOf(next.ID()), after, resealBatch); err != nil {
 			return err
 		}
 		for _, s := range all {
 			at := seal.Place{Table: s.Table, ID: s.ID, Column: s.Column}
 			plain, err := ring.Open(at, s.Value)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s %s, %s: %w", s.Table, s.ID, s.Column, err)
 			}
 			if err := tx.Reseal(ctx, s, next.Seal(at, plain)); err != nil {
 				return err
 			}
 		}
-		n = len(all)
 		return nil
 	})
-	return n, err
+	return all, err
 }
 
 // State is what the database says of master keys.
@@ -115,14 +119,15 @@ func Look(ctx context.Context, read store.Reader) (s State, err error) {
 			s.Before = row.ID
 		}
 	}
-	if s.Sealed, err = read.AnySealed(ctx); err != nil || !s.Sealed {
+	sealed, err := read.SealedOtherwise(ctx, []byte{0}, store.Sealed{}, 1) // with any key
+	if s.Sealed = len(sealed) > 0; err != nil || !s.Sealed {
 		return s, err
 	}
 	id, err := seal.ParseID(s.Current)
 	if err != nil {
 		return s, err
 	}
-	left, err := read.SealedOtherwise(ctx, seal.HeaderOf(id), 1000)
+	left, err := read.SealedOtherwise(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
 	s.Left = len(left)
 	return s, err
 }

@@ -12,8 +12,8 @@
 // Rotate makes another key the current one, and seals everything again with it, while
 // nodes run. It leaves the new key in the database, sealed with the old one: a node
 // that meets a value sealed with a key it doesn't know reads its file again, and that
-// row. Who runs the installation then puts the new file in the place of the old one.
-// When every node has read it from there, Sweep removes what the old key could open.
+// row. The operator then puts the new file in the place of the old one. When every
+// live node has read it from there, Forget removes what the old key could open.
 //
 // A transaction that seals holds the row of the current key, and Rotate changes that
 // row first. So whatever is sealed with the old key is committed before Rotate looks
@@ -24,7 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -32,55 +32,58 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Source reads the key from its file. No error and a zero key: there is no file.
-type Source func() (seal.Key, error)
-
-// Keys is the feature. Make it with New.
+// Keys is the feature. Make it with New. It is safe for use by several goroutines.
 type Keys struct {
 	writer *access.Writer
 	db     *store.DB
-	source Source
+	source File
 
-	mu   sync.Mutex // held while the ring is loaded
-	file seal.Key   // as read last; zero without one
-	ring *seal.Ring
+	file atomic.Pointer[seal.Key] // as read last
+	ring *seal.Ring               // the keys that open something here; empty until they are known
 }
 
 // New returns the feature, without a key until Load is called.
-func New(writer *access.Writer, db *store.DB, source Source) *Keys {
-	return &Keys{writer: writer, db: db, source: source, ring: seal.NewRing()}
+func New(writer *access.Writer, db *store.DB, source File) *Keys {
+	k := &Keys{writer: writer, db: db, source: source, ring: seal.NewRing()}
+	k.file.Store(&seal.Key{})
+	return k
 }
 
-// WrongKeyError says that the key in the file is not the one that the database needs.
+// WrongKeyError says that a key is not the one that the database needs.
 type WrongKeyError struct{ File, Needed seal.ID }
 
 // Error names both keys by their ids.
 func (e *WrongKeyError) Error() string {
-	return fmt.Sprintf("the master key file holds the key %s, and this database is sealed with the key %s. Put that key's file back", e.File, e.Needed)
+	return fmt.Sprintf("it holds the key %s, and the database is sealed with the key %s", e.File, e.Needed)
 }
 
-// Load reads the key, and makes it this database's where there has never been one.
-// Errors: *WrongKeyError, those of the source, unavailable.
+// Load reads the key, and makes it this database's where there has never been one. An
+// optional file that is missing is made then. Errors: *FileError, which wraps a
+// *WrongKeyError; unavailable.
 func (k *Keys) Load(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	file, err := k.source()
+	file, err := k.source.Read()
 	if err != nil {
 		return err
 	}
-	k.file = file
-	if file.IsZero() {
-		return nil
-	}
-	return k.fill(ctx, file)
-}
-
-// fill puts the file's key and those that it opens into the ring.
-func (k *Keys) fill(ctx context.Context, file seal.Key) error {
+	k.file.Store(&file)
 	rows, err := k.db.Read().MasterKeys(ctx)
 	if err != nil {
 		return err
 	}
+	if file.IsZero() && len(rows) == 0 && k.source.Path != "" {
+		if file, err = k.source.create(); err != nil {
+			return err
+		}
+		k.file.Store(&file)
+	}
+	if file.IsZero() {
+		return nil
+	}
+	return k.fill(ctx, file, rows)
+}
+
+// fill puts the file's key and those that it opens into the ring.
+func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) (err error) {
 	if len(rows) == 0 {
 		if rows, err = k.adopt(ctx, file); err != nil {
 			return err
@@ -88,7 +91,7 @@ func (k *Keys) fill(ctx context.Context, file seal.Key) error {
 	}
 	keys, err := opened(file, rows)
 	if err != nil {
-		return err
+		return &FileError{k.source.Path, err}
 	}
 	k.ring.Set(keys...)
 	return nil
@@ -153,14 +156,15 @@ func unwrap(file seal.Key, row store.MasterKey) (seal.Key, error) {
 	return seal.Parse(string(text))
 }
 
-// FileID is the id of the key in this node's file, empty without one.
+// None is what FileID returns without a key.
+const None = "none"
+
+// FileID is the id of the key in this node's file, or None.
 func (k *Keys) FileID() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.file.IsZero() {
-		return ""
+	if file := k.file.Load(); !file.IsZero() {
+		return file.ID().String()
 	}
-	return k.file.ID().String()
+	return None
 }
 
 // missing says that there is no key, or another one than is needed.
@@ -171,9 +175,9 @@ const (
 	otherKey = "This is sealed with a master key that the node doesn't have. The operator finds out more with \"doorward doctor\"."
 )
 
-// Ready returns nil when something can be sealed now. Errors: master_key_missing.
+// Ready returns nil when the node has a key. Errors: master_key_missing.
 func (k *Keys) Ready() error {
-	if len(k.ring.Keys()) == 0 {
+	if k.file.Load().IsZero() {
 		return missing(noKey)
 	}
 	return nil
@@ -228,19 +232,37 @@ func (k *Keys) Open(ctx context.Context, at seal.Place, sealed []byte) ([]byte, 
 }
 
 // reload reads the file and the database again. A file that can't be read now, or holds
-// a wrong key, leaves the keys as they are.
+// a wrong key, leaves the keys as they are. It writes nothing, since Seal calls it
+// within a transaction.
 func (k *Keys) reload(ctx context.Context, read store.Reader) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	rows, err := read.MasterKeys(ctx)
 	if err != nil {
 		return err
 	}
-	if file, err := k.source(); err == nil && !file.IsZero() {
-		k.file = file
+	file, err := k.source.Read()
+	if err != nil || file.IsZero() {
+		file = *k.file.Load()
 	}
-	if keys, err := opened(k.file, rows); err == nil {
+	if keys, err := opened(file, rows); err == nil {
+		k.file.Store(&file)
 		k.ring.Set(keys...)
 	}
 	return nil
+}
+
+// Refresh reads the file again while the key is being replaced, and adopts a key that
+// could not be adopted at the start, when the database was away. It reports whether the
+// key is being replaced. Errors: as of Load.
+func (k *Keys) Refresh(ctx context.Context) (replaced bool, err error) {
+	rows, err := k.db.Read().MasterKeys(ctx)
+	if err != nil {
+		return false, err
+	}
+	if file := *k.file.Load(); !file.IsZero() && len(k.ring.Keys()) == 0 {
+		return len(rows) > 1, k.fill(ctx, file, rows)
+	}
+	if len(rows) < 2 {
+		return false, nil
+	}
+	return true, k.reload(ctx, k.db.Read())
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,25 +25,19 @@ import (
 // node is one process with a key file of its own, on a database that several share.
 type node struct {
 	*masterkey.Keys
-	db   *store.DB
+	db     *store.DB
 	writer *access.Writer
-
-	mu   sync.Mutex
-	file seal.Key
+	path   string
 }
 
-func (n *node) put(k seal.Key) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.file = k
+// put replaces the key file as an operator does, by a rename.
+func (n *node) put(t *testing.T, k seal.Key) {
+	t.Helper()
+	check(t, os.WriteFile(n.path+".new", []byte(k.Reveal()), 0o600))
+	check(t, os.Rename(n.path+".new", n.path))
 }
 
-func (n *node) read() (seal.Key, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.file, nil
-}
-
+// newNode returns a node with the key in its file; with the zero key there is no file.
 func newNode(t *testing.T, dsn string, file seal.Key) *node {
 	t.Helper()
 	db, err := store.Open(t.Context(), dsn, time.Now)
@@ -51,8 +48,13 @@ func newNode(t *testing.T, dsn string, file seal.Key) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	n := &node{db: db, writer: access.New(db, lease.New(db, time.Second)), file: file}
-	n.Keys = masterkey.New(n.writer, db, n.read)
+	n := &node{db: db, writer: access.New(db, lease.New(db, time.Second)), path: filepath.Join(t.TempDir(), "master.key")}
+	source := masterkey.File{}
+	if !file.IsZero() {
+		n.put(t, file)
+		source.Path = n.path
+	}
+	n.Keys = masterkey.New(n.writer, db, source)
 	return n
 }
 
@@ -189,13 +191,13 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 		operatorsNode := newNode(t, dsn, seal.Key{})
 		interrupted, stop := context.WithCancel(t.Context())
 		stop()
-		if _, err := operatorsNode.Rotate(interrupted, operator, old, next); err == nil {
+		if _, err := operatorsNode.Rotate(interrupted, operator, old, next, nil); err == nil {
 			t.Error("an interrupted rotation reports success")
 		}
-		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next); err != nil || n < 150 {
+		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next, nil); err != nil || n < 150 {
 			t.Errorf("%d values are sealed again, %v", n, err)
 		}
-		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next); err != nil || n != 0 {
+		if n, err := operatorsNode.Rotate(t.Context(), operator, old, next, nil); err != nil || n != 0 {
 			t.Errorf("a second time %d values are sealed again, %v", n, err)
 		}
 		close(rotated)
@@ -223,31 +225,101 @@ func TestRotateWhileNodesSeal(t *testing.T) {
 }
 
 // The old key is good until each live node has the new file, and not afterwards.
-func TestSweepForgetsTheOldKey(t *testing.T) {
-	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
-	old, next := seal.NewKey(), seal.NewKey()
-	a := newNode(t, dsn, old)
-	check(t, a.Load(t.Context()))
-	check(t, a.keep(t.Context(), "a"))
-	if _, err := a.Rotate(t.Context(), operator, old, next); err != nil {
-		t.Fatal(err)
-	}
-	check(t, a.Sweep(t.Context(), []string{next.ID().String(), a.FileID()}))
-	check(t, newNode(t, dsn, old).Load(t.Context()))
+func TestForgetTheOldKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		old, next, third := seal.NewKey(), seal.NewKey(), seal.NewKey()
+		a, b := newNode(t, dsn, old), newNode(t, dsn, old)
+		check(t, a.Load(t.Context()))
+		check(t, b.Load(t.Context()))
+		check(t, a.keep(t.Context(), "a"))
+		live := func() []string { return []string{a.FileID(), masterkey.None, b.FileID()} }
+		if _, err := a.Rotate(t.Context(), operator, old, next, live()); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []*node{a, b} {
+			if done, err := a.Forget(t.Context(), live()); done || err != nil {
+				t.Errorf("with a node that has the old file: forgotten %v, %v", done, err)
+			}
+			check(t, newNode(t, dsn, old).Load(t.Context()))
+			var unfinished *masterkey.UnfinishedError
+			if _, err := a.Rotate(t.Context(), operator, next, third, live()); !errors.As(err, &unfinished) {
+				t.Errorf("a third key is taken with %v", err)
+			}
+			n.put(t, next)
+			if replaced, err := n.Refresh(t.Context()); !replaced || err != nil {
+				t.Errorf("the rotation is seen as %v, %v", replaced, err)
+			}
+		}
+		if done, err := a.Forget(t.Context(), live()); !done || err != nil {
+			t.Errorf("with the new file on each node: forgotten %v, %v", done, err)
+		}
+		var refused *masterkey.WrongKeyError
+		if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
+			t.Errorf("after the end the old file is loaded with %v", err)
+		}
+		rows, err := a.db.Read().MasterKeys(t.Context())
+		if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
+			t.Errorf("%d keys are left, %v", len(rows), err)
+		}
+		for _, n := range []*node{a, b} {
+			if lost := n.lost(t); lost != nil {
+				t.Errorf("these are lost: %v", lost)
+			}
+		}
+		if n, err := a.Rotate(t.Context(), operator, next, third, live()); err != nil || n != 1 {
+			t.Errorf("the next rotation seals %d values again, %v", n, err)
+		}
+	})
+}
 
-	a.put(next)
-	check(t, a.Load(t.Context()))
-	check(t, a.Sweep(t.Context(), []string{a.FileID()}))
-	var refused *masterkey.WrongKeyError
-	if err := newNode(t, dsn, old).Load(t.Context()); !errors.As(err, &refused) {
-		t.Errorf("after the end the old file is loaded with %v", err)
+// With an optional file the key is made once, by the first of many starts, and never
+// for a database that has used another.
+func TestMadeAtTheStart(t *testing.T) {
+	dsn := "sqlite:" + filepath.Join(t.TempDir(), "doorward.db")
+	first := newNode(t, dsn, seal.Key{})
+	source := masterkey.File{Path: filepath.Join(t.TempDir(), "doorward.db.key"), Optional: true}
+	errs := make(chan error)
+	for range 4 {
+		go func() { errs <- masterkey.New(first.writer, first.db, source).Load(t.Context()) }()
 	}
-	rows, err := a.db.Read().MasterKeys(t.Context())
-	if err != nil || len(rows) != 1 || rows[0].Wrapped != nil {
-		t.Errorf("%d keys are left, %v", len(rows), err)
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
 	}
-	if lost := a.lost(t); lost != nil {
-		t.Errorf("these are lost: %v", lost)
+	key, err := source.Read()
+	if err != nil || key.IsZero() {
+		t.Fatalf("the file holds %v, %v", key, err)
+	}
+	if fit, err := masterkey.Fits(t.Context(), first.db.Read(), source); err != nil || fit.Here != fit.Needed || fit.Here != key.ID().String() {
+		t.Errorf("the file fits as %+v, %v", fit, err)
+	}
+	check(t, os.Remove(source.Path))
+	lost := masterkey.New(first.writer, first.db, source)
+	check(t, lost.Load(t.Context()))
+	if _, err := os.Stat(source.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key is made for a database that needs another: %v", err)
+	}
+	if err := lost.Ready(); !doorward.HasCode(err, doorward.CodeMasterKeyMissing) {
+		t.Errorf("without its file the node is ready with %v", err)
+	}
+}
+
+func TestFilesThatAreRefused(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"missing":   func(string) error { return nil },
+		"not a key": func(path string) error { return os.WriteFile(path, []byte("SESAME"), 0o600) },
+		"for others": func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte(seal.NewKey().Reveal()), 0o600), os.Chmod(path, 0o644))
+		},
+		"a directory": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		f := masterkey.File{Path: filepath.Join(t.TempDir(), "master.key")}
+		check(t, make(f.Path))
+		var refused *masterkey.FileError
+		if key, err := f.Read(); !errors.As(err, &refused) || !strings.Contains(err.Error(), f.Path) || strings.Contains(err.Error(), "SESAME") {
+			t.Errorf("%s: read as %v, %v", name, key, err)
+		}
 	}
 }
 
@@ -258,7 +330,7 @@ func TestDatabaseHoldsNoKey(t *testing.T) {
 	a := newNode(t, dsn, old)
 	check(t, a.Load(t.Context()))
 	check(t, a.keep(t.Context(), "a"))
-	if _, err := a.Rotate(t.Context(), operator, old, next); err != nil {
+	if _, err := a.Rotate(t.Context(), operator, old, next, nil); err != nil {
 		t.Fatal(err)
 	}
 	all, err := a.db.Read().SigningKeys(t.Context())

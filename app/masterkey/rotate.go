@@ -15,13 +15,38 @@ const resealBatch = 100
 
 // Rotate makes next the current master key in place of old, and seals again with it
 // what is sealed with old. It returns how many values that were. One that was
-// interrupted is finished by calling it again. Errors: *WrongKeyError when neither is
-// the current key, unavailable.
-func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key) (int, error) {
+// interrupted is finished by calling it again. inFiles are the keys that live nodes have
+// in their files, as FileID returns them. Errors: *WrongKeyError when neither is the
+// current key; *UnfinishedError; unavailable.
+func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key, inFiles []string) (int, error) {
+	if err := k.finish(ctx, old, next, inFiles); err != nil {
+		return 0, err
+	}
 	if err := k.replace(ctx, by, old, next); err != nil {
 		return 0, err
 	}
 	return k.resealAll(ctx, seal.NewRing(old, next), next)
+}
+
+// UnfinishedError says that live nodes have a key in their files that an earlier
+// rotation has replaced. They could not open what is sealed with a third one.
+type UnfinishedError struct{ Before, Current string }
+
+// Error says what to do.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node first", e.Before, e.Current)
+}
+
+// finish ends an earlier rotation to old. A rotation to next, or back, needs no end.
+func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
+	state, err := Look(ctx, k.db.Read())
+	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
+		return err
+	}
+	if done, err := k.Forget(ctx, inFiles); err != nil || done {
+		return err
+	}
+	return &UnfinishedError{state.Before, state.Current}
 }
 
 // object is what the event is about.
@@ -40,14 +65,14 @@ func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.K
 			return err
 		}
 		tx.SkipEvent()
-		return k.continued(ctx, tx.Tx, old, next)
+		return isCurrent(ctx, tx.Tx, old, next)
 	})
 	return err
 }
 
-// continued returns nil when next is the current key already, and old was the one
-// before.
-func (k *Keys) continued(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
+// isCurrent returns nil when an earlier call has made next the current key. Errors:
+// *WrongKeyError, with the key that was expected to be.
+func isCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
 	rows, err := tx.MasterKeys(ctx)
 	if err != nil {
 		return err
@@ -109,7 +134,7 @@ type State struct {
 // Look returns the state. Errors: unavailable.
 func Look(ctx context.Context, read store.Reader) (s State, err error) {
 	rows, err := read.MasterKeys(ctx)
-	if err != nil {
+	if err != nil || len(rows) == 0 {
 		return s, err
 	}
 	for _, row := range rows {
@@ -132,21 +157,51 @@ func Look(ctx context.Context, read store.Reader) (s State, err error) {
 	return s, err
 }
 
-// Sweep forgets the key before the current one, once every live node has the current
-// one in its file and nothing is sealed with another. inFiles are the ids that live
-// nodes have. Errors: unavailable.
-func (k *Keys) Sweep(ctx context.Context, inFiles []string) error {
+// Forget removes the key before the current one, once every live node has the current
+// one in its file and nothing is sealed with another, and reports whether that is done.
+// inFiles are the keys in their files; None needs no key. Errors: unavailable.
+func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
 	state, err := Look(ctx, k.db.Read())
 	if err != nil || state.Before == "" || state.Left > 0 {
-		return err
+		return false, err
 	}
 	for _, id := range inFiles {
-		if id != state.Current {
-			return nil
+		if id != state.Current && id != None {
+			return false, nil
 		}
 	}
-	return k.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		_, err := tx.ForgetMasterKeys(ctx, state.Current)
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		done, err = tx.ForgetMasterKeys(ctx, state.Current)
 		return err
 	})
+	return done, err
+}
+
+// Fits compares the key in a file with the database. Errors: *FileError, unavailable.
+func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
+	rows, err := read.MasterKeys(ctx)
+	if err != nil || len(rows) == 0 {
+		return Fit{}, err
+	}
+	fit := Fit{}
+	for _, row := range rows {
+		if row.Current {
+			fit.Needed = row.ID
+		}
+	}
+	file, err := f.Read()
+	if err != nil || file.IsZero() {
+		return fit, err
+	}
+	fit.Here = file.ID().String()
+	if _, err := opened(file, rows); err != nil {
+		return fit, &FileError{f.Path, err}
+	}
+	return fit, nil
+}
+
+// Fit is how a database and a file go together, by the ids of their keys.
+type Fit struct {
+	Needed string // by the database; empty: it has never used one
+	Here   string // in the file; empty: there is no file
 }

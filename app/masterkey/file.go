@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/internal/secretfile"
@@ -44,7 +45,7 @@ func (f File) Read() (seal.Key, error) {
 		return seal.Key{}, nil
 	}
 	text, err := secretfile.Read(f.Path)
-	if f.Optional && errors.Is(err, fs.ErrNotExist) {
+	if f.Optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return seal.Key{}, nil
 	}
 	var key seal.Key

@@ -70,6 +70,9 @@ var cases = []struct {
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
 	{"shared secrets", sharedSecrets},
+	{"master keys", masterKeys},
+	{"signing keys", signingKeys},
+	{"values sealed again", sealedAgain},
 	{"devices", devices},
 	{"the limit of devices", deviceLimit},
 	{"generations of credentials", generations},
@@ -129,6 +132,7 @@ var cases = []struct {
 	{"a cancelled request", cancelledRequest},
 
 	{"many hits at once", manyHits},
+	{"one master key", oneMasterKey},
 	{"many claims at once", manyClaims},
 	{"many acceptances at once", manyAcceptances},
 	{"many registrations at once", manyRegistrations},

@@ -66,7 +66,6 @@ const (
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
-	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -167,7 +166,6 @@ var verbs = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: APIKeyLeak, By: ByProof},
-	{Action: APIKeyRefuse, By: ByProof},
 
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},

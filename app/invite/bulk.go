@@ -27,9 +27,6 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 		inv, faults := o.invitation(by)
 		sent[n] = Sent{inv, access.Can(&by.Principal, doorward.UserInvite, object(inv)).Err()}
 		if sent[n].Err != nil {
-			if err := i.writer.Refused(ctx, by, doorward.UserInvite, object(inv), sent[n].Err); !errors.Is(err, sent[n].Err) {
-				return nil, err // the refusal isn't recorded
-			}
 			continue
 		}
 		operations = append(operations, access.Operation{Action: doorward.UserInvite, On: object(inv), Write: func(tx *access.Tx) error {
@@ -39,6 +36,9 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 	}
 	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
 		return nil, err
+	}
+	for n := range sent { // record refusals, as Send does
+		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
 	}
 	return sent, nil
 }

@@ -66,6 +66,11 @@ const (
 
 	CodeUnknownAction Code = "unknown_action"
 
+	CodeTooManyKeys  Code = "too_many_keys"
+	CodeKeyEnded     Code = "key_ended"
+	CodeNotForKeys   Code = "not_for_keys"
+	CodeIPNotAllowed Code = "ip_not_allowed"
+
 	CodeResetNotFound Code = "reset_not_found"
 	CodeResetExpired  Code = "reset_expired"
 	CodeResetUsed     Code = "reset_used"
@@ -120,6 +125,11 @@ var problems = []Problem{
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
+
+	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
+	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
+	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},
+	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. Behind a proxy the operator has to name it in --trusted-proxies."},
 
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/inbox"
@@ -40,6 +41,7 @@ type Settings struct {
 	Lease             time.Duration // of the memory of sessions, lease.MinLease to lease.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
+	KeyMaxDays        int           // the longest validity of an API key
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
@@ -66,6 +68,7 @@ type App struct {
 	Users       *user.Users
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
+	APIKeys     *apikey.Keys
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -112,6 +115,7 @@ func New(db *store.DB, s Settings) *App {
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(writer, db),
+		APIKeys:      apikey.New(writer, db, s.KeyMaxDays),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.Settle),
@@ -215,5 +219,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx), a.APIKeys.Sweep(ctx))
 }

@@ -18,11 +18,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
@@ -70,6 +72,13 @@ var cases = []struct {
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
 	{"shared secrets", sharedSecrets},
+	{"API keys", apiKeys},
+	{"changes of API keys", changesOfAPIKeys},
+	{"rotations of API keys", rotations},
+	{"the end of API keys", endOfAPIKeys},
+	{"owners of API keys", ownersOfAPIKeys},
+	{"notices of API keys", noticesOfAPIKeys},
+	{"uses of API keys", usesOfAPIKeys},
 	{"devices", devices},
 	{"the limit of devices", deviceLimit},
 	{"generations of credentials", generations},
@@ -279,7 +288,7 @@ func noError(t testing.TB, err error) {
 // equal fails unless a value equals the one stored.
 func equal(t testing.TB, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("differs from what was stored (-want +got):\n%s", diff)
 	}
 }

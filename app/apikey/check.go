@@ -21,20 +21,20 @@ import (
 // grant is what a check of a secret needs besides its entry.
 type grant struct {
 	allowed []netip.Prefix // none: all
-	use     *use
+	use     *lastUse
 }
 
 func (g *grant) admits(ip netip.Addr) bool {
 	return len(g.allowed) == 0 || slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// use is what a node remembers of a key while entries of its secrets come and go.
-type use struct {
+// lastUse is what a node remembers of a key while entries of its secrets come and go.
+type lastUse struct {
 	from atomic.Pointer[netip.Addr] // of the last use
 }
 
 // note keeps the client's address. It allocates only when that has changed.
-func (u *use) note(ip netip.Addr) {
+func (u *lastUse) note(ip netip.Addr) {
 	if was := u.from.Load(); was == nil || *was != ip {
 		u.from.Store(&ip)
 	}
@@ -44,19 +44,19 @@ func (u *use) note(ip netip.Addr) {
 // holds it.
 type usesByKey struct {
 	mu  sync.Mutex
-	all map[string]weak.Pointer[use]
+	all map[string]weak.Pointer[lastUse]
 }
 
-func (u *usesByKey) of(id string) *use {
+func (u *usesByKey) of(id string) *lastUse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if known := u.all[id].Value(); known != nil {
 		return known
 	}
 	if u.all == nil {
-		u.all = map[string]weak.Pointer[use]{}
+		u.all = map[string]weak.Pointer[lastUse]{}
 	}
-	fresh := new(use)
+	fresh := new(lastUse)
 	u.all[id] = weak.Make(fresh)
 	runtime.AddCleanup(fresh, u.forget, id)
 	return fresh
@@ -95,7 +95,9 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (doorward.Principal, 
 	if !g.admits(ip) {
 		return doorward.Principal{}, false
 	}
-	g.use.note(ip)
+	if ip.IsValid() {
+		g.use.note(ip)
+	}
 	k.registry.Use(hash, e, now)
 	return p, true
 }
@@ -121,6 +123,46 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (door
 	return by, nil
 }
 
+// Introspect returns the key of a secret, used from an address, and its principal, and
+// records the use. It asks the database. Refusals aren't recorded: a service that may ask
+// does so. Errors: unauthenticated for a key that isn't valid from there, or is bound to
+// addresses and none is given; unavailable.
+func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey, doorward.Principal, error) {
+	key, err := secret.ParseKey(text)
+	if err != nil || key.Prefix() != Prefix {
+		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	hash := key.Hash()
+	cred, err := k.read(ctx, hash)
+	refused := err == nil && access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()) != ""
+	if errors.Is(err, store.ErrNone) || refused || err == nil && !k.use(cred, hash, addressOf(ip)) {
+		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), err
+}
+
+// use records a use, unless the key may not be used from the address.
+func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
+	g := k.grantOf(c)
+	if !g.admits(ip) {
+		return false
+	}
+	if ip.IsValid() {
+		g.use.note(ip)
+	}
+	now := k.db.Now().UnixMicro()
+	if e := k.registry.Get(hash); e != nil {
+		k.registry.Use(hash, e, now)
+	} else { // not in memory, but the use counts all the same
+		k.registry.UseUnknown(hash, now)
+	}
+	return true
+}
+
+func (k *Keys) grantOf(c store.KeyCredential) *grant {
+	return &grant{allowed: c.Key.AllowedIPs, use: k.uses.of(c.Key.ID)}
+}
+
 // addressOf is the zero Addr, which no network contains, for what is no address.
 func addressOf(ip string) netip.Addr {
 	addr, _ := netip.ParseAddr(ip)
@@ -140,18 +182,10 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 	if cause := access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
 		return doorward.Principal{}, k.writer.RefuseKey(ctx, by, on, string(cause), doorward.Fail(doorward.CodeUnauthenticated, ""))
 	}
-	g := grant{allowed: cred.Key.AllowedIPs, use: k.uses.of(cred.Key.ID)}
 	p := doorward.PrincipalOfKey(cred.Key, cred.Tenant)
-	if !g.admits(ip) {
+	if !k.use(cred, hash, ip) {
 		by.Principal = p
 		return p, k.writer.RefuseKey(ctx, by, on, "address", doorward.Fail(doorward.CodeIPNotAllowed, ""))
-	}
-	g.use.note(ip)
-	now := k.db.Now().UnixMicro()
-	if e := k.registry.Get(hash); e != nil {
-		k.registry.Use(hash, e, now)
-	} else { // not in memory, but the use counts all the same
-		k.registry.UseUnknown(hash, now)
 	}
 	return p, nil
 }
@@ -182,8 +216,7 @@ func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
 	if c.Key.LastUsedAt != nil {
 		seen = *c.Key.LastUsedAt
 	}
-	g := &grant{allowed: c.Key.AllowedIPs, use: k.uses.of(c.Key.ID)}
-	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, g, mark)
+	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.grantOf(c), mark)
 }
 
 // Unknown secrets from one client network that are looked up in a window. Those beyond

@@ -66,7 +66,7 @@ var docIntrospect = front.Doc{
 // maxQuestions in one batch.
 const maxQuestions = 100
 
-func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectInput) (answers, error) {
+func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectInput) (answers, error) {
 	batch := in.Items != nil
 	questions := in.Items
 	if !batch {
@@ -75,7 +75,7 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 	if err := check(in, questions); err != nil {
 		return answers{}, err
 	}
-	all, err := i.answerAll(ctx, c.Caller, questions)
+	all, err := i.answerAll(ctx, questions)
 	if err != nil {
 		return answers{}, err
 	}
@@ -90,13 +90,13 @@ func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectI
 // that a batch leaves connections to other requests.
 const batchWorkers = 4
 
-func (i *introspection) answerAll(ctx context.Context, by doorward.Caller, questions []question) ([]answer, error) {
+func (i *introspection) answerAll(ctx context.Context, questions []question) ([]answer, error) {
 	all, errs := make([]answer, len(questions)), make([]error, len(questions))
 	var wg sync.WaitGroup
 	for first := range min(batchWorkers, len(questions)) {
 		wg.Go(func() {
 			for n := first; n < len(questions); n += batchWorkers {
-				all[n], errs[n] = i.answer(ctx, by, questions[n])
+				all[n], errs[n] = i.answer(ctx, questions[n])
 			}
 		})
 	}
@@ -133,9 +133,9 @@ func check(in introspectInput, questions []question) error {
 	return nil
 }
 
-func (i *introspection) answer(ctx context.Context, by doorward.Caller, q question) (answer, error) {
+func (i *introspection) answer(ctx context.Context, q question) (answer, error) {
 	if strings.HasPrefix(q.Credential, apikey.Prefix) {
-		return i.answerKey(ctx, by, q)
+		return i.answerKey(ctx, q)
 	}
 	token, err := secret.Parse(q.Credential)
 	if err != nil {
@@ -159,22 +159,17 @@ func (i *introspection) answer(ctx context.Context, by doorward.Caller, q questi
 	return a, nil
 }
 
-// answerKey answers for an API key, used from the address that the service names: it
-// counts as a use from there. The caller's own address plays no part.
-func (i *introspection) answerKey(ctx context.Context, by doorward.Caller, q question) (answer, error) {
-	asked := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: q.IP, UserAgent: by.UserAgent, RequestID: by.RequestID}
-	caller, err := i.app.APIKeys.Introspect(ctx, asked, q.Credential)
-	if err != nil || !access.CanEnter(&caller.Principal, false).Allowed { // of a tenant that is frozen or closing
-		return inactive(err)
-	}
-	key, err := i.app.APIKeys.Self(ctx, caller)
-	if err != nil {
+// answerKey answers for an API key, used from the address that the service names: the
+// service's own plays no part.
+func (i *introspection) answerKey(ctx context.Context, q question) (answer, error) {
+	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
+	if err != nil || !access.CanEnter(&p, false).Allowed { // of a tenant that is frozen or closing
 		return inactive(err)
 	}
 	view := front.ViewAPIKey(key, i.app.Now())
 	a := answer{Active: true, APIKey: &view}
 	if q.Action != "" {
-		allowed := access.CanInTenant(&caller.Principal, doorward.Action(q.Action)).Allowed
+		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
 		a.Allowed = &allowed
 	}
 	return a, nil
@@ -182,10 +177,8 @@ func (i *introspection) answerKey(ctx context.Context, by doorward.Caller, q que
 
 // inactive answers that the credential is invalid, and returns other errors unchanged.
 func inactive(err error) (answer, error) {
-	for _, code := range []doorward.Code{doorward.CodeUnauthenticated, doorward.CodeIPNotAllowed, doorward.CodeNotFound} {
-		if doorward.HasCode(err, code) {
-			return answer{}, nil
-		}
+	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
+		return answer{}, nil
 	}
 	return answer{}, err
 }

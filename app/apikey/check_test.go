@@ -434,3 +434,47 @@ func TestInvitationsOfAKey(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeCutOff: a node without its database stops answering from memory before a
+// revocation elsewhere is answered. It then can't tell: no key passes, and none is
+// called invalid.
+func TestNodeCutOff(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 2
+			f := apptest.New(t, e, apptest.NoLimits, time.Now)
+			stays, goes := newKey(f), newKey(f)
+			for _, c := range []issued{stays, goes} {
+				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+			}
+			f.NoError(f.DB.Close()) // of the last node
+			f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
+			for _, c := range []issued{stays, goes} {
+				for _, way := range []string{"memory", "check", "introspection"} {
+					if is := asks[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
+						t.Errorf("cut off, %s answers %q", way, is)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCheckAllocatesNothing from memory, for a key that is bound to addresses and always
+// used from the same one.
+func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.AllocsPerRun
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
+	c, ip := newKey(f), netip.MustParseAddr(home)
+	_, err := f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+	f.NoError(err)
+	text := c.secret.Reveal()
+	if n := testing.AllocsPerRun(100, func() {
+		key, err := secret.ParseKey(text)
+		if _, ok := f.Node(0).APIKeys.Remembered(key, ip); !ok || err != nil {
+			t.Fatal("the key isn't in memory")
+		}
+	}); n > 0 {
+		t.Errorf("a check from memory allocates %v times", n)
+	}
+}

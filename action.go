@@ -59,6 +59,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	KeyEnable        Action = "key.enable" // a key of a service works again after a restore
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -174,6 +175,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: KeyEnable, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},

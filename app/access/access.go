@@ -289,6 +289,9 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 // asNow returns the caller as the session and the membership are now. Errors:
 // unauthenticated if the session has ended.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.Kind == doorward.ByService {
+		return serviceNow(ctx, tx, by)
+	}
 	if by.Kind != doorward.ByUser {
 		return by, nil
 	}
@@ -300,6 +303,30 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 		return by, err
 	}
 	by.Principal = doorward.PrincipalOf(now.User, now.Session)
+	return by, nil
+}
+
+// serviceNow is asNow for a service.
+func serviceNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	key, err := tx.ServiceKey(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && key.Disabled {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The key has since been revoked.")
+	}
+	if err != nil {
+		return by, err
+	}
+	now := doorward.PrincipalOfService(key)
+	if by.TenantID != "" {
+		tenant, err := tx.Tenant(ctx, by.TenantID)
+		if errors.Is(err, store.ErrNone) {
+			return by, doorward.Fail(doorward.CodeNotFound, "")
+		}
+		if err != nil {
+			return by, err
+		}
+		now = now.Within(tenant)
+	}
+	by.Principal = now
 	return by, nil
 }
 

@@ -29,6 +29,8 @@ const (
 	ReasonOperator Reason = "operator"
 	// ReasonProof: the feature has verified a proof, such as a password.
 	ReasonProof Reason = "proof"
+	// ReasonService: what a service key may do.
+	ReasonService Reason = "service"
 	// ReasonUnknown: there is no such action.
 	ReasonUnknown Reason = "unknown"
 )
@@ -74,6 +76,10 @@ func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decisi
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByUser:
 		return canMember(p, verb, on)
+	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
+		return canService(p, verb, on)
+	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
+		return canAcross(p, act, on)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
 		return yes(ReasonOperator)
 	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
@@ -98,6 +104,53 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonRole)
+}
+
+// canService decides for a service inside a tenant, where it has the rank of an ADMIN.
+func canService(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+	switch {
+	case on != &ownTenant && on.TenantID != p.TenantID:
+		return no(ReasonForeign)
+	case !p.Permissions.Allow(verb):
+		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
+	case p.TenantStatus != doorward.TenantActive:
+		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
+	}
+	return canMember(p, verb, on)
+}
+
+// neededAcross has what a service needs for acts of the operator; it may do no others.
+var neededAcross = map[doorward.Action]doorward.Action{
+	doorward.TenantCreate: doorward.ServiceTenantCreate,
+	doorward.TenantFreeze: doorward.ServiceTenantStatus,
+	doorward.TenantThaw:   doorward.ServiceTenantStatus,
+}
+
+// canAcross decides for a service about what is the operator's, by the permission that
+// it needs. A key that is limited to tenants makes none.
+func canAcross(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
+	need := neededAcross[act]
+	switch {
+	case need == "":
+		return no(ReasonOperator)
+	case !p.Service.Has(need) || need == doorward.ServiceTenantCreate && !p.Service.Covers(on.TenantID):
+		return Decision{Reason: ReasonService, obstacle: string(need)}
+	case !p.Service.Covers(on.TenantID):
+		return no(ReasonForeign)
+	}
+	return yes(ReasonService)
+}
+
+// CanServe says whether the principal may use what is open to the operator and to
+// services with the permission; with none to the operator only.
+func CanServe(p *doorward.Principal, need doorward.Action) Decision {
+	switch {
+	case p.Kind != doorward.ByService || need == "":
+		return CanOperate(p)
+	case !p.Service.Has(need):
+		return Decision{Reason: ReasonService, obstacle: string(need)}
+	}
+	return yes(ReasonService)
 }
 
 // CanEnter says whether the principal may use what is open to members of a tenant.
@@ -164,6 +217,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeUnauthenticated, "")
 	case ReasonKind:
 		return doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+	case ReasonService:
+		return doorward.Fail(doorward.CodeForbidden, "This service key may not do that: it needs %s.", d.obstacle)
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}

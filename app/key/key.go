@@ -1,5 +1,5 @@
-// Package key creates, checks and revokes operator keys, and keeps the secret that
-// signs cursors.
+// Package key creates, checks and revokes the keys of operators and of services, and
+// keeps the secret that signs cursors.
 package key
 
 import (
@@ -98,8 +98,12 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
-// Check returns by as the operator of a bearer key. Errors: unauthenticated.
+// Check returns by as the operator or the service of a bearer key. Errors:
+// unauthenticated.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
+	if strings.HasPrefix(bearer, ServicePrefix) {
+		return k.checkService(ctx, by, bearer)
+	}
 	text, isOperator := strings.CutPrefix(bearer, OperatorPrefix)
 	token, err := secret.Parse(text)
 	if !isOperator || err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Create, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand())
+	return group("key", "Create, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
+		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

@@ -59,10 +59,10 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 
-		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
-		front.On("GET /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenants), docTenants),
-		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
-		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
+		front.On("POST /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantCreate), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
+		front.On("GET /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenants), docTenants),
+		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantList), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
+		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly().OrService(doorward.ServiceTenantStatus), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),
 
 		front.On("POST /api/v2/auth/forgot-password", front.Public(), front.JSON(http.StatusAccepted, h.forgotPassword), docForgotPassword),
 		front.On("POST /api/v2/auth/reset-password", front.Public(), front.JSON(http.StatusNoContent, h.resetPassword), docResetPassword),

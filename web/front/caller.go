@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -15,6 +16,8 @@ import (
 type Guard struct {
 	name   string
 	action doorward.Action
+	// service is what a service key needs for an operator's route; empty: none may.
+	service doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
 }
@@ -39,6 +42,24 @@ func SignedIn() Guard { return Guard{name: signedIn} }
 
 // OperatorOnly routes need an operator key.
 func OperatorOnly() Guard { return Guard{name: operator} }
+
+// OrService also admits service keys with the permission to what is the operator's.
+func (g Guard) OrService(need doorward.Action) Guard {
+	g.service = need
+	return g
+}
+
+// Service is the permission that a service key needs for the route; empty: none may
+// use it.
+func (g Guard) Service() doorward.Action {
+	if g.name == operator {
+		return g.service
+	}
+	if slices.Contains(doorward.ServicePermissions(), g.action) {
+		return g.action
+	}
+	return ""
+}
 
 // Allowed routes need a session whose role grants the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
@@ -69,6 +90,9 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	by, err := g.identify(ctx, s, r)
 	if err != nil {
 		return by, err
+	}
+	if by.Kind == doorward.ByService {
+		return g.admitService(ctx, s, by, r)
 	}
 	if d := g.enter(&by.Principal); !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, d.Refusal())

@@ -61,6 +61,9 @@ func (g Guard) Service() doorward.Action {
 	return ""
 }
 
+// InTenant reports whether a service key may use the route, inside a tenant.
+func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" }
+
 // Allowed routes need a session whose role grants the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 

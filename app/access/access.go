@@ -286,13 +286,16 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, Can(&by.Principal, op.Action, on).Err()
 }
 
-// asNow returns the caller as the session and the membership are now. Errors:
-// unauthenticated if the session has ended.
+// asNow returns the caller as the session, or the API key, and the membership are now.
+// Errors: unauthenticated if the session or key has ended.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
-	if by.Kind == doorward.ByService {
-		return serviceNow(ctx, tx, by)
-	}
-	if by.Kind != doorward.ByUser {
+	switch by.Kind {
+	case doorward.ByUser:
+	case doorward.ByKey:
+		return keyAsNow(ctx, tx, by)
+	case doorward.ByService:
+		return serviceAsNow(ctx, tx, by)
+	default:
 		return by, nil
 	}
 	now, err := tx.Session(ctx, by.SessionID)
@@ -306,8 +309,18 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	return by, nil
 }
 
-// serviceNow is asNow for a service.
-func serviceNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
+	if errors.Is(err, store.ErrNone) || err == nil && RefusesKey(&now.Key, now.SecretEndsAt, tx.Now) != "" {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
+	}
+	if err == nil {
+		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
+	}
+	return by, err
+}
+
+func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
 	key, err := tx.ServiceKey(ctx, by.ID)
 	if errors.Is(err, store.ErrNone) || err == nil && key.Disabled {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "The key has since been revoked.")

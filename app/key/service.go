@@ -154,6 +154,44 @@ func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int
 	return total, nil
 }
 
+// EndLeakedService ends the key of the hash, which somebody has found, as RevokeService
+// does, and notifies the operator by mail to the address, unless it is empty. It returns
+// the key, and whether there was one.
+func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked doorward.ServiceKey, found bool, err error) {
+	leaked, err = k.db.Read().ServiceKeyByHash(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		return leaked, false, nil
+	}
+	if err != nil {
+		return leaked, false, err
+	}
+	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(leaked.ID), func(tx *access.Tx) (err error) {
+		if found, err = tx.DeleteServiceKey(ctx, leaked.ID); err != nil {
+			return err
+		}
+		if !found {
+			tx.SkipEvent()
+			return nil
+		}
+		tx.Changed("name", leaked.Name, "")
+		if _, err := revokeInvitations(ctx, tx, leaked.ID); err != nil || operator == "" {
+			return err
+		}
+		return tx.Notify(ctx, store.MailServiceKeyLeaked, operator)
+	})
+	return leaked, found && err == nil, err
+}
+
+// HashOfService returns the hash under which a service key is stored. Errors: one that
+// never quotes the text.
+func HashOfService(text string) (secret.Hash, error) {
+	token, err := secret.ParseKey(text)
+	if err != nil || token.Prefix() != ServicePrefix {
+		return secret.Hash{}, secret.ErrMalformedKey
+	}
+	return token.Hash(), nil
+}
+
 // EnableService makes a key work again that a restore has disabled. Errors: not_found.
 func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward.ServiceKey) error {
 	_, err := k.writer.Do(ctx, by, doorward.KeyEnable, object(s.ID), func(tx *access.Tx) error {
@@ -170,11 +208,10 @@ func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward
 // checkService returns by as the service of a key, outside of tenants. Errors:
 // unauthenticated, also for a disabled key.
 func (k *Keys) checkService(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
-	token, err := secret.ParseKey(bearer)
+	hash, err := HashOfService(bearer)
 	if err != nil {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
-	hash := token.Hash()
 	s, err := k.db.Read().ServiceKeyByHash(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) || err == nil && s.Disabled {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")

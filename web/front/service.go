@@ -16,14 +16,11 @@ const TenantHeader = "Doorward-Tenant"
 // tenant_required, not_found for a tenant that the key doesn't cover, tenant_frozen,
 // tenant_closing, unavailable.
 func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r *http.Request) (doorward.Caller, error) {
-	if g.name != operator && g.action == "" {
-		return by, s.refuseEntry(ctx, by, r, doorward.Fail(doorward.CodeNotForKeys, ""))
+	d := access.CanServe(&by.Principal, g.Service())
+	if g.name != operator && g.Service() == "" {
+		d = g.enter(&by.Principal)
 	}
-	need := g.action
-	if g.name == operator {
-		need = g.service
-	}
-	if d := access.CanServe(&by.Principal, need); !d.Allowed {
+	if !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, d.Refusal())
 	}
 	if g.name == operator {

@@ -115,7 +115,7 @@ func TestServiceInATenant(t *testing.T) {
 		}
 		d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token()), in(globex.ID)).ok(http.StatusOK).is("id", acme.ID) // no effect
 
-		events := d.trail(t, acme.Owner, "action=user.suspend")
+		events := d.trail(t, acme.Owner, "?action=user.suspend")
 		if len(events) != 1 || events[0]["actor"].(m)["type"] != "service" || !strings.HasPrefix(events[0]["actor"].(m)["id"].(string), "key_") {
 			t.Errorf("the trail has %v", events)
 		}
@@ -176,7 +176,7 @@ func TestServiceKeyIsRevoked(t *testing.T) {
 			d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
 		}
 		d.complete(t, stays, password).ok(http.StatusOK)
-		events := d.trail(t, globex.Owner, "action=key.revoke")
+		events := d.trail(t, globex.Owner, "?action=key.revoke")
 		if len(events) != 1 {
 			t.Errorf("the trail of a tenant says %v of the revocation", events)
 		}

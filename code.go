@@ -68,6 +68,7 @@ const (
 	CodeTenantClosing       Code = "tenant_closing"
 	CodeTenantNotClosing    Code = "tenant_not_closing"
 	CodeLastOwner           Code = "last_owner"
+	CodeMasterKeyMissing    Code = "master_key_missing"
 
 	CodeUnknownAction Code = "unknown_action"
 
@@ -133,6 +134,7 @@ var problems = []Problem{
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
+	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},

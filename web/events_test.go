@@ -57,6 +57,7 @@ var moments = map[doorward.Action]string{
 	doorward.KeyCreate:           "an operator key or a service key is created",
 	doorward.KeyRevoke:           "an operator key or a service key is revoked; in a tenant's trail: with it invitations that the service has sent",
 	doorward.KeyEnable:           "a service key works again that a restore has disabled",
+	doorward.MasterKeyRotate:     "what is sealed is sealed with another master key",
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
@@ -81,6 +82,7 @@ var meanings = map[string]string{
 	"linksEnded":          "how many links in mails the act has ended",
 	"may":                 "what a service key may do, a space between the permissions",
 	"tenants":             "the tenants that a service key is limited to, a space between them; absent: all",
+	"masterKey":           "the ids of the master keys",
 	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
@@ -102,6 +104,7 @@ var meanings = map[string]string{
 // elsewhere are the events about a database, tested by the scripts in
 // cmd/doorward/testdata.
 var elsewhere = []doorward.Event{
+	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},

@@ -14,8 +14,9 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Create, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
-		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand())
+	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
+		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand(),
+		keyCreateMasterCommand(), keyRotateMasterCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

@@ -74,6 +74,9 @@ var cases = []struct {
 	{"service keys", serviceKeys},
 	{"invitations of services", invitationsOfServices},
 	{"shared secrets", sharedSecrets},
+	{"master keys", masterKeys},
+	{"signing keys", signingKeys},
+	{"values sealed again", sealedAgain},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
@@ -140,6 +143,7 @@ var cases = []struct {
 	{"a cancelled request", cancelledRequest},
 
 	{"many hits at once", manyHits},
+	{"one master key", oneMasterKey},
 	{"many claims at once", manyClaims},
 	{"many acceptances at once", manyAcceptances},
 	{"many registrations at once", manyRegistrations},

@@ -59,6 +59,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	KeyEnable        Action = "key.enable"        // a key of a service works again after a restore
 	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
@@ -181,6 +182,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: KeyEnable, By: ByOperator},
 	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},

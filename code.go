@@ -72,9 +72,12 @@ const (
 
 	CodeUnknownAction Code = "unknown_action"
 
-	CodeTooManyKeys  Code = "too_many_keys"
-	CodeKeyEnded     Code = "key_ended"
-	CodeNotForKeys   Code = "not_for_keys"
+	CodeTooManyKeys Code = "too_many_keys"
+	CodeKeyEnded    Code = "key_ended"
+	CodeNotForKeys  Code = "not_for_keys"
+
+	CodeTenantRequired Code = "tenant_required"
+
 	CodeIPNotAllowed Code = "ip_not_allowed"
 
 	CodeResetNotFound Code = "reset_not_found"
@@ -139,6 +142,7 @@ var problems = []Problem{
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},
+	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id, and the request has none, or several."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. Behind a proxy the operator has to name it in --trusted-proxies."},
 
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},

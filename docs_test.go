@@ -245,12 +245,18 @@ func who(g front.Guard) string {
 	case front.SignedIn().Name():
 		return "a session"
 	case front.OperatorOnly().Name():
+		if need := g.Service(); need != "" {
+			return "an operator key, a service key with " + code(need)
+		}
 		return "an operator key"
 	}
 	var may []string
 	verb, _ := doorward.Lookup(doorward.Action(g.Name()))
 	for _, role := range verb.Roles() {
 		may = append(may, string(role))
+	}
+	if g.Service() != "" {
+		may = append(may, "a service key with it")
 	}
 	return code(g.Name()) + ": " + strings.Join(may, ", ")
 }

@@ -25,20 +25,22 @@ const (
 
 // Invitation is an offer of a membership with a role, to an address.
 type Invitation struct {
-	ID         string
-	TenantID   string
-	Email      string
-	Role       Role
-	Name       string
-	Locale     string
-	State      InvitationState // as stored; use StateAt
-	InvitedBy  string          // a user id; empty for the operator
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
-	AcceptedAt *time.Time
-	RevokedAt  *time.Time
-	Delivery   Delivery
-	Days       int // its validity, from the last mail on
+	ID        string
+	TenantID  string
+	Email     string
+	Role      Role
+	Name      string
+	Locale    string
+	State     InvitationState // as stored; use StateAt
+	InvitedBy string          // a user id; empty for the operator and for services
+	// ServiceKeyID is the service key that sent it; empty for others.
+	ServiceKeyID string
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+	AcceptedAt   *time.Time
+	RevokedAt    *time.Time
+	Delivery     Delivery
+	Days         int // its validity, from the last mail on
 }
 
 // StateAt is the state at an instant: a pending invitation past its time has

@@ -9,7 +9,8 @@ type PrincipalKind string
 const (
 	Anonymous PrincipalKind = "anonymous"
 	ByUser    PrincipalKind = "user"
-	ByKey     PrincipalKind = "key" // an API key of a tenant
+	ByKey     PrincipalKind = "key"     // an API key of a tenant
+	ByService PrincipalKind = "service" // a key of one of the platform's own services
 	Operator  PrincipalKind = "operator"
 	System    PrincipalKind = "system"
 )
@@ -26,6 +27,8 @@ type Principal struct {
 	Email string // of a user
 	// OwnerID is the user under whose authority a key acts.
 	OwnerID string
+	// Service is the key of a service; nil for other callers.
+	Service *ServiceKey
 
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus

@@ -357,6 +357,13 @@ var whos = []struct {
 	{"OWNER", member(doorward.RoleOwner, doorward.UserActive)},
 	{"suspended", member(doorward.RoleOwner, doorward.UserSuspended)},
 	{"operator", doorward.OperatorAtTerminal()},
+	{"service", service()},
+}
+
+// service is a service with every permission, in the tenant tnt_own.
+func service() doorward.Caller {
+	key := doorward.ServiceKey{ID: "key_own", May: doorward.ServicePermissions()}
+	return doorward.Caller{Principal: doorward.PrincipalOfService(key).Within(doorward.Tenant{ID: "tnt_own", Status: doorward.TenantActive})}
 }
 
 func member(role doorward.Role, status doorward.UserStatus) doorward.Caller {

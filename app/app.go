@@ -148,8 +148,16 @@ func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.K
 		}
 		return err
 	}
+	endService := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
+		leaked, found, err := operatorKeys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
+		if found {
+			s.Log.Error("a service key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+		}
+		return err
+	}
 	return []leak.Kind{
 		{Prefix: apikey.Prefix, Hash: apikey.HashOf, End: apiKeys.EndLeaked},
+		{Prefix: key.ServicePrefix, Hash: key.HashOfService, End: endService},
 		{Prefix: key.OperatorPrefix, Hash: key.HashOf, End: endOperator},
 	}
 }

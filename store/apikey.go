@@ -23,9 +23,14 @@ type KeyCredential struct {
 func apiKeyColumns(k *doorward.APIKey) []any {
 	return []any{
 		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
-		nullableText{(*string)(&k.OwnerRole)}, &k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
-		nullableTime{&k.RotateBy}, wordsOf(&k.AllowedIPs, parsePrefix), &k.PerSecond,
-		nullableTime{&k.LastUsedAt}, &k.LastUsedIP, &k.Hint, previousEnd{&k.Previous}, previousUse{&k.Previous},
+		nullableText{(*string)(&k.OwnerRole)},
+		&k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
+		nullableTime{&k.RotateBy},
+		wordsOf(&k.AllowedIPs, parsePrefix), &k.PerSecond,
+		nullableTime{&k.LastUsedAt},
+		&k.LastUsedIP, &k.Hint,
+		previousEnd{&k.Previous},
+		previousUse{&k.Previous},
 	}
 }
 

@@ -14,7 +14,7 @@ func invitationColumns(i *doorward.Invitation) []any {
 		(*storedTime)(&i.CreatedAt), (*storedTime)(&i.ExpiresAt),
 		nullableTime{&i.AcceptedAt},
 		nullableTime{&i.RevokedAt},
-		(*textOrQueued)(&i.Delivery), &i.Days,
+		(*textOrQueued)(&i.Delivery), &i.Days, &i.ServiceKeyID,
 	}
 }
 
@@ -35,7 +35,7 @@ func (d *textOrQueued) Scan(v any) error {
 
 const selectInvitation = `SELECT i.id, i.tenant_id, i.email, i.role, i.name, i.locale, i.state, i.invited_by,
   i.created_at, i.expires_at, i.accepted_at, i.revoked_at,
-  (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1), i.days
+  (SELECT x.state FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1), i.days, i.service_key_id
 FROM invitations i `
 
 const sqlInvitation = selectInvitation + `WHERE i.id = $1`
@@ -108,13 +108,13 @@ func (tx *Tx) RevokeInvitation(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlRevokeInvitation, micros(tx.Now), id)
 }
 
-const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2
-WHERE id = $3 AND state = 'PENDING' AND expires_at > $4`
+const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2, service_key_id = $3
+WHERE id = $4 AND state = 'PENDING' AND expires_at > $5`
 
-// RenewInvitation sets inviter (a user id, or empty for the operator) and expiry
-// of the invitation, and reports whether it was pending.
-func (tx *Tx) RenewInvitation(ctx context.Context, id, invitedBy string, expires time.Time) (bool, error) {
-	return tx.hit(ctx, sqlRenewInvitation, micros(expires), nullable(invitedBy), id, micros(tx.Now))
+// RenewInvitation writes inviter and expiry of the invitation, and reports whether it
+// was pending.
+func (tx *Tx) RenewInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
+	return tx.hit(ctx, sqlRenewInvitation, micros(i.ExpiresAt), nullable(i.InvitedBy), i.ServiceKeyID, i.ID, micros(tx.Now))
 }
 
 const sqlLastMail = `SELECT created_at FROM mails WHERE subject_id = $1 ORDER BY created_at DESC LIMIT 1`
@@ -135,14 +135,14 @@ func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (
 	return one(ctx, r, invitationColumns, sqlPendingInvitation, tenantID, email)
 }
 
-const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
+const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 
 // InsertInvitation adds the invitation and reports whether there was no
 // pending one for the address.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	return tx.hit(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
-		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days)
+		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID)
 }
 
 const sqlRetireExpiredInvitation = `UPDATE invitations SET state = 'EXPIRED'

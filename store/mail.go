@@ -24,12 +24,13 @@ const (
 	MailAPIKeyExpiring    MailKind = "apikey_expiring" // an API key of the recipient ends soon
 	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
 	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
+	MailServiceKeyLeaked  MailKind = "service_key_leaked"
 )
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
-	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked,
+	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked, MailServiceKeyLeaked,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

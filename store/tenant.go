@@ -75,11 +75,17 @@ func (r Reader) Tenants(ctx context.Context) ([]doorward.Tenant, error) {
 	return list(ctx, r, tenantColumns, sqlTenants)
 }
 
-const sqlTenantPage = selectTenant + `WHERE (t.created_at, t.id) > ($1, $2) ORDER BY t.created_at, t.id LIMIT $3`
+// A text contains an id if removing it makes the text shorter, see sqlDueMails.
+const sqlTenantPage = selectTenant + `WHERE (t.created_at, t.id) > ($1, $2)
+  AND ($3 = '' OR replace($3, ' ' || t.id || ' ', '') <> $3) ORDER BY t.created_at, t.id LIMIT $4`
 
-// TenantPage returns tenants, the oldest first.
-func (r Reader) TenantPage(ctx context.Context, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
-	rows, err := list(ctx, r, tenantColumns, sqlTenantPage, w.After.At, w.After.ID, w.Limit+1)
+// TenantPage returns tenants, the oldest first; with ids only these.
+func (r Reader) TenantPage(ctx context.Context, only []string, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+	ids := ""
+	for _, id := range only {
+		ids += " " + id + " "
+	}
+	rows, err := list(ctx, r, tenantColumns, sqlTenantPage, w.After.At, w.After.ID, ids, w.Limit+1)
 	return page(rows, w, func(t doorward.Tenant) doorward.Position { return doorward.Position{At: micros(t.CreatedAt), ID: t.ID} }), err
 }
 

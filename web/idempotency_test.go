@@ -72,12 +72,17 @@ func (d *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 	t.Helper()
 	owner := as(acme.Owner.Token())
 	pending := d.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
+	keyPath := "POST /api/v2/api-keys"
+	apiKey := m{"name": "shop", "permissions": []string{"message.send"}}
+	rotated := d.send(t, keyPath, apiKey, owner).ok(http.StatusCreated).text("apiKey.id")
 	d.Advance(2 * time.Minute)
 	return map[string]creation{
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
 		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(d.operatorKey(t))},
 		"POST /api/v2/invitations/{id}/resend": {"POST /api/v2/invitations/" + pending + "/resend", nil, "", owner},
+		keyPath:                                {keyPath, apiKey, `{"name":"shop","permissions":["message.read"]}`, owner},
+		"POST /api/v2/api-keys/{id}/rotate":    {keyPath + "/" + rotated + "/rotate", m{"graceHours": 0}, `{"graceHours":1}`, owner},
 	}
 }
 

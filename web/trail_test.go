@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
 
@@ -203,7 +204,40 @@ func (h *recorder) atTheDoor() []step {
 		{"people by a key", func() { h.ask("GET /api/v2/users", nil, bearer(h.key)).fails(403, "forbidden") }, []string{
 			`-: operator refused request.refuse endpoint GET /api/v2/users, reason "" "forbidden"`,
 		}},
+		{"a service key", h.serviceComesAndGoes, []string{
+			`-: operator done key.create key key, name "" "router", may "" "tenant.status user.invite"`,
+			`-: service refused request.refuse endpoint GET /api/v2/sessions, reason "" "not_for_keys"`,
+			`-: operator done key.enable key key, name "router" "router"`,
+			`-: operator done key.revoke key key, name "router" "", invitationsRevoked "" "1"`,
+			`-: operator done key.create key key, name "" "router", may "" "user.read", tenants "" "tnt"`,
+			`Acme: service done user.invite invitation inv, email "" "of.service@acme.example", role "" "USER"`,
+			`Acme: service refused user.invite invitation inv, reason "" "forbidden", role "" "OWNER"`,
+			`Acme: operator done key.revoke key key, invitationsRevoked "" "1"`,
+		}},
 	}
+}
+
+func (h *recorder) serviceComesAndGoes() {
+	key := h.keep(h.serviceKey(h.t, []doorward.Action{doorward.UserInvite, doorward.ServiceTenantStatus}))
+	h.ask("POST /api/v2/auth/invite", m{"email": "of.service@acme.example", "role": "USER"}, bearer(key), in(h.acme.ID)).ok(201)
+	h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, bearer(key), in(h.acme.ID)).fails(403, "forbidden")
+	h.ask("GET /api/v2/sessions", nil, bearer(key)).fails(403, "not_for_keys")
+	err := h.Node.App.Access.Upkeep(h.t.Context(), func(tx *store.Tx) error { return tx.DisableAllServiceKeys(h.t.Context()) })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.ask("GET /api/v2/users", nil, bearer(key), in(h.acme.ID)).fails(401, "unauthenticated")
+	all, err := h.Node.App.Keys.Services(h.t.Context())
+	if err == nil {
+		err = h.Node.App.Keys.EnableService(h.t.Context(), doorward.OperatorAtTerminal(), all[0])
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.revokeServices(h.t)
+	h.ask("GET /api/v2/users", nil, bearer(key), in(h.acme.ID)).fails(401, "unauthenticated")
+	globex := h.ask("GET /api/v2/tenants?limit=200", nil, bearer(h.key)).ok(200).at("items").([]any)
+	h.keep(h.serviceKey(h.t, []doorward.Action{doorward.UserRead}, globex[len(globex)-1].(m)["id"].(string)))
 }
 
 func (h *recorder) withInvitations() []step {

@@ -294,6 +294,8 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	case doorward.ByUser:
 	case doorward.ByKey:
 		return keyAsNow(ctx, tx, by)
+	case doorward.ByService:
+		return serviceAsNow(ctx, tx, by)
 	default:
 		return by, nil
 	}
@@ -317,6 +319,29 @@ func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.C
 		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
 	}
 	return by, err
+}
+
+func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	key, err := tx.ServiceKey(ctx, by.ID)
+	if errors.Is(err, store.ErrNone) || err == nil && key.Disabled {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The key has since been revoked.")
+	}
+	if err != nil {
+		return by, err
+	}
+	now := doorward.PrincipalOfService(key)
+	if by.TenantID != "" {
+		tenant, err := tx.Tenant(ctx, by.TenantID)
+		if errors.Is(err, store.ErrNone) {
+			return by, doorward.Fail(doorward.CodeNotFound, "")
+		}
+		if err != nil {
+			return by, err
+		}
+		now = now.Within(tenant)
+	}
+	by.Principal = now
+	return by, nil
 }
 
 // Require decides and writes nothing but a refusal: for reads and for route

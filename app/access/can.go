@@ -34,6 +34,8 @@ const (
 	ReasonOperator Reason = "operator"
 	// ReasonProof: the feature has verified a proof, such as a password.
 	ReasonProof Reason = "proof"
+	// ReasonService: what a service key may do.
+	ReasonService Reason = "service"
 	// ReasonUnknown: there is no such action.
 	ReasonUnknown Reason = "unknown"
 )
@@ -79,6 +81,10 @@ func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decisi
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
 		return canMember(p, verb, on)
+	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
+		return canService(p, verb, on)
+	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
+		return canAcross(p, act, on)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
 		return yes(ReasonOperator)
 	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:
@@ -105,6 +111,51 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 	return yes(ReasonRole)
 }
 
+// canService decides for a service inside a tenant, where it has the rank of an ADMIN.
+func canService(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) Decision {
+	switch {
+	case on != &ownTenant && on.TenantID != p.TenantID:
+		return no(ReasonForeign)
+	case !p.Permissions.Allow(verb):
+		return Decision{Reason: ReasonService, obstacle: string(verb.Through)}
+	}
+	return canMember(p, verb, on)
+}
+
+// neededAcross has what a service needs for acts of the operator; it may do no others.
+var neededAcross = map[doorward.Action]doorward.Action{
+	doorward.TenantCreate: doorward.ServiceTenantCreate,
+	doorward.TenantFreeze: doorward.ServiceTenantStatus,
+	doorward.TenantThaw:   doorward.ServiceTenantStatus,
+}
+
+// canAcross decides for a service about what is the operator's, by the permission that
+// it needs. A key that is limited to tenants makes none.
+func canAcross(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
+	need := neededAcross[act]
+	switch {
+	case need == "":
+		return no(ReasonOperator)
+	case !p.Service.Has(need) || need == doorward.ServiceTenantCreate && !p.Service.Covers(on.TenantID):
+		return Decision{Reason: ReasonService, obstacle: string(need)}
+	case !p.Service.Covers(on.TenantID):
+		return no(ReasonForeign)
+	}
+	return yes(ReasonService)
+}
+
+// CanServe says whether the principal may use what is open to the operator and to
+// services with the permission; with none to the operator only.
+func CanServe(p *doorward.Principal, need doorward.Action) Decision {
+	switch {
+	case p.Kind != doorward.ByService || need == "":
+		return CanOperate(p)
+	case !p.Service.Has(need):
+		return Decision{Reason: ReasonService, obstacle: string(need)}
+	}
+	return yes(ReasonService)
+}
+
 func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
 	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
 	if p.Kind == doorward.ByKey && verb.GrantedTo(p.Role) {
@@ -116,7 +167,7 @@ func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
 // isShut reports whether the tenant keeps the principal out. There are no sessions in a
 // frozen tenant; keys stay, and are refused.
 func isShut(p *doorward.Principal, openWhileClosing bool) bool {
-	if p.Kind == doorward.ByKey {
+	if p.Kind != doorward.ByUser {
 		return p.TenantStatus != doorward.TenantActive
 	}
 	return p.TenantStatus == doorward.TenantClosing && !openWhileClosing
@@ -124,7 +175,7 @@ func isShut(p *doorward.Principal, openWhileClosing bool) bool {
 
 // CanEnterInPerson is CanEnter for what only a person with a session may use.
 func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
-	if p.Kind == doorward.ByKey {
+	if p.Kind == doorward.ByKey || p.Kind == doorward.ByService {
 		return no(ReasonPerson)
 	}
 	return CanEnter(p, openWhileClosing)
@@ -235,6 +286,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Inside a tenant that is a session, or where it applies an API key.")
 	case ReasonKey:
 		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
+	case ReasonService:
+		return doorward.Fail(doorward.CodeForbidden, "The service key does not have the permission %s.", d.obstacle)
 	case ReasonPerson:
 		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonOperator:

@@ -10,10 +10,9 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Rotated is a key with its new secret, which can't be shown again.
+// Rotated is a key with its new secret.
 type Rotated struct {
-	Key    doorward.APIKey
-	Secret secret.Key
+	Issued
 	// Revocation says how the end of the older secrets was confirmed.
 	Revocation doorward.Revocation
 }
@@ -35,13 +34,15 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 		if grace < 0 || grace > doorward.APIKeyGraceHoursMax {
 			return doorward.Invalid("/graceHours", "out_of_range", fmt.Sprintf("The present secret may stay valid for 0 to %d hours.", doorward.APIKeyGraceHoursMax))
 		}
-		after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour)
-		return err
+		if after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour); err != nil {
+			return err
+		}
+		return tx.Made(ctx, Issued{after, fresh})
 	})
 	if err != nil {
 		return Rotated{}, err
 	}
-	return Rotated{after, fresh, held}, nil
+	return Rotated{Issued{after, fresh}, held}, nil
 }
 
 func rotate(ctx context.Context, tx *access.Tx, was doorward.APIKey, fresh secret.Key, grace time.Duration) (doorward.APIKey, error) {

@@ -226,9 +226,30 @@ func isActive(tenant doorward.Tenant) error {
 // stillAuthorised checks the inviter's current role and the tenant's current
 // settings: an invitation by a user who may no longer invite is revoked.
 func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invitation, tenant doorward.Tenant) error {
-	if inv.InvitedBy == "" { // the operator
+	switch {
+	case inv.ServiceKeyID != "":
+		key, err := read.ServiceKey(ctx, inv.ServiceKeyID)
+		if errors.Is(err, store.ErrNone) || key.Disabled {
+			err = doorward.Fail(doorward.CodeInvitationRevoked, "")
+		}
+		if err != nil {
+			return err
+		}
+	case inv.InvitedBy == "": // the operator
 		return nil
+	default:
+		if err := memberMayInvite(ctx, read, inv); err != nil {
+			return err
+		}
 	}
+	if !allowed(tenant.Settings, inv.Email) {
+		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
+	}
+	return nil
+}
+
+// memberMayInvite checks the role of the member who sent the invitation, as it is now.
+func memberMayInvite(ctx context.Context, read store.Reader, inv doorward.Invitation) error {
 	inviter, err := read.User(ctx, inv.TenantID, inv.InvitedBy)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return err
@@ -238,9 +259,6 @@ func stillAuthorised(ctx context.Context, read store.Reader, inv doorward.Invita
 	// The state of the tenant is checked separately, by isActive.
 	if d := access.Can(&by, doorward.UserInvite, on); !d.Allowed && d.Reason != access.ReasonTenant {
 		return doorward.Fail(doorward.CodeInvitationRevoked, "")
-	}
-	if !allowed(tenant.Settings, inv.Email) {
-		return doorward.Fail(doorward.CodeInvitationRevoked, "The tenant no longer takes addresses of this domain.")
 	}
 	return nil
 }

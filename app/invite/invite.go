@@ -8,6 +8,7 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -69,6 +70,20 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)
 	return insert(ctx, tx, *inv)
 }
+
+// sentBy makes the caller the one under whose authority the invitation stands.
+func sentBy(inv *doorward.Invitation, by doorward.Caller) {
+	inv.InvitedBy, inv.ServiceKeyID = "", ""
+	switch by.Kind {
+	case doorward.ByUser, doorward.ByKey:
+		inv.InvitedBy = by.UserID()
+	case doorward.ByService:
+		inv.ServiceKeyID = by.ID
+	}
+}
+
+// inviter is the id that sentBy has set; empty for the operator.
+func inviter(inv doorward.Invitation) string { return cmp.Or(inv.InvitedBy, inv.ServiceKeyID) }
 
 func object(inv doorward.Invitation) doorward.Object {
 	return doorward.Object{Type: "invitation", ID: inv.ID, TenantID: inv.TenantID, Granted: inv.Role}

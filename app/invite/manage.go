@@ -150,8 +150,10 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	}
 	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
-		tx.Changed("invitedBy", inv.InvitedBy, tx.By.UserID())
-		inv.InvitedBy, err = tx.By.UserID(), nil
+		was := inviter(*inv)
+		sentBy(inv, tx.By)
+		tx.Changed("invitedBy", was, inviter(*inv))
+		err = nil
 	}
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	inv.Days = min(inv.Days, tenant.Settings.MaxInvitationDays())
 	inv.ExpiresAt, inv.Delivery = expiry(tx, *inv), doorward.DeliveryQueued
 	tx.Changed("expiresAt", was.Format(time.RFC3339), inv.ExpiresAt.Format(time.RFC3339))
-	renewed, err := tx.RenewInvitation(ctx, inv.ID, inv.InvitedBy, inv.ExpiresAt)
+	renewed, err := tx.RenewInvitation(ctx, *inv)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,10 @@ type Offer struct {
 // which stay empty, so that no decision depends on them.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
-		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.UserID(),
+		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID,
 		Name: o.Name, Locale: o.Locale, State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
 	}
+	sentBy(&inv, by)
 	var faults []doorward.FieldError
 	fault := func(pointer, code, message string) {
 		faults = append(faults, doorward.FieldError{Pointer: pointer, Code: code, Message: message})

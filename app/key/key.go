@@ -1,5 +1,5 @@
-// Package key creates, checks and revokes operator keys, and keeps the secret that
-// signs cursors.
+// Package key creates, checks and revokes the keys of operators and of services, and
+// keeps the secret that signs cursors.
 package key
 
 import (
@@ -143,8 +143,12 @@ func HashOf(text string) (secret.Hash, error) {
 	return key.Hash(), nil
 }
 
-// Check returns by as the operator of a bearer key. Errors: unauthenticated.
+// Check returns by as the operator or the service of a bearer key. Errors:
+// unauthenticated.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
+	if strings.HasPrefix(bearer, ServicePrefix) {
+		return k.checkService(ctx, by, bearer)
+	}
 	hash, err := HashOf(bearer)
 	if err != nil {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")

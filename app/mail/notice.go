@@ -35,6 +35,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailAPIKeyExpiring:    (*Mail).composeExpiring,
 	store.MailAPIKeyLeaked:      (*Mail).composeLeak,
 	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
+	store.MailServiceKeyLeaked:  (*Mail).composeOperatorLeak,
 }
 
 // composeSecurity makes notices about an account. They have no text that others

@@ -15,9 +15,23 @@ func (t *Tenants) All(ctx context.Context) ([]doorward.Tenant, error) {
 	return t.db.Read().Tenants(ctx)
 }
 
-// List returns tenants, the oldest first, to an operator.
-func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
-	return t.db.Read().TenantPage(ctx, w)
+// List returns tenants, the oldest first, to the operator or to a service, which gets
+// those that its key covers.
+func (t *Tenants) List(ctx context.Context, by doorward.Caller, w doorward.Window) (doorward.Page[doorward.Tenant], error) {
+	var only []string
+	if by.Service != nil {
+		only = by.Service.Tenants
+	}
+	return t.db.Read().TenantPage(ctx, only, w)
+}
+
+// Find returns a tenant to the operator or to a service. Errors: not_found, also when
+// the key of the service doesn't cover it.
+func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (doorward.Tenant, error) {
+	if !by.Service.Covers(id) {
+		return doorward.Tenant{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return t.Get(ctx, id)
 }
 
 // Freeze blocks all access to the tenant, also for an OWNER while it is closing,

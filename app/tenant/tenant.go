@@ -53,6 +53,9 @@ func (t *Tenants) Create(ctx context.Context, by doorward.Caller, name, ownerEma
 		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: c.Tenant.ID, Email: email, Role: doorward.RoleOwner,
 		State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued, Days: doorward.InvitationDaysDefault,
 	}
+	if by.Kind == doorward.ByService {
+		c.Invitation.ServiceKeyID = by.ID
+	}
 	on := doorward.Object{Type: "tenant", ID: c.Tenant.ID, TenantID: c.Tenant.ID}
 	_, err := t.writer.Do(ctx, by, doorward.TenantCreate, on, func(tx *access.Tx) error { return insert(ctx, tx, &c) })
 	return c, err

@@ -15,6 +15,7 @@ import (
 
 func keyCommand() *cobra.Command {
 	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
+		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand(),
 		keyCreateMasterCommand(), keyRotateMasterCommand())
 }
 

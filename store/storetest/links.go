@@ -140,19 +140,22 @@ func invitationsSentAgain(f *fixture) {
 
 	until := noon.Add(3 * day)
 	f.clock.move(day - time.Minute - time.Microsecond)
-	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, i.ID, ann.ID, until)) }) // in its last microsecond
-	i.InvitedBy, i.ExpiresAt = ann.ID, until
+	i.InvitedBy, i.ServiceKeyID, i.ExpiresAt = ann.ID, "key_x", until
+	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, i)) }) // in its last microsecond
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("old"))), i)
 	equal(f, f.value(f.Read().InvitationByToken(ctx, []byte("new"))), i)
 	f.clock.move(time.Microsecond)
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.RenewInvitation(ctx, other.ID, ann.ID, until))
-		f.wantNoChange(tx.RenewInvitation(ctx, "inv_none", ann.ID, until))
+		renewed := other
+		renewed.InvitedBy, renewed.ExpiresAt = ann.ID, until
+		f.wantNoChange(tx.RenewInvitation(ctx, renewed))
+		renewed.ID = "inv_none"
+		f.wantNoChange(tx.RenewInvitation(ctx, renewed))
 		f.wantNoChange(tx.RevokeInvitation(ctx, other.ID))
 		f.wantNoChange(tx.RevokeInvitation(ctx, "inv_none"))
 		f.wantChange(tx.RevokeInvitation(ctx, i.ID))
 		f.wantNoChange(tx.RevokeInvitation(ctx, i.ID))
-		f.wantNoChange(tx.RenewInvitation(ctx, i.ID, "", until))
+		f.wantNoChange(tx.RenewInvitation(ctx, i))
 		f.wantNoChange(tx.AcceptInvitation(ctx, i.ID))
 	})
 	i.State, i.RevokedAt = doorward.InvitationRevoked, at(f.clock.read())

@@ -64,7 +64,8 @@ func needlessInvitations(f *fixture) {
 	f.member(acme, "ann@acme.example", doorward.RoleUser)
 	expired := f.invitation(acme, "cat@acme.example")
 	f.member(acme, "cat@acme.example", doorward.RoleUser)
-	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, expired.ID, "", f.clock.read())) })
+	expired.ExpiresAt = f.clock.read()
+	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, expired)) })
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.RevokeNeedlessInvitations(ctx, acme.ID)), int64(1))
 		equal(f, f.value(tx.RevokeNeedlessInvitations(ctx, acme.ID)), int64(0))

@@ -51,7 +51,8 @@ func waitingOf(f *fixture, acme, zeta doorward.Tenant, ann doorward.User) {
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.InsertInvitation(ctx, hers))
 		noError(f, tx.QueueMail(ctx, store.MailInvitation, lost.Email, lost.ID))
-		f.wantChange(tx.RenewInvitation(ctx, over.ID, ann.ID, f.clock.read().Add(time.Minute)))
+		over.InvitedBy, over.ExpiresAt = ann.ID, f.clock.read().Add(time.Minute)
+		f.wantChange(tx.RenewInvitation(ctx, over))
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
 	})
 	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 4})

@@ -71,6 +71,8 @@ var cases = []struct {
 	{"changes", changes},
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
+	{"service keys", serviceKeys},
+	{"invitations of services", invitationsOfServices},
 	{"shared secrets", sharedSecrets},
 	{"master keys", masterKeys},
 	{"signing keys", signingKeys},

@@ -24,7 +24,7 @@ type eventView struct {
 }
 
 type actorView struct {
-	Type  doorward.PrincipalKind `json:"type" enum:"user,key,operator,system,anonymous"`
+	Type  doorward.PrincipalKind `json:"type" enum:"user,key,service,operator,system,anonymous"`
 	ID    string                 `json:"id,omitempty" doc:"Of the user or the key"`
 	Email string                 `json:"email,omitempty"`
 }

@@ -79,6 +79,9 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 		if !special { // an action: of a session whose role grants it
 			security = want[front.SignedIn().Name()]
 		}
+		if r.Guard.Service() != "" {
+			security = append(slices.Clone(security), map[string][]string{"service": {}})
+		}
 		if diff := cmp.Diff(security, op.Security); diff != "" {
 			t.Errorf("%s %s: security:\n%s", r.Method, r.Path, diff)
 		}

@@ -71,6 +71,7 @@ func newDocument(baseURL, cookie, version string) document {
 				"session":  {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
 				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
+				"service":  {Type: "http", Scheme: "bearer", Description: "A key of one of the platform's own services, dws_…, that has the permission. Inside a tenant the header Doorward-Tenant names it."},
 			},
 		},
 	}}
@@ -147,9 +148,16 @@ func security(g front.Guard) []map[string][]string {
 	case front.Optional().Name():
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
-		return []map[string][]string{{"operator": {}}}
+		return append([]map[string][]string{{"operator": {}}}, services(g)...)
 	}
-	return []map[string][]string{session, bearer}
+	return append([]map[string][]string{session, bearer}, services(g)...)
+}
+
+func services(g front.Guard) []map[string][]string {
+	if g.Service() == "" {
+		return nil
+	}
+	return []map[string][]string{{"service": {}}}
 }
 
 func pathParameters(path string) []*huma.Param {
@@ -184,6 +192,11 @@ func parameters(r front.Route) []*huma.Param {
 	}
 	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
+	}
+	if r.Guard.InTenant() {
+		all = append(all, &huma.Param{
+			Name: front.TenantHeader, In: "header", Description: "Id of the tenant; needed with a service key, without effect otherwise", Schema: &huma.Schema{Type: "string"},
+		})
 	}
 	if r.Endpoint.Creates {
 		all = append(all, &huma.Param{
@@ -243,6 +256,12 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
+	}
+	switch {
+	case r.Guard.InTenant():
+		codes = append(codes, doorward.CodeTenantRequired, doorward.CodeNotFound, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
+	case r.Guard.Name() == front.SignedIn().Name():
+		codes = append(codes, doorward.CodeNotForKeys)
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)

@@ -187,7 +187,7 @@ func (a *api) tenants(ctx context.Context, c *front.Call, _ front.None) (tenantL
 	if err != nil {
 		return tenantList{}, err
 	}
-	page, err := a.app.Tenants.List(ctx, window)
+	page, err := a.app.Tenants.List(ctx, c.Caller, window)
 	if err != nil {
 		return tenantList{}, err
 	}
@@ -209,7 +209,7 @@ func (a *api) tenantByID(ctx context.Context, c *front.Call, _ front.None) (tena
 	if err != nil {
 		return tenantView{}, err
 	}
-	t, err := a.app.Tenants.Get(ctx, id)
+	t, err := a.app.Tenants.Find(ctx, c.Caller, id)
 	return a.viewTenant(c, t), err
 }
 
@@ -228,7 +228,7 @@ func (a *api) setTenantStatus(ctx context.Context, c *front.Call, in tenantStatu
 	if err != nil {
 		return tenantView{}, err
 	}
-	if _, err := a.app.Tenants.Get(ctx, id); err != nil {
+	if _, err := a.app.Tenants.Find(ctx, c.Caller, id); err != nil {
 		return tenantView{}, err
 	}
 	var counts doorward.Ended

@@ -153,7 +153,7 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	by, err := c.site.Caller(ctx, r)
-	if err == nil && by.Kind == doorward.Operator { // not for what the platform's services do
+	if err == nil && (by.Kind == doorward.Operator || by.Kind == doorward.ByService) { // not for what the platform's services do
 		err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	return by.Principal, err

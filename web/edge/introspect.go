@@ -21,7 +21,7 @@ import (
 func Routes(a *app.App) []front.Route {
 	i := &introspection{a}
 	return []front.Route{
-		front.On("POST /api/v2/access/introspect", front.OperatorOnly(), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
+		front.On("POST /api/v2/access/introspect", front.OperatorOnly().OrService(doorward.ServiceIntrospect), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
 	}
 }
 
@@ -66,7 +66,7 @@ var docIntrospect = front.Doc{
 // maxQuestions in one batch.
 const maxQuestions = 100
 
-func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectInput) (answers, error) {
+func (i *introspection) serve(ctx context.Context, c *front.Call, in introspectInput) (answers, error) {
 	batch := in.Items != nil
 	questions := in.Items
 	if !batch {
@@ -75,7 +75,7 @@ func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectI
 	if err := check(in, questions); err != nil {
 		return answers{}, err
 	}
-	all, err := i.answerAll(ctx, questions)
+	all, err := i.answerAll(ctx, c.Caller.Service, questions)
 	if err != nil {
 		return answers{}, err
 	}
@@ -90,13 +90,13 @@ func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectI
 // that a batch leaves connections to other requests.
 const batchWorkers = 4
 
-func (i *introspection) answerAll(ctx context.Context, questions []question) ([]answer, error) {
+func (i *introspection) answerAll(ctx context.Context, by *doorward.ServiceKey, questions []question) ([]answer, error) {
 	all, errs := make([]answer, len(questions)), make([]error, len(questions))
 	var wg sync.WaitGroup
 	for first := range min(batchWorkers, len(questions)) {
 		wg.Go(func() {
 			for n := first; n < len(questions); n += batchWorkers {
-				all[n], errs[n] = i.answer(ctx, questions[n])
+				all[n], errs[n] = i.answer(ctx, by, questions[n])
 			}
 		})
 	}
@@ -133,16 +133,18 @@ func check(in introspectInput, questions []question) error {
 	return nil
 }
 
-func (i *introspection) answer(ctx context.Context, q question) (answer, error) {
+// answer answers a service whose key doesn't cover the credential's tenant as if the
+// credential were none.
+func (i *introspection) answer(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	if strings.HasPrefix(q.Credential, apikey.Prefix) {
-		return i.answerKey(ctx, q)
+		return i.answerKey(ctx, by, q)
 	}
 	token, err := secret.Parse(q.Credential)
 	if err != nil {
 		return answer{}, nil //nolint:nilerr // of another form: no credential
 	}
 	p, err := i.app.Sessions.Check(ctx, token)
-	if err != nil || !access.CanEnter(&p, false).Allowed { // a closing tenant's session is valid only for restoring the tenant
+	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // a closing tenant's session is valid only for restoring the tenant
 		return inactive(err)
 	}
 	cred, err := i.app.Sessions.Describe(ctx, token)
@@ -161,9 +163,9 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 
 // answerKey answers for an API key, used from the address that the service names: the
 // service's own plays no part.
-func (i *introspection) answerKey(ctx context.Context, q question) (answer, error) {
+func (i *introspection) answerKey(ctx context.Context, by *doorward.ServiceKey, q question) (answer, error) {
 	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
-	if err != nil || !access.CanEnter(&p, false).Allowed { // of a tenant that is frozen or closing
+	if err != nil || !by.Covers(p.TenantID) || !access.CanEnter(&p, false).Allowed { // of a tenant that is frozen or closing
 		return inactive(err)
 	}
 	view := front.ViewAPIKey(key, i.app.Now())

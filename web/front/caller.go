@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -16,6 +17,8 @@ import (
 type Guard struct {
 	name   string
 	action doorward.Action
+	// service is what a service key needs for an operator's route; empty: none may.
+	service doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
 }
@@ -46,6 +49,27 @@ func KeyOnly() Guard { return Guard{name: keyOnly} }
 // OperatorOnly routes need an operator key.
 func OperatorOnly() Guard { return Guard{name: operator} }
 
+// OrService also admits service keys with the permission to what is the operator's.
+func (g Guard) OrService(need doorward.Action) Guard {
+	g.service = need
+	return g
+}
+
+// Service is the permission that a service key needs for the route; empty: none may
+// use it.
+func (g Guard) Service() doorward.Action {
+	if g.name == operator {
+		return g.service
+	}
+	if slices.Contains(doorward.ServicePermissions(), g.action) {
+		return g.action
+	}
+	return ""
+}
+
+// InTenant reports whether a service key may use the route, inside a tenant.
+func (g Guard) InTenant() bool { return g.name != operator && g.Service() != "" }
+
 // Allowed routes need a session, or an API key, that is permitted the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
@@ -75,6 +99,9 @@ func (g Guard) Admit(ctx context.Context, s *Site, r *http.Request) (doorward.Ca
 	by, err := g.identify(ctx, s, r)
 	if err != nil {
 		return by, err
+	}
+	if by.Kind == doorward.ByService {
+		return g.admitService(ctx, s, by, r)
 	}
 	if d := g.enter(&by.Principal); !d.Allowed {
 		return by, s.refuseEntry(ctx, by, r, d.Refusal())

@@ -1,0 +1,239 @@
+package key
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// ServicePrefix begins every service key.
+const ServicePrefix = "dws_"
+
+// ServiceDraft is a service key as an operator has typed it.
+type ServiceDraft struct {
+	Name    string
+	May     []string // of doorward.ServicePermissions
+	Tenants []string // ids; none: all tenants
+}
+
+// CheckService returns validation_failed unless the draft is valid. It doesn't ask
+// whether the tenants exist.
+func CheckService(d ServiceDraft) error {
+	if err := CheckName(d.Name); err != nil {
+		return err
+	}
+	var all []string
+	for _, a := range doorward.ServicePermissions() {
+		all = append(all, string(a))
+	}
+	if len(d.May) == 0 {
+		return doorward.Invalid("/may", "required", "Say what the key may do: "+strings.Join(all, ", ")+".")
+	}
+	for _, may := range d.May {
+		if !slices.Contains(all, may) {
+			return doorward.Invalid("/may", "invalid", fmt.Sprintf("A service key can't have %q. It can have %s.", may, strings.Join(all, ", ")))
+		}
+	}
+	return nil
+}
+
+// CreateService creates a service key and returns its secret. Only the hash is stored,
+// so it can't be shown again. Errors: validation_failed, not_found for a tenant.
+func (k *Keys) CreateService(ctx context.Context, by doorward.Caller, d ServiceDraft) (secret.Key, error) {
+	if err := CheckService(d); err != nil {
+		return secret.Key{}, err
+	}
+	made := secret.NewKey(ServicePrefix)
+	hash := made.Hash()
+	s := doorward.ServiceKey{ID: doorward.NewID(doorward.PrefixKey), Name: d.Name, Tenants: sorted(d.Tenants)}
+	for _, may := range sorted(d.May) {
+		s.May = append(s.May, doorward.Action(may))
+	}
+	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(s.ID), func(tx *access.Tx) error {
+		for _, id := range s.Tenants {
+			if _, err := tenant(ctx, tx.Reader, id); err != nil {
+				return err
+			}
+		}
+		s.CreatedAt = tx.Now
+		tx.Changed("name", "", s.Name)
+		tx.Changed("may", "", strings.Join(sorted(d.May), " "))
+		if len(s.Tenants) > 0 {
+			tx.Changed("tenants", "", strings.Join(s.Tenants, " "))
+		}
+		return tx.InsertServiceKey(ctx, s, hash[:])
+	})
+	if err != nil {
+		return secret.Key{}, err
+	}
+	return made, nil
+}
+
+// sorted returns each text once.
+func sorted(all []string) []string { return slices.Compact(slices.Sorted(slices.Values(all))) }
+
+func tenant(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
+	t, err := read.Tenant(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "There is no tenant %s.", id)
+	}
+	return t, err
+}
+
+// Services returns the service keys, disabled ones too, the oldest first.
+func (k *Keys) Services(ctx context.Context) ([]doorward.ServiceKey, error) {
+	return k.db.Read().ServiceKeys(ctx)
+}
+
+// FindServices returns the key with the id, or all keys with the name. Errors:
+// not_found.
+func (k *Keys) FindServices(ctx context.Context, which string) ([]doorward.ServiceKey, error) {
+	all, err := k.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var named []doorward.ServiceKey
+	for _, s := range all {
+		if s.ID == which {
+			return []doorward.ServiceKey{s}, nil
+		}
+		if s.Name == which {
+			named = append(named, s)
+		}
+	}
+	if len(named) == 0 {
+		return nil, doorward.Fail(doorward.CodeNotFound, "No service key has the name or id %s. \"doorward key list-services\" shows all.", which)
+	}
+	return named, nil
+}
+
+// RevokeService ends a key and the pending invitations that it sent, and returns how
+// many. The next request with the key is unauthenticated, on every node, since each asks
+// the database. An invitation that it sends at the same time can't be accepted. Errors:
+// not_found.
+func (k *Keys) RevokeService(ctx context.Context, by doorward.Caller, s doorward.ServiceKey) (invitations int64, err error) {
+	_, err = k.writer.Do(ctx, by, doorward.KeyRevoke, object(s.ID), func(tx *access.Tx) error {
+		was, err := tx.DeleteServiceKey(ctx, s.ID)
+		if err == nil && !was {
+			err = doorward.Fail(doorward.CodeNotFound, "The service key %s has already been revoked.", s.Name)
+		}
+		if err != nil {
+			return err
+		}
+		tx.Changed("name", s.Name, "")
+		invitations, err = revokeInvitations(ctx, tx, s.ID)
+		return err
+	})
+	return invitations, err
+}
+
+// revokeInvitations records in the trail of each tenant how many of its invitations
+// were revoked.
+func revokeInvitations(ctx context.Context, tx *access.Tx, id string) (total int64, err error) {
+	revoked, err := tx.RevokeInvitationsOfService(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	for _, in := range revoked {
+		total += in.Invitations
+		on := doorward.Object{Type: "key", ID: id, TenantID: in.TenantID}
+		change := doorward.Change{Field: "invitationsRevoked", To: strconv.FormatInt(in.Invitations, 10)}
+		if err := tx.RecordAlso(ctx, doorward.KeyRevoke, on, change); err != nil {
+			return 0, err
+		}
+	}
+	tx.RecordEnded(doorward.Ended{Invitations: total})
+	return total, nil
+}
+
+// EndLeakedService ends the key of the hash, which somebody has found, as RevokeService
+// does, and notifies the operator by mail to the address, unless it is empty. It returns
+// the key, and whether there was one.
+func (k *Keys) EndLeakedService(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked doorward.ServiceKey, found bool, err error) {
+	leaked, err = k.db.Read().ServiceKeyByHash(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		return leaked, false, nil
+	}
+	if err != nil {
+		return leaked, false, err
+	}
+	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(leaked.ID), func(tx *access.Tx) (err error) {
+		if found, err = tx.DeleteServiceKey(ctx, leaked.ID); err != nil {
+			return err
+		}
+		if !found {
+			tx.SkipEvent()
+			return nil
+		}
+		tx.Changed("name", leaked.Name, "")
+		if _, err := revokeInvitations(ctx, tx, leaked.ID); err != nil || operator == "" {
+			return err
+		}
+		return tx.Notify(ctx, store.MailServiceKeyLeaked, operator)
+	})
+	return leaked, found && err == nil, err
+}
+
+// HashOfService returns the hash under which a service key is stored. Errors: one that
+// never quotes the text.
+func HashOfService(text string) (secret.Hash, error) {
+	token, err := secret.ParseKey(text)
+	if err != nil || token.Prefix() != ServicePrefix {
+		return secret.Hash{}, secret.ErrMalformedKey
+	}
+	return token.Hash(), nil
+}
+
+// EnableService makes a key work again that a restore has disabled. Errors: not_found.
+func (k *Keys) EnableService(ctx context.Context, by doorward.Caller, s doorward.ServiceKey) error {
+	_, err := k.writer.Do(ctx, by, doorward.KeyEnable, object(s.ID), func(tx *access.Tx) error {
+		enabled, err := tx.EnableServiceKey(ctx, s.ID)
+		if err == nil && !enabled {
+			err = doorward.Fail(doorward.CodeNotFound, "The service key %s is not disabled.", s.Name)
+		}
+		tx.Changed("name", s.Name, s.Name)
+		return err
+	})
+	return err
+}
+
+// checkService returns by as the service of a key, outside of tenants. Errors:
+// unauthenticated, also for a disabled key.
+func (k *Keys) checkService(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
+	hash, err := HashOfService(bearer)
+	if err != nil {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	s, err := k.db.Read().ServiceKeyByHash(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) || err == nil && s.Disabled {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	if err == nil {
+		by.Principal = doorward.PrincipalOfService(s)
+	}
+	return by, err
+}
+
+// InTenant returns a service as an ADMIN of the tenant with its key's permissions.
+// Errors: not_found, also for a tenant that its key doesn't cover.
+func (k *Keys) InTenant(ctx context.Context, by doorward.Caller, id string) (doorward.Caller, error) {
+	if !by.Service.Covers(id) {
+		return by, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	t, err := k.db.Read().Tenant(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		return by, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil {
+		by.Principal = by.Principal.Within(t)
+	}
+	return by, err
+}

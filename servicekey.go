@@ -1,0 +1,57 @@
+package doorward
+
+import (
+	"slices"
+	"time"
+)
+
+// ServiceKey is the credential of one of the platform's own services. It acts across
+// tenants, and inside one with the rank of an ADMIN.
+type ServiceKey struct {
+	ID        string
+	Name      string
+	May       []Action // of ServicePermissions, sorted
+	Tenants   []string // ids of the tenants it is limited to; none: all
+	CreatedAt time.Time
+	Disabled  bool // since a restore
+}
+
+// What service keys may do across tenants. What they may do inside one has the names of
+// the permissions of roles.
+const (
+	ServiceIntrospect   Action = "access.introspect"
+	ServiceTenantList   Action = "tenant.list"
+	ServiceTenantCreate Action = "tenant.create"
+	ServiceTenantStatus Action = "tenant.status" // freezing and thawing
+)
+
+// servicePermissions are all that a service key can have.
+var servicePermissions = []Action{
+	ServiceIntrospect, ServiceTenantList, ServiceTenantCreate, ServiceTenantStatus,
+	UserRead, UserInvite, UserManage, TenantRead, AuditRead, APIKeyManage,
+}
+
+// ServicePermissions returns the permissions that a service key can have: first those
+// across tenants, then those inside one.
+func ServicePermissions() []Action { return slices.Clone(servicePermissions) }
+
+// Has reports whether the key has the permission. No key is none.
+func (k *ServiceKey) Has(a Action) bool { return k != nil && slices.Contains(k.May, a) }
+
+// Covers reports whether the key works in the tenant. Any caller that has no key does.
+func (k *ServiceKey) Covers(tenantID string) bool {
+	return k == nil || len(k.Tenants) == 0 || slices.Contains(k.Tenants, tenantID)
+}
+
+// PrincipalOfService returns the principal of a service key outside of tenants.
+func PrincipalOfService(k ServiceKey) Principal {
+	return Principal{Kind: ByService, ID: k.ID, Service: &k, AuthAt: k.CreatedAt}
+}
+
+// Within returns the principal of a service key inside a tenant: an ADMIN who may do
+// only what the key may.
+func (p Principal) Within(t Tenant) Principal {
+	p.TenantID, p.TenantStatus, p.Role, p.Rank = t.ID, t.Status, RoleAdmin, RoleAdmin
+	p.Permissions = setOf(p.Service.May...)
+	return p
+}

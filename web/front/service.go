@@ -1,0 +1,38 @@
+package front
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// TenantHeader names the tenant in which a service key acts. It has no effect on other
+// credentials.
+const TenantHeader = "Doorward-Tenant"
+
+// admitService is Admit for a service key. Errors: forbidden, not_for_keys,
+// tenant_required, not_found for a tenant that the key doesn't cover, tenant_frozen,
+// tenant_closing, unavailable.
+func (g Guard) admitService(ctx context.Context, s *Site, by doorward.Caller, r *http.Request) (doorward.Caller, error) {
+	d := access.CanServe(&by.Principal, g.Service())
+	if g.name != operator && g.Service() == "" {
+		d = g.enter(&by.Principal)
+	}
+	if !d.Allowed {
+		return by, s.refuseEntry(ctx, by, r, d.Refusal())
+	}
+	if g.name == operator {
+		return by, nil
+	}
+	tenants := r.Header.Values(TenantHeader)
+	if len(tenants) != 1 || tenants[0] == "" {
+		return by, doorward.Fail(doorward.CodeTenantRequired, "")
+	}
+	by, err := s.App.Keys.InTenant(ctx, by, tenants[0])
+	if err != nil {
+		return by, err
+	}
+	return by, s.App.Access.Require(ctx, by, g.action, by.Tenant())
+}

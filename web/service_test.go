@@ -1,0 +1,199 @@
+package web_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/front"
+)
+
+// serviceKey creates a service key with the permissions, for the tenants or all.
+func (d *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
+	t.Helper()
+	draft := key.ServiceDraft{Name: "router", Tenants: tenants}
+	for _, a := range may {
+		draft.May = append(draft.May, string(a))
+	}
+	made, err := d.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Reveal()
+}
+
+// revokeServices revokes all service keys and returns how many invitations that revoked.
+func (d *server) revokeServices(t *testing.T) (invitations int64) {
+	t.Helper()
+	all, err := d.Node.App.Keys.Services(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range all {
+		n, err := d.Node.App.Keys.RevokeService(t.Context(), doorward.OperatorAtTerminal(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		invitations += n
+	}
+	return invitations
+}
+
+// in names the tenant in which a service key acts.
+func in(tenantID string) opt { return with(front.TenantHeader, tenantID) }
+
+var allOfServices = doorward.ServicePermissions()
+
+// Each route says to a service key what it says to nobody else, before it looks at the
+// body.
+func TestEachRouteForServices(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
+		d.setTenant(t, frozen, doorward.TenantFrozen)
+		d.setTenant(t, closing, doorward.TenantClosing)
+		full := bearer(d.serviceKey(t, allOfServices))
+		narrow := bearer(d.serviceKey(t, allOfServices, frozen.ID))
+		for _, r := range api.Routes(nil) {
+			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
+			lacking := bearer(d.serviceKey(t, slices.DeleteFunc(slices.Clone(allOfServices), func(a doorward.Action) bool { return a == r.Guard.Service() })))
+			switch name := r.Guard.Name(); {
+			case name == front.Public().Name() || name == front.Optional().Name():
+			case name == front.SignedIn().Name():
+				d.send(t, route, nil, full, in(acme.ID)).fails(http.StatusForbidden, "not_for_keys")
+			case r.Guard.Service() == "":
+				d.send(t, route, nil, full, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+			case !r.Guard.InTenant():
+				d.send(t, route, nil, lacking).fails(http.StatusForbidden, "forbidden")
+			default:
+				d.send(t, route, nil, lacking, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+				d.send(t, route, nil, full).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, full, in("")).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, full, in(acme.ID), in(acme.ID)).fails(http.StatusBadRequest, "tenant_required")
+				d.send(t, route, nil, full, in("tnt_absent")).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, narrow, in(acme.ID)).fails(http.StatusNotFound, "not_found")
+				d.send(t, route, nil, full, in(frozen.ID)).fails(http.StatusForbidden, "tenant_frozen")
+				d.send(t, route, nil, full, in(closing.ID)).fails(http.StatusForbidden, "tenant_closing")
+			}
+		}
+	})
+}
+
+func absentID(path string) string {
+	for part, id := range map[string]string{"/users/": "usr_absent", "/invitations/": "inv_absent", "/tenants/": "tnt_absent", "/api-keys/": "key_absent"} {
+		if strings.Contains(path, part) {
+			return id
+		}
+	}
+	return "ses_absent"
+}
+
+// In the tenant that it names a service is an ADMIN with the permissions of its key, and
+// the trail names it.
+func TestServiceInATenant(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		admin, ann := acme.Join("admin@acme.example", "ADMIN"), acme.Join("ann@acme.example", "USER")
+		service := bearer(d.serviceKey(t, allOfServices))
+		bob := m{"email": "bob@x.example", "role": "ADMIN"}
+		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
+			d.send(t, invitePath, bob, service, in(tenant.ID), once("one-key")).isFirst(http.StatusCreated).is("invitedBy", nil).is("tenantId", tenant.ID)
+		}
+		d.send(t, invitePath, m{"email": "eve@x.example", "role": "OWNER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+		d.patchUser(t, acme.Owner, ann.ID, m{"name": "Ann"}).ok(http.StatusOK)
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "suspended"}, service, in(acme.ID)).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "PATCH /api/v2/users/"+admin.ID, m{"role": "USER"}, service, in(acme.ID)).fails(http.StatusForbidden, "forbidden")
+		d.send(t, "PATCH /api/v2/users/"+ann.ID, m{"status": "active"}, service, in(globex.ID)).fails(http.StatusNotFound, "not_found")
+		d.send(t, "GET /api/v2/tenant", nil, service, in(globex.ID)).ok(http.StatusOK).is("id", globex.ID)
+		if people, _ := d.page(t, "/api/v2/users", "id", service, in(acme.ID)); len(people) != 3 {
+			t.Errorf("a service finds %q", people)
+		}
+		d.send(t, "GET /api/v2/tenant", nil, as(acme.Owner.Token()), in(globex.ID)).ok(http.StatusOK).is("id", acme.ID) // no effect
+
+		events := d.trail(t, acme.Owner, "?action=user.suspend")
+		if len(events) != 1 || events[0]["actor"].(m)["type"] != "service" || !strings.HasPrefix(events[0]["actor"].(m)["id"].(string), "key_") {
+			t.Errorf("the trail has %v", events)
+		}
+		d.send(t, "GET /api/v2/audit-events", nil, service, in(acme.ID)).ok(http.StatusOK)
+		d.complete(t, d.code(t, "bob@x.example"), password).ok(http.StatusOK) // of the newest mail, Globex's
+	})
+}
+
+// Across tenants a service does what its key may, in the tenants that it covers.
+func TestServiceAcrossTenants(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		full, narrow := bearer(d.serviceKey(t, allOfServices)), bearer(d.serviceKey(t, allOfServices, acme.ID))
+		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, full).ok(http.StatusCreated)
+		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, narrow).fails(http.StatusForbidden, "forbidden")
+		if all, _ := d.page(t, "/api/v2/tenants", "id", full); len(all) != 3 {
+			t.Errorf("a service finds %q", all)
+		}
+		if some, _ := d.page(t, "/api/v2/tenants", "id", narrow); !slices.Equal(some, []string{acme.ID}) {
+			t.Errorf("a service that is limited to one tenant finds %q", some)
+		}
+		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, full).ok(http.StatusOK)
+		d.send(t, "GET /api/v2/tenants/"+globex.ID, nil, narrow).fails(http.StatusNotFound, "not_found")
+		for credential, active := range map[string]bool{acme.Owner.Token(): true, globex.Owner.Token(): false} {
+			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, narrow).ok(http.StatusOK).is("active", active)
+			d.send(t, "POST /api/v2/access/introspect", m{"credential": credential}, full).ok(http.StatusOK).is("active", true)
+		}
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, narrow).fails(http.StatusNotFound, "not_found")
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "frozen"}, full).ok(http.StatusOK).is("status", "frozen")
+		d.send(t, "PATCH /api/v2/tenants/"+globex.ID, m{"status": "active"}, full).ok(http.StatusOK).is("status", "active")
+	})
+}
+
+// With its key a service and its pending invitations end, everywhere at once.
+func TestServiceKeyIsRevoked(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		text := d.serviceKey(t, allOfServices)
+		service := bearer(text)
+		var codes []string
+		for _, tenant := range []*doorwardtest.Tenant{acme, globex} {
+			email := "bob@" + tenant.ID[4:20] + ".example"
+			d.send(t, invitePath, m{"email": email, "role": "USER"}, service, in(tenant.ID)).ok(http.StatusCreated)
+			codes = append(codes, d.code(t, email))
+		}
+		d.send(t, tenantsPath, m{"name": "Initech", "ownerEmail": "owner@initech.example"}, service).ok(http.StatusCreated)
+		codes = append(codes, d.code(t, "owner@initech.example"))
+		stays := d.invite(t, acme.Owner, "eve@x.example", "USER")
+
+		d.send(t, "GET /api/v2/access/check", nil, service).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "POST /api/v2/access/introspect", m{"credential": text}, service).ok(http.StatusOK).is("active", false)
+		if n := d.revokeServices(t); n != 3 {
+			t.Errorf("%d invitations were revoked with the key, want 3", n)
+		}
+		d.send(t, "GET /api/v2/tenants", nil, service).fails(http.StatusUnauthorized, "unauthenticated")
+		d.send(t, "GET /api/v2/users", nil, service, in(acme.ID)).fails(http.StatusUnauthorized, "unauthenticated")
+		for _, code := range codes {
+			d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
+		}
+		d.complete(t, stays, password).ok(http.StatusOK)
+		events := d.trail(t, globex.Owner, "?action=key.revoke")
+		if len(events) != 1 {
+			t.Errorf("the trail of a tenant says %v of the revocation", events)
+		}
+	})
+}
+
+// What looks like a service key and isn't one is unauthenticated.
+func TestNoServiceKey(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		valid := d.serviceKey(t, allOfServices)
+		wrong := []byte(valid)
+		if wrong[10]++; wrong[10] == '9'+1 || wrong[10] == 'z'+1 || wrong[10] == 'Z'+1 {
+			wrong[10] = '0'
+		}
+		for _, text := range []string{string(wrong), "dws_", valid + "x", valid[:len(valid)-1], strings.ToUpper(valid), "dws_" + strings.Repeat("0", 49), "dwk_" + valid[4:]} {
+			d.send(t, "GET /api/v2/tenants", nil, bearer(text)).fails(http.StatusUnauthorized, "unauthenticated")
+		}
+		d.send(t, "GET /api/v2/tenants", nil, bearer(valid)).ok(http.StatusOK)
+	})
+}

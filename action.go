@@ -59,6 +59,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -66,7 +67,6 @@ const (
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
-	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -167,7 +167,6 @@ var verbs = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: APIKeyLeak, By: ByProof},
-	{Action: APIKeyRefuse, By: ByProof},
 
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},
@@ -176,6 +175,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},

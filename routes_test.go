@@ -127,6 +127,7 @@ var refusals = map[string][]refusal{
 		{why: "what no key may do", who: "OWNER", body: `{"name":"x","permissions":["tenant.destroy"]}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "a role above one's own", who: "ADMIN", body: `{"name":"x","permissions":["message.read"],"role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
 	},
+	"GET /api/v2/auth/key":         {{why: "a session", who: "OWNER", status: 403, code: doorward.CodeForbidden}},
 	"POST /api/v2/auth/report-key": {{why: "no key", body: `{"key":"dwk_x"}`, status: 422, code: doorward.CodeValidationFailed}},
 	"POST /api/v2/tenants":         {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
 	"GET /api/v2/tenants":          {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},

@@ -116,7 +116,7 @@ func New(db *store.DB, s Settings) *App {
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
-	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, s.KeyMaxDays)
+	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
@@ -216,7 +216,7 @@ func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
 	leased.Go(func() { a.Lease.Run(following) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

@@ -64,6 +64,7 @@ func Routes(a *app.App) []front.Route {
 		front.On("DELETE /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.revokeAPIKey), docRevokeAPIKey),
 		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyManage), front.Create(http.StatusCreated, h.rotateAPIKey, h.viewIssued), docRotateAPIKey),
 		front.On("DELETE /api/v2/api-keys/{id}/previous", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.endPreviousSecret), docEndPreviousSecret),
+		front.On("GET /api/v2/auth/key", front.KeyOnly(), front.JSON(http.StatusOK, h.selfKey), docSelfKey),
 		front.On("POST /api/v2/auth/report-key", front.Public(), front.JSON(http.StatusNoContent, h.reportKey), docReportKey),
 
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),

@@ -71,6 +71,7 @@ func newDocument(baseURL, cookie, version string) document {
 				"session":  {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
 				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
+				"key":      {Type: "http", Scheme: "bearer", Description: "An API key of a tenant, dwk_…, as far as its permissions go."},
 			},
 		},
 	}}
@@ -148,6 +149,8 @@ func security(g front.Guard) []map[string][]string {
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
 		return []map[string][]string{{"operator": {}}}
+	case front.KeyOnly().Name():
+		return []map[string][]string{{"key": {}}}
 	}
 	return []map[string][]string{session, bearer}
 }

@@ -506,6 +506,24 @@ func TestGatewayHeadersAreAllOrNothing(t *testing.T) {
 	if got, ok := client.FromGateway(&http.Request{Header: full}); !ok || got != want {
 		t.Errorf("FromGateway = %v, %t, want %v", got, ok, want)
 	}
+	server := http.Header{"X-Auth-User": {""}, "X-Auth-Tenant": {"tnt_1"}, "X-Auth-Role": {"USER"}, "X-Auth-Email": {""}, "X-Auth-Key": {"key_1"}}
+	if got, ok := client.FromGateway(&http.Request{Header: server}); !ok || got != (client.Identity{TenantID: "tnt_1", Role: client.User, KeyID: "key_1"}) {
+		t.Errorf("of a server: FromGateway = %v, %t", got, ok)
+	}
+	for name, values := range map[string][]string{
+		"X-Auth-User": {"usr_1"}, "X-Auth-Email": {"a@acme.example"}, "X-Auth-Session": {"ses_1"}, "X-Auth-Tenant": {""}, "X-Auth-Role": nil, "X-Auth-Key": {"a", "a"},
+	} {
+		h := server.Clone()
+		h[name] = values
+		if got, ok := client.FromGateway(&http.Request{Header: h}); ok || got != (client.Identity{}) {
+			t.Errorf("of a server: FromGateway with %s %q = %v, %t, want no identity", name, values, got, ok)
+		}
+	}
+	both := full.Clone()
+	both["X-Auth-Key"] = []string{"key_1"}
+	if got, ok := client.FromGateway(&http.Request{Header: both}); ok {
+		t.Errorf("of a person and a server: FromGateway = %v", got)
+	}
 	for name := range full {
 		if name == "X-Auth-Key" {
 			continue

@@ -259,7 +259,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"space inside":               {cookies("JSESSIONID= " + first), 401},
 		"in another cookie":          {cookies("x=JSESSIONID=" + first), 401},
 		"many neighbours":            {cookies(strings.Repeat("a=b; ", 5000), "JSESSIONID="+first), 200},
-		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 403},
+		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 401},
 		"wrong key":                  {http.Header{"Authorization": {"Bearer dwo_" + dead}}, 401},
 		"session and key":            {with(session(first), "Authorization", "Bearer "+key), 401},
 		"session and long key":       {with(session(first), "Authorization", "bearer "+strings.Repeat("x", 60_000)), 401},

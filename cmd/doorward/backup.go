@@ -267,6 +267,7 @@ must sign in again, and invitations have to be sent again from their list. All
 known browsers are forgotten, since some may have been removed since.
 API keys of tenants are disabled, since some may have been revoked since; they are
 listed, and an administrator of the tenant can enable those that are still wanted.
+
 Restore checks that the master key's file fits the backup.
 
 Other changes since the backup are lost and have to be repeated; restore lists

@@ -26,7 +26,8 @@ type Draft struct {
 	OwnerID     string // empty: the caller
 }
 
-// Issued is a key with a new secret, which can't be shown again.
+// Issued is a key with a new secret, which can't be shown again. Create and Rotate hand it
+// to access.Tx.Made.
 type Issued struct {
 	Key    doorward.APIKey
 	Secret secret.Key

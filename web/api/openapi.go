@@ -72,6 +72,7 @@ func newDocument(baseURL, cookie, version string) document {
 				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
 				"service":  {Type: "http", Scheme: "bearer", Description: "A key of one of the platform's own services, dws_…, that has the permission. Inside a tenant the header Doorward-Tenant names it."},
+				"key":      {Type: "http", Scheme: "bearer", Description: "An API key of a tenant, dwk_…, as far as its permissions go."},
 			},
 		},
 	}}
@@ -149,6 +150,8 @@ func security(g front.Guard) []map[string][]string {
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
 		return append([]map[string][]string{{"operator": {}}}, services(g)...)
+	case front.KeyOnly().Name():
+		return []map[string][]string{{"key": {}}}
 	}
 	return append([]map[string][]string{session, bearer}, services(g)...)
 }

@@ -177,6 +177,10 @@ func who(action string) (string, doorward.Action) {
 		return "Anyone, with or without a session", ""
 	case "session":
 		return "Everyone who is signed in", ""
+	case "key":
+		return "A server, with an API key", ""
+	case "session or key":
+		return "Everyone who is signed in, and every server with an API key", ""
 	case "operator":
 		return "The operator, with an operator key", ""
 	}

@@ -19,6 +19,7 @@ type connLimiter struct {
 	perClient int // connections per client; 0: any number
 	proxies   []netip.Prefix
 	traffic   *traffic
+	deadlines *deadlines
 
 	mu   sync.Mutex
 	open map[string]int // by client; no zeros
@@ -39,7 +40,7 @@ func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 		return nil
 	}
 	c.traffic.open.Add(1)
-	return &countedConn{conn, sync.OnceFunc(func() {
+	return &countedConn{c.deadlines.over(conn), sync.OnceFunc(func() {
 		c.traffic.open.Add(-1)
 		c.release(client)
 	})}
@@ -82,16 +83,16 @@ func (c *connLimiter) release(client string) {
 	}
 }
 
-// countedConn is a counted connection. It embeds *net.TCPConn because net/http needs its
+// countedConn is a counted connection. It embeds a *net.TCPConn because net/http needs its
 // CloseWrite: without that, an answer sent before the whole request was read could be
 // lost.
 type countedConn struct {
-	*net.TCPConn
+	*deadlineConn
 	release func()
 }
 
 // Close closes the connection and no longer counts it.
 func (c *countedConn) Close() error {
 	c.release()
-	return c.TCPConn.Close()
+	return c.deadlineConn.Close()
 }

@@ -77,6 +77,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.App.Lease.Begin(upkeep) // so that nobody is answered before there is a lease
 	var work sync.WaitGroup
 	work.Go(func() { n.App.Run(n.tracer.Within(upkeep)) })
+	work.Go(func() { n.deadlines.run(upkeep) })
 	servers := n.servers()
 	failed := make(chan error, len(servers))
 	if n.cfg.TLS != nil {

@@ -34,7 +34,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
-	secrets := append(d.leadALife(t, acme), masterKeyOf(t, path))
+	secrets := append(d.callOperationsWithSecrets(t, acme), masterKeyOf(t, path))
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
 	file := stored(t, path)
 	if err := d.Node.DB.Close(); err != nil {
@@ -98,8 +98,8 @@ func stored(t *testing.T, path string) (all string) {
 	return all
 }
 
-// leadALife calls every operation that takes secrets, and returns them.
-func (d *server) leadALife(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
+// callOperationsWithSecrets calls every operation that takes secrets, and returns them.
+func (d *server) callOperationsWithSecrets(t *testing.T, acme *doorwardtest.Tenant) (secrets []string) {
 	t.Helper()
 	first, second, third := canary("first"), canary("second"), canary("third")
 	invitation := d.invite(t, acme.Owner, "ann@lakeside.example", "USER")

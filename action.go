@@ -59,6 +59,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
 	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
@@ -164,6 +165,7 @@ var verbs = []Verb{
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
 	{Action: MasterKeyRotate, By: ByOperator},
+	{Action: SigningKeyRotate, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},

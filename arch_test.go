@@ -25,19 +25,21 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"inbox":    {"credential"},
-	"invite":   {"credential", "member"},
-	"login":    {"session", "credential"},
-	"mail":     {"outbox"},
-	"password": {"credential"},
-	"session":  {"credential"},
-	"tenant":   {"roster"},
-	"user":     {"member", "roster"},
+	"assertion": {"masterkey"},
+	"inbox":     {"credential"},
+	"invite":    {"credential", "member"},
+	"login":     {"session", "credential"},
+	"mail":      {"outbox"},
+	"password":  {"credential"},
+	"session":   {"credential"},
+	"tenant":    {"roster"},
+	"user":      {"member", "roster"},
 }
 
 // upkeepers may write without an action of a caller: attempts, last use, the mail
-// queue, the secret of cursors, the master key, the deletion of closed tenants.
-var upkeepers = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+// queue, the secret of cursors, the master key, the signing
+// keys, the deletion of closed tenants.
+var upkeepers = []string{"app/assertion", "app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/inbox"
@@ -47,6 +48,7 @@ type Settings struct {
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
 	MasterKey         masterkey.File
+	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
 	// values. ChangeShared starts the node beside others with different values.
@@ -70,6 +72,7 @@ type App struct {
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
+	Assertions  *assertion.Assertions
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -107,6 +110,9 @@ func New(db *store.DB, s Settings) *App {
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
+	master := masterkey.New(writer, db, s.MasterKey)
+	assertions := assertion.New(writer, db, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
+	l.Follow(assertions.Apply, assertions.Forget)
 	return &App{
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
@@ -116,7 +122,8 @@ func New(db *store.DB, s Settings) *App {
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(writer, db),
-		MasterKey:    masterkey.New(writer, db, s.MasterKey),
+		MasterKey:    master,
+		Assertions:   assertions,
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.Settle),
@@ -220,5 +227,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }

@@ -15,7 +15,7 @@ import (
 
 func keyCommand() *cobra.Command {
 	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
-		keyCreateMasterCommand(), keyRotateMasterCommand())
+		keyCreateMasterCommand(), keyRotateMasterCommand(), keyRotateSigningCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

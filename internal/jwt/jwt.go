@@ -46,10 +46,12 @@ func ParseKey(der []byte) (Key, error) {
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || private.Curve != elliptic.P256() {
-		return Key{}, errors.New("jwt: the key is not one for ES256")
+		return Key{}, errNotES256
 	}
 	return Key{private, publicOf(&private.PublicKey)}, nil
 }
+
+var errNotES256 = errors.New("jwt: the key is not one for ES256")
 
 // Marshal returns the private key as PKCS #8 (RFC 5958), DER. It is a secret.
 func (k Key) Marshal() []byte {
@@ -62,6 +64,29 @@ func (k Key) Marshal() []byte {
 
 // Public returns what verifies.
 func (k Key) Public() Public { return k.public }
+
+// MarshalPublic returns the public key as SubjectPublicKeyInfo (RFC 5280), DER.
+func (k Key) MarshalPublic() []byte {
+	der, err := x509.MarshalPKIXPublicKey(&k.private.PublicKey)
+	if err != nil {
+		panic(err) // a key of ours can be written
+	}
+	return der
+}
+
+// ParsePublic reads what MarshalPublic returns. Errors: another form, or another kind of
+// key.
+func ParsePublic(der []byte) (Public, error) {
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return Public{}, err
+	}
+	public, ok := parsed.(*ecdsa.PublicKey)
+	if !ok || public.Curve != elliptic.P256() {
+		return Public{}, errNotES256
+	}
+	return publicOf(public), nil
+}
 
 // String returns the key's id.
 func (k Key) String() string { return "signing key " + k.public.ID }

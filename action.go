@@ -60,7 +60,14 @@ const (
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
 	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
-	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
+	MasterKeyRotate  Action = "key.rotate_master"  // what is sealed is sealed with another key
+	APIKeyCreate     Action = "apikey.create"
+	APIKeyUpdate     Action = "apikey.update"
+	APIKeyRotate     Action = "apikey.rotate"
+	APIKeyRevoke     Action = "apikey.revoke"
+	APIKeyExpiring   Action = "apikey.expiring" // its end is near
+	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
+	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -142,6 +149,10 @@ var verbs = []Verb{
 	through(UserManage, UserSignOut),
 	through(UserInvite, InvitationRevoke),
 	through(UserInvite, InvitationResend),
+	through(APIKeyManage, APIKeyCreate),
+	through(APIKeyManage, APIKeyUpdate),
+	through(APIKeyManage, APIKeyRotate),
+	through(APIKeyManage, APIKeyRevoke),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
@@ -156,6 +167,7 @@ var verbs = []Verb{
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
+	{Action: APIKeyLeak, By: ByProof},
 
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},
@@ -166,6 +178,8 @@ var verbs = []Verb{
 	{Action: KeyRevoke, By: ByOperator},
 	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: SigningKeyRotate, By: ByOperator},
+	{Action: APIKeyExpiring, By: ByOperator},
+	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},

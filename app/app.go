@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
@@ -43,6 +44,7 @@ type Settings struct {
 	Lease             time.Duration // of the memory of sessions, lease.MinLease to lease.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
+	KeyMaxDays        int           // the longest validity of an API key
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
@@ -72,6 +74,7 @@ type App struct {
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
+	APIKeys     *apikey.Keys
 	Assertions  *assertion.Assertions
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
@@ -123,6 +126,7 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(writer, db),
 		MasterKey:    master,
+		APIKeys:      apikey.New(writer, db, s.KeyMaxDays),
 		Assertions:   assertions,
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
@@ -227,5 +231,6 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx),
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }

@@ -113,15 +113,14 @@ type Node struct {
 	App *app.App
 	DB  *store.DB
 
-	cfg       Config
-	tracer    *trace.Tracer // nil unless cfg.Trace has a collector
-	site      *front.Site
-	main      *listener
-	admin     *listener // nil without AdminListen
-	draining  atomic.Bool
-	traffic   traffic
-	deadlines *deadlines
-	accepts   acceptLog
+	cfg      Config
+	tracer   *trace.Tracer // nil unless cfg.Trace has a collector
+	site     *front.Site
+	main     *listener
+	admin    *listener // nil without AdminListen
+	draining atomic.Bool
+	traffic  traffic
+	accepts  acceptLog
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -137,7 +136,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	n := &Node{DB: db, cfg: cfg, deadlines: newDeadlines(), accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
+	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
@@ -244,7 +243,7 @@ func (n *Node) build() error {
 // address can't block the admin address.
 func (n *Node) counted(l *listener) *listener {
 	l.acceptErrors = &n.accepts
-	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, deadlines: n.deadlines, open: map[string]int{}}
+	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
 	return l
 }
 

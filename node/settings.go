@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -225,6 +226,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{
+			Name: "key-max-days", Value: at(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, longestKey, fmt.Sprintf("it is 1 to %d.", longestKey))),
+			Help: "longest validity of an API key, in `days`, and the default of one",
+		},
+		{
 			Name: "tenant-hold", Shared: true, Strict: true,
 			Value: at(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
@@ -250,6 +255,9 @@ func sealSettings(c *Config, _ *RawConfig) []Setting {
 		},
 	}
 }
+
+// longestKey is ten years.
+const longestKey = 3650
 
 // shortestPassword is the least that NIST SP 800-63B-4, section 3.1.1.2, accepts.
 const shortestPassword = 8

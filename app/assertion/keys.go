@@ -27,8 +27,8 @@ const (
 // keySet is the keys in the order in which they sign: the one that signs now, the next
 // one, and the last one for a day.
 type keySet struct {
-	keys []signer
-	jwks []byte
+	keys      []signer
+	published []jwt.Public
 }
 
 // signer is a key that signs from an instant until the next one does.
@@ -47,16 +47,16 @@ func (s *keySet) at(now time.Time) (jwt.Key, error) {
 	return jwt.Key{}, errors.New("assertion: no key signs now")
 }
 
-// JWKS returns the published keys as a JSON Web Key Set. Errors: as of For.
-func (a *Assertions) JWKS(ctx context.Context) ([]byte, error) {
+// Published returns the keys that verify. Errors: as of For.
+func (a *Assertions) Published(ctx context.Context) ([]jwt.Public, error) {
 	if !a.Enabled() {
-		return jwt.Set(), nil
+		return nil, nil
 	}
 	keys, err := a.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return keys.jwks, nil
+	return keys.published, nil
 }
 
 // Prepare makes the keys that are missing and reads them, so that no check has to.
@@ -146,7 +146,6 @@ func placeOf(id string) seal.Place {
 
 func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet, error) {
 	set := &keySet{}
-	var published []jwt.Public
 	for _, row := range rows {
 		plain, err := a.master.Open(ctx, placeOf(row.ID), row.Sealed)
 		if err != nil {
@@ -157,9 +156,8 @@ func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet
 			return nil, doorward.Unavailable(fmt.Errorf("signing key %s: %w", row.ID, err))
 		}
 		set.keys = append(set.keys, signer{key, row.StartsAt})
-		published = append(published, key.Public())
+		set.published = append(set.published, key.Public())
 	}
-	set.jwks = jwt.Set(published...)
 	return set, nil
 }
 

@@ -3,7 +3,7 @@
 //
 //	key := jwt.NewKey()
 //	token, err := key.Sign("doorward+jwt", claims)
-//	jwks := jwt.Set(key.Public())
+//	public := key.Public() // a member of a JSON Web Key Set
 //
 // It signs in one way: ECDSA with P-256 and SHA-256 (RFC 7518, section 3.4), compact
 // serialization. It doesn't read tokens: Doorward takes none as a credential.
@@ -137,15 +137,4 @@ func publicOf(key *ecdsa.PublicKey) Public {
 	thumb := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + p.X + `","y":"` + p.Y + `"}`))
 	p.ID = encode(thumb[:])
 	return p
-}
-
-// Set returns a JSON Web Key Set.
-func Set(keys ...Public) []byte {
-	set, err := json.Marshal(struct {
-		Keys []Public `json:"keys"`
-	}{append([]Public{}, keys...)})
-	if err != nil {
-		panic(err) // texts alone
-	}
-	return set
 }

@@ -78,17 +78,13 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-func TestSet(t *testing.T) {
-	if got := string(Set()); got != `{"keys":[]}` {
-		t.Errorf("an empty set is %s", got)
-	}
+// TestPublicMembers: a public key has the members of RFC 7517 and no private one.
+func TestPublicMembers(t *testing.T) {
 	key := NewKey().Public()
-	var set struct{ Keys []map[string]string }
-	if err := json.Unmarshal(Set(key), &set); err != nil || len(set.Keys) != 1 || len(set.Keys[0]) != 7 || set.Keys[0]["kid"] != key.ID {
-		t.Errorf("the set is %v, %v", set, err)
-	}
-	if strings.Contains(string(Set(key)), `"d"`) {
-		t.Error("the set holds a private key")
+	text, err := json.Marshal(key)
+	var members map[string]string
+	if err != nil || json.Unmarshal(text, &members) != nil || len(members) != 7 || members["kid"] != key.ID || members["d"] != "" {
+		t.Errorf("the key is published as %s, %v", text, err)
 	}
 }
 

@@ -94,7 +94,7 @@ func New(db *store.DB, length time.Duration) *Lease {
 	}
 }
 
-// follower is a memory that the lease keeps consistent.
+// follower is a memory that follows changes.
 type follower struct {
 	apply func(context.Context, []store.Change) error
 	reset func()
@@ -102,13 +102,13 @@ type follower struct {
 
 // Follow adds a receiver of changes: apply gets each batch, from any goroutine, some
 // twice; reset must clear all memory, since changes were missed. A change is applied when
-// apply has returned nil; until then the lease isn't renewed, so apply must query the
-// database with its context, which needs no lease. Call it before Run.
+// every apply has returned nil; until then the lease isn't renewed, so apply must query
+// the database with its context, which needs no lease. Call it before Run.
 func (l *Lease) Follow(apply func(context.Context, []store.Change) error, reset func()) {
 	l.follow = append(l.follow, follower{apply, reset})
 }
 
-// apply hands changes to every follower.
+// apply passes changes to all followers, also after an error of one.
 func (l *Lease) apply(ctx context.Context, changes []store.Change) error {
 	var errs []error
 	for _, f := range l.follow {

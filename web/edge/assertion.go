@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/assertion"
+	"github.com/doorward/doorward/internal/jwt"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -20,7 +21,7 @@ func assertionRoutes(a *app.App) []front.Route {
 	s := &assertions{a}
 	return []front.Route{
 		front.On("POST /api/v2/auth/token", front.SignedIn(), front.JSON(http.StatusOK, s.token), docToken),
-		front.On("GET /.well-known/jwks.json", front.Public(), front.Raw(s.jwks), docJWKS).Check(),
+		front.On("GET /.well-known/jwks.json", front.Public(), front.JSON(http.StatusOK, s.jwks), docJWKS).Check(),
 	}
 }
 
@@ -56,14 +57,15 @@ var docJWKS = front.Doc{
 	Description: "A JSON Web Key Set (RFC 7517) with the key that signs now, the next one, and the last one for a day. Keep it for up to 300 seconds, and ask again for a `kid` that isn't in it. Empty without `--assertion-audience`.",
 }
 
-func (s *assertions) jwks(ctx context.Context, c *front.Call) error {
-	set, err := s.app.Assertions.JWKS(ctx)
+type keySet struct {
+	Keys []jwt.Public `json:"keys" nullable:"false"`
+}
+
+func (s *assertions) jwks(ctx context.Context, c *front.Call, _ front.None) (keySet, error) {
+	all, err := s.app.Assertions.Published(ctx)
 	if err != nil {
-		return err
+		return keySet{}, err
 	}
-	h := c.W.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "max-age="+strconv.Itoa(int(assertion.SetLife/time.Second)))
-	_, _ = c.W.Write(set) // a client that hung up
-	return nil
+	c.W.Header().Set("Cache-Control", "max-age="+strconv.Itoa(int(assertion.SetLife/time.Second)))
+	return keySet{append([]jwt.Public{}, all...)}, nil
 }

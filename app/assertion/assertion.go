@@ -149,10 +149,6 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 }
 
 func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now time.Time) (Token, error) {
-	key, err := keys.at(now)
-	if err != nil {
-		return Token{}, doorward.Unavailable(err)
-	}
 	expires := now.Truncate(time.Second).Add(life)
 	c := claims{
 		Issuer: a.issuer, Audience: a.audiences[audience], Subject: p.ID, Tenant: p.TenantID, Role: string(p.Role),
@@ -163,7 +159,7 @@ func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now
 	} else {
 		c.Key = p.ID
 	}
-	text, err := key.Sign(Type, c)
+	text, err := keys.at(now).Sign(Type, c)
 	if err != nil {
 		return Token{}, err
 	}

@@ -18,10 +18,10 @@ type made struct {
 	reuseUntil int64 // Unix microseconds
 }
 
-// holds reports whether the token may be returned again: it is young, and still states
-// what the principal is.
+// holds reports whether the token may be returned again: it is young, also by a clock
+// that was set back, and still states what the principal is.
 func (m *made) holds(p *doorward.Principal, now int64) bool {
-	return now < m.reuseUntil && m.role == p.Role && m.tenant == p.TenantID
+	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID
 }
 
 // cache holds tokens in sets of four places each, read without a lock. A set that is

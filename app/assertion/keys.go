@@ -24,7 +24,7 @@ const (
 	SetLife = 300 * time.Second
 )
 
-// keySet is the keys in the order in which they sign: the one that signs now, the next
+// keySet is the keys, at least one, in the order in which they sign: the one that signs now, the next
 // one, and the last one for a day.
 type keySet struct {
 	keys      []signer
@@ -37,14 +37,15 @@ type signer struct {
 	startsAt time.Time
 }
 
-// at returns the key that signs at an instant.
-func (s *keySet) at(now time.Time) (jwt.Key, error) {
+// at returns the key that signs at an instant: the last one that has begun to, or the
+// first after a clock was set back.
+func (s *keySet) at(now time.Time) jwt.Key {
 	for _, k := range slices.Backward(s.keys) {
 		if !k.startsAt.After(now) {
-			return k.Key, nil
+			return k.Key
 		}
 	}
-	return jwt.Key{}, errors.New("assertion: no key signs now")
+	return s.keys[0].Key
 }
 
 // Published returns the keys that verify. Errors: as of For.

@@ -59,8 +59,9 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
-	KeyEnable        Action = "key.enable"        // a key of a service works again after a restore
-	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
+	KeyEnable        Action = "key.enable"         // a key of a service works again after a restore
+	SigningKeyRotate Action = "key.rotate_signing" // assertions are signed with the next key
+	MasterKeyRotate  Action = "key.rotate_master"  // what is sealed is sealed with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -184,6 +185,7 @@ var verbs = []Verb{
 	{Action: KeyRevoke, By: ByOperator},
 	{Action: KeyEnable, By: ByOperator},
 	{Action: MasterKeyRotate, By: ByOperator},
+	{Action: SigningKeyRotate, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},

@@ -25,20 +25,22 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"apikey":   {"registry"},
-	"inbox":    {"credential"},
-	"invite":   {"credential", "member"},
-	"login":    {"session", "credential"},
-	"mail":     {"outbox"},
-	"password": {"credential"},
-	"session":  {"credential", "registry"},
-	"tenant":   {"roster"},
-	"user":     {"member", "roster"},
+	"apikey":    {"registry"},
+	"assertion": {"masterkey"},
+	"inbox":     {"credential"},
+	"invite":    {"credential", "member"},
+	"login":     {"session", "credential"},
+	"mail":      {"outbox"},
+	"password":  {"credential"},
+	"session":   {"credential", "registry"},
+	"tenant":    {"roster"},
+	"user":      {"member", "roster"},
 }
 
 // upkeepers may write without an action of a caller: attempts, reports, last use, the
-// mail queue, the secret of cursors, the master key, the deletion of closed tenants.
-var upkeepers = []string{"app/apikey", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+// mail queue, the secret of cursors, the master key, signing keys, the deletion of
+// closed tenants.
+var upkeepers = []string{"app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (

@@ -70,7 +70,8 @@ const (
 	CodeLastOwner           Code = "last_owner"
 	CodeMasterKeyMissing    Code = "master_key_missing"
 
-	CodeUnknownAction Code = "unknown_action"
+	CodeUnknownAction   Code = "unknown_action"
+	CodeUnknownAudience Code = "unknown_audience"
 
 	CodeTooManyKeys Code = "too_many_keys"
 	CodeKeyEnded    Code = "key_ended"
@@ -137,6 +138,7 @@ var problems = []Problem{
 	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
+	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first of them."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},

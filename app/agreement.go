@@ -10,7 +10,7 @@ import (
 
 // Join loads the master key, registers this process as a node, before Run, and corrects
 // stored times that lie in the future. Errors: *lease.DiffersError,
-// *masterkey.FileError. If the database is unavailable the node starts all the same,
+// *masterkey.FileError, *masterkey.NeededError. If the database is unavailable the node starts all the same,
 // and registers later.
 func (a *App) Join(ctx context.Context) error {
 	err := a.loadMasterKey(ctx)
@@ -22,6 +22,9 @@ func (a *App) Join(ctx context.Context) error {
 	}
 	if err == nil && !a.db.Clock().Wrong() {
 		err = a.clampFuture(ctx)
+	}
+	if err == nil {
+		err = a.Assertions.Prepare(ctx)
 	}
 	if doorward.HasCode(err, doorward.CodeUnavailable) {
 		a.log.Warn("the node starts without the database", "err", err)

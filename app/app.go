@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/inbox"
@@ -51,6 +52,7 @@ type Settings struct {
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
 	MasterKey         masterkey.File
+	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
 	// Published are the settings that must be the same on all nodes, with this node's
 	// values. ChangeShared starts the node beside others with different values.
@@ -78,6 +80,7 @@ type App struct {
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
+	Assertions  *assertion.Assertions
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
@@ -116,6 +119,9 @@ func New(db *store.DB, s Settings) *App {
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
+	master := masterkey.New(writer, db, s.MasterKey)
+	assertions := assertion.New(writer, db, master, s.LinkURL, s.Audiences, s.SessionsInMemory)
+	l.Follow(assertions.Apply, assertions.Forget)
 	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
@@ -126,8 +132,9 @@ func New(db *store.DB, s Settings) *App {
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         operatorKeys,
-		MasterKey:    masterkey.New(writer, db, s.MasterKey),
+		MasterKey:    master,
 		APIKeys:      apiKeys,
+		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
@@ -256,5 +263,5 @@ func (a *App) Sweep(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx),
-		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx))
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store/lease"
 )
 
@@ -18,6 +19,9 @@ func (a *App) loadMasterKey(ctx context.Context) error {
 	err := a.MasterKey.Load(ctx)
 	if err != nil && !doorward.HasCode(err, doorward.CodeUnavailable) {
 		return err
+	}
+	if a.MasterKey.Ready() != nil && a.Assertions.Enabled() {
+		return &masterkey.NeededError{Setting: "assertion-audience"}
 	}
 	if a.MasterKey.Ready() != nil {
 		a.log.Warn("there is no master key: what needs one is refused with master_key_missing, and all else works; see doorward doctor")

@@ -28,7 +28,7 @@ func (d discard) WriteHeader(int)             {}
 
 // BenchmarkCheck is the handler of a check that finds its session in memory:
 // what Doorward adds to net/http; without tracing, with it, within a trace that
-// isn't followed, and in one that is.
+// isn't followed, and in one that is; and with a signed assertion.
 func BenchmarkCheck(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer sink.Close()
@@ -47,6 +47,9 @@ func BenchmarkCheck(b *testing.B) {
 	cookie := "Cookie: JSESSIONID=" + ann.Token() + "\r\n"
 	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, cookie) })
 	b.Run("bearer", func(b *testing.B) { check(b, door, ann, nil, "Authorization: Bearer "+ann.Token()+"\r\n") })
+	signing := doorwardtest.Start(b, doorwardtest.Audiences("https://messages.example"))
+	bob := signing.Tenant("Acme").Join("bob@acme.example", "USER")
+	b.Run("signed", func(b *testing.B) { check(b, signing, bob, nil, "Cookie: JSESSIONID="+bob.Token()+"\r\n") })
 	for name, addresses := range map[string][]string{"key": {}, "key with addresses": {"127.0.0.0/8"}} {
 		id, key := keyOf(b, acme.Owner, addresses...)
 		b.Run(name, func(b *testing.B) { checkAs(b, door, "X-Auth-Key", id, nil, "Authorization: Bearer "+key+"\r\n") })

@@ -53,7 +53,7 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 // headers from outside, can claim any identity. Use it only if both hold, and test
 // both:
 //
-//   - the gateway sets or removes all six X-Auth-* headers on every request that
+//   - the gateway sets or removes all seven X-Auth-* headers on every request that
 //     it passes on, also those that need no sign-in;
 //   - nobody else reaches the service: it listens on loopback, on a Unix socket or in a network with only the gateway.
 //
@@ -112,7 +112,7 @@ func withoutIdentity(h http.Header) http.Header {
 
 func saysWho(name string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
-	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key":
+	case "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion":
 		return true
 	}
 	return false

@@ -83,6 +83,9 @@ func Home(address string) Option { return func(c *node.Config) { c.Home = addres
 // CookieName is the name of the session cookie, as --cookie-name sets it.
 func CookieName(name string) Option { return func(c *node.Config) { c.CookieName = name } }
 
+// Audiences has the server sign assertions for these audiences, the first by default.
+func Audiences(urls ...string) Option { return func(c *node.Config) { c.Audiences = urls } }
+
 // SessionLimits sets the limits of sessions. The default is the product's.
 func SessionLimits(l doorward.SessionLimits) Option {
 	return func(c *node.Config) { c.Sessions = l }

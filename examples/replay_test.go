@@ -53,7 +53,7 @@ var neededBy = map[string]string{
 }
 
 func testReplay(t *testing.T, g replayed) {
-	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"))}
+	s := &site{gateway: "platform.example", server: doorwardtest.Start(t, doorwardtest.BaseURL("https://platform.example"), doorwardtest.Audiences("https://service.example"))}
 	s.populate(t)
 	send := func(t *testing.T, action string, r *http.Request) answer {
 		t.Helper()
@@ -108,7 +108,7 @@ func replayRoles(t *testing.T, s *site, g replayed, send sender) {
 // wantPassed checks that the service gets the true identity and no other.
 func wantPassed(t *testing.T, h http.Header, want identity) {
 	t.Helper()
-	got := identity{h.Get("X-Auth-User"), h.Get("X-Auth-Tenant"), h.Get("X-Auth-Role"), h.Get("X-Auth-Email"), h.Get("X-Auth-Session"), h.Get("X-Auth-Key")}
+	got := identity{h.Get("X-Auth-User"), h.Get("X-Auth-Tenant"), h.Get("X-Auth-Role"), h.Get("X-Auth-Email"), h.Get("X-Auth-Session"), h.Get("X-Auth-Key"), subjectOf(h.Get("X-Auth-Assertion"))}
 	if got != want {
 		t.Errorf("the service gets %+v, want %+v", got, want)
 	}
@@ -216,8 +216,8 @@ func (s settings) texts() (all []string) {
 	return all
 }
 
-// sixHeaders are the identity, sorted.
-func sixHeaders() []string {
+// identityHeaders are the identity, sorted.
+func identityHeaders() []string {
 	all := strings.Split(everyName, ", ")
 	slices.Sort(all)
 	return all

@@ -3,6 +3,7 @@ package examples_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,7 +38,32 @@ type person struct {
 }
 
 // identity is the caller as the service sees it.
-type identity struct{ User, Tenant, Role, Email, Session, Key string }
+type identity struct {
+	User, Tenant, Role, Email, Session, Key string
+	Assertion                               subject
+}
+
+// subject is whom a signed assertion is about. TestVerifiers verifies the signatures.
+type subject string
+
+// UnmarshalText is for encoding/json.
+func (s *subject) UnmarshalText(assertion []byte) error {
+	*s = subjectOf(string(assertion))
+	return nil
+}
+
+func subjectOf(assertion string) subject {
+	var claims struct{ Sub subject }
+	parts := strings.Split(assertion, ".")
+	if len(parts) != 3 {
+		return subject(assertion)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(text, &claims) != nil {
+		return subject(assertion)
+	}
+	return claims.Sub
+}
 
 // roles are all roles.
 var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
@@ -58,7 +84,7 @@ func open(t *testing.T, example string, launch func(t *testing.T, folder string)
 		t.Fatal(err)
 	}
 	s := &site{test: t, example: example, gateway: free(t), service: run(t, ".", file, "-listen", "127.0.0.1:0")}
-	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), listenOn("127.0.0.1:0"))
+	s.server = doorwardtest.Start(t, doorwardtest.BaseURL("http://"+s.gateway), doorwardtest.TrustLoopback(), doorwardtest.Audiences("https://service.example"), listenOn("127.0.0.1:0"))
 	eventually(t, "the service says its address", func() bool { return len(s.service.output.lines()) > 0 })
 	launch(t, configured(t, example, map[string]string{
 		gatewayPort: port(s.gateway), doorwardPort: port(s.server.Node.Address()), servicePort: port(s.service.output.lines()[0]),
@@ -89,7 +115,7 @@ func (s *site) populate(t *testing.T) {
 func (s *site) known(t *testing.T, in *doorwardtest.Tenant, p *doorwardtest.Person, role string) person {
 	t.Helper()
 	p.Login()
-	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p)}}
+	return person{p, identity{User: p.ID, Tenant: in.ID, Role: role, Email: p.Email, Session: sessionOf(t, p), Assertion: subject(p.ID)}}
 }
 
 func sessionOf(t *testing.T, p *doorwardtest.Person) string {

@@ -102,7 +102,7 @@ func TestTraefikRoutes(t *testing.T) {
 		address := first.at("forwardAuth", "address").text()
 		names := first.at("forwardAuth", "authResponseHeaders").texts()
 		slices.Sort(names)
-		if !strings.Contains(address, "/api/v2/access/check?action=") || !slices.Equal(names, sixHeaders()) {
+		if !strings.Contains(address, "/api/v2/access/check?action=") || !slices.Equal(names, identityHeaders()) {
 			t.Errorf("%s asks %q and copies %q", name, address, names)
 		}
 		if first.at("forwardAuth", "trustForwardHeader").node != false {

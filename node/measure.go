@@ -22,6 +22,8 @@ func (n *Node) measure() {
 	n.measureInbox(m)
 	n.measureTLS(m)
 	n.measureAgreement(m)
+	m.Counter("doorward_assertions_signed_total", "Assertions of who is calling that were signed; those answered again from memory don't count.",
+		func() float64 { return float64(n.App.Assertions.Signed()) })
 	n.measureTraces(m)
 	m.Sampled(n.measureDatabase)
 }

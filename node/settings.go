@@ -56,6 +56,7 @@ type RawConfig struct {
 	ACMEDir, ACMEURL, ACMEEmail string
 	SMTP, MailFrom              string
 	Proxies, ReturnTo           []string
+	Audiences                   []string
 	Home                        string
 	TraceOTLP, TraceHeader      string
 	BrandName, BrandAccent      string
@@ -146,6 +147,10 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 		{
 			Name: "return-to", Value: at(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
+		},
+		{
+			Name: "assertion-audience", Shared: true, Value: at(&r.Audiences, nil),
+			Help: "`URLs` of services that accept signed assertions of who is calling, as https://messages.example.com; the first is the default; needs a master key",
 		},
 		{
 			Name: "home", Value: at(&r.Home, ""),
@@ -324,7 +329,7 @@ func Defaults() Config {
 // Shared are the settings that have to be the same on all nodes, with their values
 // here. The base URL is the one in force.
 func (c Config) Shared() (all []lease.Setting) {
-	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/")}
+	raw := RawConfig{BaseURL: strings.TrimSuffix(c.PublicURL().String(), "/"), Audiences: c.Audiences}
 	for _, s := range Settings(&c, &raw) {
 		if s.Shared {
 			all = append(all, lease.Setting{Name: s.Name, Value: s.Value.String(), Strict: s.Strict})

@@ -22,6 +22,8 @@ needs=(
 	"openssl:openssl"
 	"pgbouncer:pgbouncer /usr/sbin/pgbouncer"
 	"prometheus:promtool"
+	"python3-cryptography:/usr/lib/python3/dist-packages/cryptography"
+	"python3-jwt:/usr/lib/python3/dist-packages/jwt"
 	"spin:spin"
 	"sqlite3:sqlite3"
 )

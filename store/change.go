@@ -16,6 +16,7 @@ const (
 	ChangeUser    ChangeKind = "user"    // Subject is the user id: sessions or memberships have changed
 	ChangeTenant  ChangeKind = "tenant"  // Subject is the tenant id: its status or settings have changed
 	ChangeAll     ChangeKind = "all"     // no Subject: everything that was read before is invalid
+	ChangeSigning ChangeKind = "signing" // no Subject: assertions are signed with another key
 	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: every node is to write its last use
 )
 

@@ -37,10 +37,17 @@ func (tx *Tx) InsertSigningKey(ctx context.Context, k SigningKey) error {
 }
 
 // StartSigningKey has the key sign from the instant on, and reports whether that is
-// earlier than planned.
+// earlier than planned. Every node learns of it.
 func (tx *Tx) StartSigningKey(ctx context.Context, id string, at time.Time) (bool, error) {
-	return tx.hit(ctx, sqlStartSigningKey, micros(at), id)
+	earlier, err := tx.hit(ctx, sqlStartSigningKey, micros(at), id)
+	if earlier {
+		tx.SigningKeysChanged()
+	}
+	return earlier, err
 }
+
+// SigningKeysChanged has every node read the keys again.
+func (tx *Tx) SigningKeysChanged() { tx.announce(ChangeSigning, "") }
 
 // DeleteSigningKey removes the key.
 func (tx *Tx) DeleteSigningKey(ctx context.Context, id string) error {

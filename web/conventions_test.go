@@ -36,6 +36,9 @@ func (d *server) headerFaults(a answer) (all []string) {
 	want := map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 	}
+	if strings.Contains(a.route, "/.well-known/jwks.json") && a.status == http.StatusOK {
+		want["Cache-Control"] = "max-age=300"
+	}
 	for name, value := range want {
 		if got := a.header.Values(name); len(got) != 1 || got[0] != value {
 			all = append(all, fmt.Sprintf("%s is %q, want %q", name, got, value))

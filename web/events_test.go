@@ -57,6 +57,7 @@ var moments = map[doorward.Action]string{
 	doorward.KeyCreate:           "an operator key or a service key is created",
 	doorward.KeyRevoke:           "an operator key or a service key is revoked; in a tenant's trail: with it invitations that the service has sent",
 	doorward.KeyEnable:           "a service key works again that a restore has disabled",
+	doorward.SigningKeyRotate:    "assertions are signed with the next key",
 	doorward.MasterKeyRotate:     "what is sealed is sealed with another master key",
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
@@ -97,6 +98,7 @@ var meanings = map[string]string{
 	"sessionAbsolute":     "a setting of the tenant",
 	"sessionIdle":         "a setting of the tenant",
 	"sessionsEnded":       "how many sessions in this tenant the act has ended; of `installation.restore`, in all",
+	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
 	"userAgent":           "the browser, where the mail about the act names it",
 }
@@ -105,6 +107,7 @@ var meanings = map[string]string{
 // cmd/doorward/testdata.
 var elsewhere = []doorward.Event{
 	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
+	{Action: doorward.SigningKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "signingKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},

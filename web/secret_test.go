@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
+	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/internal/trace/tracetest"
 	"github.com/doorward/doorward/node"
@@ -31,10 +33,12 @@ func TestSecretsStaySecret(t *testing.T) {
 	collector := tracetest.Start(t)
 	d := start(t, doorwardtest.Database("sqlite:"+path), func(c *node.Config) {
 		c.Trace = trace.Options{Collector: collector.URL, Sample: 1}
+		c.Audiences = []string{"https://messages.example"}
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
 	secrets := append(d.callOperationsWithSecrets(t, acme), masterKeyOf(t, path))
+	secrets = append(secrets, d.signingKeys(t)...)
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
 	file := stored(t, path)
 	if err := d.Node.DB.Close(); err != nil {
@@ -66,6 +70,24 @@ func TestSecretsStaySecret(t *testing.T) {
 	if !strings.Contains(log.String(), `"/api/v2/auth/login"`) || !strings.Contains(file, acme.Owner.Email) {
 		t.Error("looked in the wrong place: no login in the log, or no OWNER in the database")
 	}
+}
+
+// signingKeys returns what only the seal hides: the private keys, as they are sealed.
+func (d *server) signingKeys(t *testing.T) (all []string) {
+	t.Helper()
+	rows, err := d.Node.DB.Read().SigningKeys(t.Context())
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("there is no signing key: %v", err)
+	}
+	for _, row := range rows {
+		plain, err := d.Node.App.MasterKey.Open(t.Context(), seal.Place{Table: "signing_keys", ID: row.ID, Column: "private_sealed"}, row.Sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private := plain[36:68] // of the PKCS #8 form: the number itself
+		all = append(all, string(plain), string(private), base64.RawURLEncoding.EncodeToString(private))
+	}
+	return all
 }
 
 // masterKeyOf returns the master key of the database, as its file has it.

@@ -628,7 +628,7 @@ func (h *recorder) knowsAllActs() {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.
-	seen[doorward.MasterKeyRotate] = true
+	seen[doorward.MasterKeyRotate], seen[doorward.SigningKeyRotate] = true, true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {

@@ -38,6 +38,14 @@ func (e *FileError) Error() string {
 // Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.Err }
 
+// NeededError says that a setting can't work without a master key.
+type NeededError struct{ Setting string }
+
+// Error says how to set a key.
+func (e *NeededError) Error() string {
+	return "--" + e.Setting + " needs a master key, and there is none. \"doorward key create-master FILE\" makes it, and --master-key-file names it"
+}
+
 // Read returns the key, or the zero key if there is none. Errors: *FileError, when the
 // file has another form, others may read it, or it is missing and not optional.
 func (f File) Read() (seal.Key, error) {

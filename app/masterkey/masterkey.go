@@ -189,24 +189,36 @@ const sealTries = 4
 // Seal returns the plain bytes, of at most seal.MaxPlain, sealed with the current key
 // for a place that the transaction then fills. Errors: master_key_missing, unavailable.
 func (k *Keys) Seal(ctx context.Context, tx *store.Tx, at seal.Place, plain []byte) ([]byte, error) {
-	if err := k.Ready(); err != nil {
+	key, err := k.hold(ctx, tx)
+	if err != nil {
 		return nil, err
+	}
+	return key.Seal(at, plain), nil
+}
+
+// Hold makes other transactions that seal wait until this one ends. Errors: as of Seal.
+func (k *Keys) Hold(ctx context.Context, tx *store.Tx) error {
+	_, err := k.hold(ctx, tx)
+	return err
+}
+
+// hold returns the current key, which stays the current one until the transaction ends.
+func (k *Keys) hold(ctx context.Context, tx *store.Tx) (seal.Key, error) {
+	if err := k.Ready(); err != nil {
+		return seal.Key{}, err
 	}
 	for range sealTries {
 		for _, key := range k.ring.Keys() {
 			held, err := tx.HoldMasterKey(ctx, key.ID().String())
-			if err != nil {
-				return nil, err
-			}
-			if held {
-				return key.Seal(at, plain), nil
+			if err != nil || held {
+				return key, err
 			}
 		}
 		if err := k.reload(ctx, tx.Reader); err != nil {
-			return nil, err
+			return seal.Key{}, err
 		}
 	}
-	return nil, missing(otherKey)
+	return seal.Key{}, missing(otherKey)
 }
 
 // Open returns what was sealed for the place. Errors: master_key_missing, unavailable

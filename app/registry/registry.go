@@ -232,7 +232,7 @@ func (r *Registry) Forget(c store.Change) {
 			raise(&r.revoked.at[slotOf(h)], n)
 			r.drop(h)
 		}
-	case store.ChangeFlush: // ends nothing
+	case store.ChangeFlush, store.ChangeSigning: // end nothing
 	default: // ChangeAll, or a kind of a newer version
 		raise(&r.revoked.all, n)
 	}

@@ -93,6 +93,9 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		block.Background, block.Says, block.Output = true, true, "Doorward dev is ready at …\n"
 	case strings.Contains(line, "doorward healthcheck"):
 		reader.Do(t, doctest.Block{Place: place, Script: "doorward serve", Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+	case strings.Contains(line, "key rotate-signing"):
+		serve := "doorward serve --assertion-audience https://messages.example.com"
+		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key create-master"):
 		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "doorward backup /"):

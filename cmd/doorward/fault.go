@@ -54,10 +54,11 @@ func exitCode(err error) int {
 	var f *failure
 	var differs *lease.DiffersError
 	var key *masterkey.FileError
+	var needed *masterkey.NeededError
 	switch {
 	case errors.As(err, &f):
 		return f.code
-	case errors.As(err, &differs), errors.As(err, &key):
+	case errors.As(err, &differs), errors.As(err, &key), errors.As(err, &needed):
 		return exitConfig
 	case errors.Is(err, context.Canceled):
 		return exitFailed

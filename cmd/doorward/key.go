@@ -16,7 +16,7 @@ import (
 func keyCommand() *cobra.Command {
 	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
 		keyCreateServiceCommand(), keyListServicesCommand(), keyRevokeServiceCommand(), keyEnableServiceCommand(),
-		keyCreateMasterCommand(), keyRotateMasterCommand())
+		keyCreateMasterCommand(), keyRotateMasterCommand(), keyRotateSigningCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

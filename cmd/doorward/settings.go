@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/assertion"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -136,6 +138,23 @@ func (s *settings) checkMasterKey(cfg node.Config) error {
 	if _, err := cfg.KeyFile().Read(); err != nil {
 		return s.refuse("master-key-file", "%s", plain(err))
 	}
+	if len(cfg.Audiences) > 0 && cfg.KeyFile().Path == "" {
+		return badConfig("%s.", plain(&masterkey.NeededError{Setting: "assertion-audience"}))
+	}
+	return nil
+}
+
+func (s *settings) readAudiences(cfg *node.Config) error {
+	for _, text := range s.raw.Audiences {
+		name := strings.TrimSpace(text)
+		if err := assertion.CheckAudience(name); err != nil {
+			return s.refuseValue("assertion-audience", text, "%s.", err)
+		}
+		if slices.Contains(cfg.Audiences, name) {
+			return s.refuseValue("assertion-audience", text, "it is there twice.")
+		}
+		cfg.Audiences = append(cfg.Audiences, name)
+	}
 	return nil
 }
 
@@ -153,7 +172,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 	return cfg, faults(&cfg, slices.Concat(
 		checks{s.openTLS, s.checkClock, s.readProxies, s.readPlaces, s.checkCookie, s.checkSessions},
 		s.bounds(),
-		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace},
+		checks{s.checkPasswords, s.readList, s.openMail, s.readBrand, s.readTrace, s.readAudiences},
 	)...)
 }
 

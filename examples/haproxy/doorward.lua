@@ -10,7 +10,7 @@ local asked = {
 	"upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol",
 }
 
-local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key" }
+local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion" }
 
 -- What the client is told of a refusal, beside status and body.
 local told = { "cache-control", "content-type", "retry-after", "www-authenticate", "x-content-type-options", "x-request-id" }

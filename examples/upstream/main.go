@@ -73,6 +73,8 @@ type identity struct {
 	Email   string `json:"email"`
 	Session string `json:"session"`
 	Key     string `json:"key"`
+	// Assertion says the same, signed; empty without --assertion-audience.
+	Assertion string `json:"assertion"`
 }
 
 func echo(w http.ResponseWriter, r *http.Request) {
@@ -122,5 +124,6 @@ func identityOf(h http.Header) identity {
 	return identity{
 		User: h.Get("X-Auth-User"), Tenant: h.Get("X-Auth-Tenant"), Role: h.Get("X-Auth-Role"),
 		Email: h.Get("X-Auth-Email"), Session: h.Get("X-Auth-Session"), Key: h.Get("X-Auth-Key"),
+		Assertion: h.Get("X-Auth-Assertion"),
 	}
 }

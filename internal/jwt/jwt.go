@@ -3,7 +3,7 @@
 //
 //	key := jwt.NewKey()
 //	token, err := key.Sign("doorward+jwt", claims)
-//	jwks := jwt.Set(key.Public())
+//	public := key.Public() // a member of a JSON Web Key Set
 //
 // It signs in one way: ECDSA with P-256 and SHA-256 (RFC 7518, section 3.4), compact
 // serialization. It doesn't read tokens: Doorward takes none as a credential.
@@ -46,10 +46,12 @@ func ParseKey(der []byte) (Key, error) {
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || private.Curve != elliptic.P256() {
-		return Key{}, errors.New("jwt: the key is not one for ES256")
+		return Key{}, errNotES256
 	}
 	return Key{private, publicOf(&private.PublicKey)}, nil
 }
+
+var errNotES256 = errors.New("jwt: the key is not one for ES256")
 
 // Marshal returns the private key as PKCS #8 (RFC 5958), DER. It is a secret.
 func (k Key) Marshal() []byte {
@@ -62,6 +64,29 @@ func (k Key) Marshal() []byte {
 
 // Public returns what verifies.
 func (k Key) Public() Public { return k.public }
+
+// MarshalPublic returns the public key as SubjectPublicKeyInfo (RFC 5280), DER.
+func (k Key) MarshalPublic() []byte {
+	der, err := x509.MarshalPKIXPublicKey(&k.private.PublicKey)
+	if err != nil {
+		panic(err) // a key of ours can be written
+	}
+	return der
+}
+
+// ParsePublic reads what MarshalPublic returns. Errors: another form, or another kind of
+// key.
+func ParsePublic(der []byte) (Public, error) {
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return Public{}, err
+	}
+	public, ok := parsed.(*ecdsa.PublicKey)
+	if !ok || public.Curve != elliptic.P256() {
+		return Public{}, errNotES256
+	}
+	return publicOf(public), nil
+}
 
 // String returns the key's id.
 func (k Key) String() string { return "signing key " + k.public.ID }
@@ -112,15 +137,4 @@ func publicOf(key *ecdsa.PublicKey) Public {
 	thumb := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + p.X + `","y":"` + p.Y + `"}`))
 	p.ID = encode(thumb[:])
 	return p
-}
-
-// Set returns a JSON Web Key Set.
-func Set(keys ...Public) []byte {
-	set, err := json.Marshal(struct {
-		Keys []Public `json:"keys"`
-	}{append([]Public{}, keys...)})
-	if err != nil {
-		panic(err) // texts alone
-	}
-	return set
 }

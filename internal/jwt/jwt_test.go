@@ -78,17 +78,13 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-func TestSet(t *testing.T) {
-	if got := string(Set()); got != `{"keys":[]}` {
-		t.Errorf("an empty set is %s", got)
-	}
+// TestPublicMembers: a public key has the members of RFC 7517 and no private one.
+func TestPublicMembers(t *testing.T) {
 	key := NewKey().Public()
-	var set struct{ Keys []map[string]string }
-	if err := json.Unmarshal(Set(key), &set); err != nil || len(set.Keys) != 1 || len(set.Keys[0]) != 7 || set.Keys[0]["kid"] != key.ID {
-		t.Errorf("the set is %v, %v", set, err)
-	}
-	if strings.Contains(string(Set(key)), `"d"`) {
-		t.Error("the set holds a private key")
+	text, err := json.Marshal(key)
+	var members map[string]string
+	if err != nil || json.Unmarshal(text, &members) != nil || len(members) != 7 || members["kid"] != key.ID || members["d"] != "" {
+		t.Errorf("the key is published as %s, %v", text, err)
 	}
 }
 
@@ -98,5 +94,23 @@ func BenchmarkSign(b *testing.B) {
 		if _, err := key.Sign("doorward+jwt", map[string]string{"sub": "usr_1"}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestPublicKeyIsKept(t *testing.T) {
+	key := NewKey()
+	if got, err := ParsePublic(key.MarshalPublic()); err != nil || got != key.Public() {
+		t.Errorf("the public key is read as %+v, %v", got, err)
+	}
+	if _, err := ParsePublic(key.Marshal()); err == nil {
+		t.Error("a private key is read as a public one")
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&other.PublicKey)
+	if _, e := ParsePublic(der); err != nil || e == nil {
+		t.Errorf("a key of another curve is accepted: %v, %v", err, e)
 	}
 }

@@ -61,9 +61,11 @@ func signingKeys(f *fixture) {
 		noError(f, tx.InsertSigningKey(ctx, early))
 	})
 	equal(f, f.value(f.Read().SigningKeys(ctx)), []store.SigningKey{early, late})
+	changed := []store.Change{{Kind: store.ChangeSigning}}
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantNoChange(tx.StartSigningKey(ctx, late.ID, late.StartsAt)) }), []store.Change(nil)) // no earlier
+	equal(f, f.changesOf(func(tx *store.Tx) { f.wantChange(tx.StartSigningKey(ctx, late.ID, noon.Add(time.Minute))) }), changed)
+	equal(f, f.changesOf(func(tx *store.Tx) { tx.SigningKeysChanged() }), changed)
 	f.write(func(tx *store.Tx) {
-		f.wantNoChange(tx.StartSigningKey(ctx, late.ID, late.StartsAt)) // no earlier
-		f.wantChange(tx.StartSigningKey(ctx, late.ID, noon.Add(time.Minute)))
 		f.wantNoChange(tx.StartSigningKey(ctx, "none", noon))
 		noError(f, tx.DeleteSigningKey(ctx, early.ID))
 		noError(f, tx.DeleteSigningKey(ctx, "none"))

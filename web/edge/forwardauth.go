@@ -29,7 +29,7 @@ const answerWithin = 1800 * time.Millisecond
 // Check answers checks, with any method, and passes all other requests to next.
 func Check(s *front.Site, next http.Handler) http.Handler {
 	based := s.BasePath() + Path
-	c := &checker{s}
+	c := &checker{s, spellings(s.App.Assertions.Audiences())}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == Path || r.URL.Path == based {
 			c.serve(w, r)
@@ -47,8 +47,11 @@ func Documented(a *app.App) []front.Route {
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
-	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action and the audience, is the client's own query and isn't read. The seven headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
+	Query: []front.Parameter{
+		{Name: "action", Description: "A permission that the role must grant", Example: "message.send"},
+		{Name: "aud", Description: "The audience of the assertion, one of `--assertion-audience`; without it the first", Example: "https://messages.example.com"},
+	},
 	Headers: []front.Parameter{
 		{Name: "X-Auth-User", Description: "Id of the user"},
 		{Name: "X-Auth-Tenant", Description: "Id of the tenant that the session is in"},
@@ -56,11 +59,15 @@ var docCheck = front.Doc{
 		{Name: "X-Auth-Email", Description: "Address of the user"},
 		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential"},
 		{Name: "X-Auth-Key", Description: "Empty for a session"},
+		{Name: "X-Auth-Assertion", Description: "With `--assertion-audience` a signed JSON Web Token that says the same, for services that verify it by `/.well-known/jwks.json`; good for 30 seconds. Empty without"},
 	},
-	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery},
+	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeUnknownAudience, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery},
 }
 
-type checker struct{ site *front.Site }
+type checker struct {
+	site      *front.Site
+	audiences map[string]int // by each spelling in a query
+}
 
 func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 	r, span := c.site.Tracer.Check(r, Path, time.Time{})
@@ -71,8 +78,9 @@ func (c *checker) serve(w http.ResponseWriter, r *http.Request) {
 // answer returns the status.
 func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	p, err := c.identify(r)
+	assertion := ""
 	if err == nil {
-		err = c.authorize(r, &p)
+		assertion, err = c.authorize(r, &p)
 	}
 	if r.ContentLength != 0 {
 		limitUnreadBody(w)
@@ -83,16 +91,16 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	c.site.Metrics.Checks.Allowed.Inc()
 	h := w.Header()
 	c.site.SetHeaders(h, r)
-	setIdentity(h, identityOf(&p))
+	setIdentity(h, identityOf(&p, assertion))
 	return http.StatusOK
 }
 
 // identityOf returns the values for setIdentity.
-func identityOf(p *doorward.Principal) *[6]string {
+func identityOf(p *doorward.Principal, assertion string) *[7]string {
 	if p.Kind == doorward.ByKey {
-		return &[6]string{"", p.TenantID, string(p.Role), "", "", p.ID}
+		return &[7]string{"", p.TenantID, string(p.Role), "", "", p.ID, assertion}
 	}
-	return &[6]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, ""}
+	return &[7]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, "", assertion}
 }
 
 // unreadBodyTimeout is how long to wait for the rest of an unread body.
@@ -123,20 +131,21 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Prin
 	default:
 		counts.Unavailable.Inc()
 	}
-	setIdentity(w.Header(), &[6]string{})
+	setIdentity(w.Header(), &[7]string{})
 	c.site.Refuse(w, r, doorward.Caller{Principal: p}, err)
 	return front.Status(front.AsError(err).Code)
 }
 
-// setIdentity sets the six headers, also empty ones, so that a gateway that copies them
+// setIdentity sets the seven headers, also empty ones, so that a gateway that copies them
 // always overwrites what the client sent. The values share one allocation.
-func setIdentity(h http.Header, v *[6]string) {
+func setIdentity(h http.Header, v *[7]string) {
 	h["X-Auth-User"] = v[0:1:1]
 	h["X-Auth-Tenant"] = v[1:2:2]
 	h["X-Auth-Role"] = v[2:3:3]
 	h["X-Auth-Email"] = v[3:4:4]
 	h["X-Auth-Session"] = v[4:5:5]
 	h["X-Auth-Key"] = v[5:6:6]
+	h["X-Auth-Assertion"] = v[6:7:7]
 }
 
 // identify finds the caller in memory, or else in the database.
@@ -159,20 +168,26 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	return by.Principal, err
 }
 
-func (c *checker) authorize(r *http.Request, p *doorward.Principal) error {
+// authorize decides, and returns the signed assertion of a caller who may pass; empty
+// without audiences.
+func (c *checker) authorize(r *http.Request, p *doorward.Principal) (assertion string, err error) {
 	if d := access.CanEnter(p, false); !d.Allowed {
-		return d.Refusal()
+		return "", d.Refusal()
 	}
 	if fromPage(r.Header) && !front.HasBearer(r.Header) && (unsafeOriginal(r.Header) || asksUpgrade(r)) {
 		if err := c.site.FromSameOrigin(r.Header); err != nil {
-			return err
+			return "", err
 		}
 	}
-	action, asked, err := actionOf(r.URL.RawQuery)
-	if err != nil || !asked {
-		return err
+	q, err := c.read(r.URL.RawQuery)
+	if err == nil && q.asked {
+		err = access.CanInTenant(p, q.action).Err()
 	}
-	return access.CanInTenant(p, action).Err()
+	if err != nil || len(c.audiences) == 0 {
+		return "", err
+	}
+	token, err := c.site.App.Assertions.For(r.Context(), p, q.audience)
+	return token.Text, err
 }
 
 // original separates the gateway's own parameters from the client's query, for gateways
@@ -181,43 +196,84 @@ func (c *checker) authorize(r *http.Request, p *doorward.Principal) error {
 const (
 	original     = "&" + originalName + "="
 	originalName = "original"
+	audience     = "&" + audienceName + "="
+	audienceName = "aud"
 )
 
-// actionOf returns the action of the query, if there is one. Text after original= is
-// the client's and is ignored. That parameter counts only right after the action at the
-// very start, which a client can't write; elsewhere a client could use it to hide a
-// following action.
+// query is what a check asks.
+type query struct {
+	action   doorward.Action
+	asked    bool // for an action
+	audience int  // of the assertion
+}
+
+// read returns what the query asks. Text after original= is the client's and is ignored.
+// That parameter counts only behind an action at the very start, which a client can't
+// write; elsewhere a client could use it to hide a following action.
 //
-// Errors: unknown_action, also for two actions; invalid_query for an unknown
-// parameter, since a misspelt "action" would let everybody through.
-func actionOf(query string) (action doorward.Action, asked bool, err error) {
-	if query == "" {
-		return "", false, nil
+// Errors: unknown_action, also for two actions; unknown_audience, also for two;
+// invalid_query for an unknown parameter, since a misspelt "action" would let everybody
+// through.
+func (c *checker) read(text string) (q query, err error) {
+	if text == "" {
+		return q, nil
 	}
-	if strings.HasPrefix(query, "action=") {
-		query, _, _ = strings.Cut(query, original)
-		if action = doorward.Action(query[len("action="):]); action.IsPermission() {
-			return action, true, nil
+	if rest, starts := strings.CutPrefix(text, "action="); starts {
+		rest, _, _ = strings.Cut(rest, original)
+		if q, known := c.readPlain(rest); known {
+			return q, nil
+		}
+		text = "action=" + rest
+	}
+	values, err := url.ParseQuery(text)
+	if err != nil || !known(values) {
+		return q, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameters \"action\" and \"aud\", in small letters, and no other. What a gateway appends of the client's own query stands behind \"&original=\", right after them.")
+	}
+	if actions := values["action"]; len(actions) > 0 {
+		q.action, q.asked = doorward.Action(actions[0]), true
+		if len(actions) > 1 || !q.action.IsPermission() {
+			return q, doorward.Fail(doorward.CodeUnknownAction, "")
 		}
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil || !known(values) {
-		return "", false, doorward.Fail(doorward.CodeInvalidQuery, "A check takes the parameter \"action\", in small letters, and no other. What a gateway appends of the client's own query stands behind \"&original=\", right after the action.")
+	if named := values[audienceName]; len(named) > 0 {
+		number, found := c.site.App.Assertions.Find(named[0])
+		if len(named) > 1 || !found {
+			return q, doorward.Fail(doorward.CodeUnknownAudience, "")
+		}
+		q.audience = number
 	}
-	if len(values["action"]) == 0 {
-		return "", false, nil
+	return q, nil
+}
+
+// readPlain reads the usual forms ACTION and ACTION&aud=AUDIENCE without allocation, and
+// reports whether it is one of them.
+func (c *checker) readPlain(text string) (q query, known bool) {
+	action, named, twofold := strings.Cut(text, audience)
+	q.action, q.asked = doorward.Action(action), true
+	if twofold {
+		q.audience, known = c.audiences[named]
+		return q, known && q.action.IsPermission()
 	}
-	action = doorward.Action(values["action"][0])
-	if len(values["action"]) > 1 || !action.IsPermission() {
-		return "", false, doorward.Fail(doorward.CodeUnknownAction, "")
+	return q, q.action.IsPermission()
+}
+
+// spellings are the audiences as they may stand in a query: encoded, or as they are
+// where that means the same.
+func spellings(audiences []string) map[string]int {
+	all := map[string]int{}
+	for i, name := range audiences {
+		all[url.QueryEscape(name)] = i
+		if values, err := url.ParseQuery(audienceName + "=" + name); err == nil && len(values) == 1 && values.Get(audienceName) == name {
+			all[name] = i
+		}
 	}
-	return action, true, nil
+	return all
 }
 
 // known reports whether all names are parameters of a check.
 func known(values url.Values) bool {
 	for name := range values {
-		if name != "action" && name != originalName {
+		if name != "action" && name != audienceName && name != originalName {
 			return false
 		}
 	}

@@ -80,7 +80,7 @@ func TestCheckTakesOneAction(t *testing.T) {
 		"x=1": malformed, "=": malformed, "Action=message.send": malformed, "ACTION=message.send": malformed, "actions=message.send": malformed,
 		"actoin=message.send": malformed, "action%20=message.send": malformed, "action[]=message.send": malformed,
 		"%41ction=message.send": malformed, "x=1&action=message.send": malformed, "action=message.send&x=1&y": malformed,
-		"action=report.read&Action=message.send": malformed, "Original=/m": malformed, "aud=x": malformed,
+		"action=report.read&Action=message.send": malformed, "Original=/m": malformed, "audience=x": malformed,
 
 		"action": unknown, "action=": unknown, "action=&action=": unknown,
 		"action=none": unknown, "action=*": unknown, "action=message": unknown, "action=message.": unknown,

@@ -17,7 +17,7 @@ import (
 // handler returns the check's handler, without a network, on a server with a USER.
 func handler(f *testing.F) (check http.Handler, user *doorwardtest.Person) {
 	f.Helper()
-	d := doorwardtest.Start(f)
+	d := doorwardtest.Start(f, signing)
 	site := front.New(d.Node.App, &url.URL{Scheme: "https", Host: "platform.example"}, nil, slog.New(slog.DiscardHandler))
 	return edge.Check(site, http.NotFoundHandler()), d.Tenant("Acme").Join("user@acme.example", "USER")
 }
@@ -32,7 +32,7 @@ func FuzzCheck(f *testing.F) {
 		"Cookie: JSESSIONID={live}\nX-Forwarded-Method: POST\nOrigin: https://platform.example", "Sec-Fetch-Site: cross-site\nX-Original-Method: PUT",
 		"X-Request-Id: a\nCookie: doorward_device={live}; JSESSIONID=\"{live}\"",
 	} {
-		for _, query := range []string{"", "action=message.send", "action=billing.read", "action=&action", "a;b=%zz", "Action=billing.read", "action=message.send&original=/?action=x"} {
+		for _, query := range []string{"", "action=message.send", "action=billing.read", "action=&action", "a;b=%zz", "Action=billing.read", "action=message.send&original=/?action=x", "action=message.send&aud=" + first, "aud=x&action=billing.read"} {
 			f.Add("GET", query, headers)
 		}
 	}
@@ -57,6 +57,9 @@ func FuzzCheck(f *testing.F) {
 		}
 		if who := w.Header()["X-Auth-User"]; yes && !slices.Equal(who, []string{user.ID}) || !yes && !slices.Equal(who, []string{""}) {
 			t.Errorf("%d for %q", w.Code, who)
+		}
+		if signed := w.Header()["X-Auth-Assertion"]; len(signed) != 1 || (signed[0] != "") != yes {
+			t.Errorf("%d with the assertion %q", w.Code, signed)
 		}
 		if name, _, _ := strings.Cut(query, "="); yes && name != "action" && strings.EqualFold(name, "action") {
 			t.Errorf("a misspelt action passes: %q", query)
@@ -84,6 +87,14 @@ func FuzzOriginal(f *testing.F) {
 			r.Header.Set("Cookie", "JSESSIONID="+user.Token())
 			if check.ServeHTTP(w, r.WithContext(t.Context())); w.Code != want {
 				t.Errorf("%s before %q: %d %s", action, text, w.Code, w.Body)
+			}
+			w = httptest.NewRecorder()
+			r.URL.RawQuery = "action=" + action + "&aud=" + url.QueryEscape(second) + "&original=" + text
+			if check.ServeHTTP(w, r.WithContext(t.Context())); w.Code != want {
+				t.Errorf("%s for an audience before %q: %d %s", action, text, w.Code, w.Body)
+			}
+			if want == http.StatusOK && claimsOf(t, w.Header().Get("X-Auth-Assertion"))["aud"] != second {
+				t.Errorf("%q changes the audience", text)
 			}
 		}
 	})

@@ -25,12 +25,12 @@ type door struct {
 
 type person struct {
 	*doorwardtest.Person
-	identity map[string]string // the six headers
+	identity map[string]string // the seven headers
 }
 
 var roles = []string{"OWNER", "ADMIN", "USER", "VIEWER"}
 
-var sixNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key"}
+var identityNames = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion"}
 
 func start(t *testing.T, options ...doorwardtest.Option) *door {
 	t.Helper()
@@ -43,7 +43,7 @@ func start(t *testing.T, options ...doorwardtest.Option) *door {
 		}
 		d.people[role] = person{p, map[string]string{
 			"X-Auth-User": p.ID, "X-Auth-Tenant": acme.ID, "X-Auth-Role": role, "X-Auth-Email": p.Email,
-			"X-Auth-Session": sessionOf(t, p), "X-Auth-Key": "",
+			"X-Auth-Session": sessionOf(t, p), "X-Auth-Key": "", "X-Auth-Assertion": "",
 		}}
 	}
 	return d
@@ -140,7 +140,7 @@ func (a answer) promises(method string) {
 	if size >= maxAnswer {
 		a.t.Errorf("%s: an answer of %d bytes", a.asked, size)
 	}
-	for _, name := range sixNames {
+	for _, name := range identityNames {
 		if values := a.header[name]; len(values) != 1 || a.status != http.StatusOK && values[0] != "" {
 			a.t.Errorf("%s: %d with %s: %q", a.asked, a.status, name, values)
 		}

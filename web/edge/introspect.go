@@ -20,9 +20,9 @@ import (
 // Routes returns the routes for services.
 func Routes(a *app.App) []front.Route {
 	i := &introspection{a}
-	return []front.Route{
+	return append(assertionRoutes(a),
 		front.On("POST /api/v2/access/introspect", front.OperatorOnly().OrService(doorward.ServiceIntrospect), front.JSON(http.StatusOK, i.serve), docIntrospect).Check(),
-	}
+	)
 }
 
 type introspection struct{ app *app.App }

@@ -56,7 +56,7 @@ func describes(t *testing.T, got member, p person) {
 	if got["active"] != true || user == nil || session == nil {
 		t.Fatalf("%v, want an active session", got)
 	}
-	is := map[string]string{"X-Auth-Key": ""}
+	is := map[string]string{"X-Auth-Key": "", "X-Auth-Assertion": ""}
 	for name, value := range map[string]any{
 		"X-Auth-User": user["id"], "X-Auth-Tenant": user["tenantId"], "X-Auth-Role": user["role"], "X-Auth-Email": user["email"], "X-Auth-Session": session["id"],
 	} {

@@ -1,0 +1,168 @@
+// Package assertion states who is calling in a signed form, which a service verifies
+// offline: a JSON Web Token for the audiences that the operator has named.
+//
+//	token, err := assertions.For(ctx, &principal, audience)
+//
+// A token is good for 30 s, and is made at most once in 10 s for each session, or key,
+// and audience; in between, For returns the same one from memory, without allocation.
+// It states what the principal is now: another role or tenant is another token.
+//
+// The keys that sign are rotated every 30 days (keys.go). A service may accept a token
+// for up to 30 s after a revocation; Doorward takes none as a credential.
+package assertion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// life is how long a token is good.
+	life = 30 * time.Second
+	// reuse is how long a token is returned again.
+	reuse = 10 * time.Second
+)
+
+// Type is the typ of a token's header.
+const Type = "doorward+jwt"
+
+// Assertions is the feature. Make it with New. It is safe for use by several goroutines.
+type Assertions struct {
+	writer    *access.Writer
+	db        *store.DB
+	master    *masterkey.Keys
+	issuer    string
+	audiences []string
+	made      *cache
+	signed    atomic.Int64
+
+	mu      sync.Mutex // held while keys is replaced
+	keys    atomic.Pointer[keySet]
+	changes int64 // that have made keys wrong
+}
+
+// New returns the feature. issuer is the base URL; without audiences nothing is signed.
+// inMemory is the number of sessions that are kept in memory. Apply and Forget must
+// follow the lease.
+func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
+	a := &Assertions{writer: writer, db: db, master: master, issuer: issuer, audiences: audiences}
+	if a.Enabled() {
+		a.made = newCache(inMemory)
+	}
+	return a
+}
+
+// CheckAudience returns nil if the text can name an audience: an absolute URL without
+// query, fragment and user.
+func CheckAudience(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return errors.New("an audience is a URL like https://messages.example.com, without query and fragment")
+	}
+	return nil
+}
+
+// Enabled reports whether there are audiences.
+func (a *Assertions) Enabled() bool { return len(a.audiences) > 0 }
+
+// Audiences returns those that are configured, the default first.
+func (a *Assertions) Audiences() []string { return a.audiences }
+
+// Signed returns how many tokens this node has signed, for metrics.
+func (a *Assertions) Signed() int64 { return a.signed.Load() }
+
+// Token is a signed statement.
+type Token struct {
+	Text      string
+	ExpiresAt time.Time
+}
+
+// claims are the members of a token.
+type claims struct {
+	Issuer   string `json:"iss"`
+	Audience string `json:"aud"`
+	Subject  string `json:"sub"`
+	Tenant   string `json:"tenant"`
+	Role     string `json:"role"`
+	Session  string `json:"sid,omitempty"`
+	Key      string `json:"key,omitempty"`
+	AAL      int    `json:"aal,omitempty"`
+	AuthTime int64  `json:"authTime,omitempty"`
+	IssuedAt int64  `json:"iat"`
+	Expires  int64  `json:"exp"`
+	ID       string `json:"jti"`
+}
+
+// For returns the token of a principal for one of the audiences, given by its number.
+// From memory it doesn't allocate. Errors: unavailable, master_key_missing.
+func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
+	credential := cmp.Or(p.SessionID, p.ID)
+	now := a.db.Now().UnixMicro()
+	if m := a.made.get(credential, audience); m != nil && m.holds(p, now) {
+		return m.Token, nil
+	}
+	return a.renew(ctx, p, credential, audience)
+}
+
+// Find returns the number of an audience.
+func (a *Assertions) Find(name string) (number int, found bool) {
+	number = slices.Index(a.audiences, name)
+	return number, number >= 0
+}
+
+// renew signs, unless another goroutine has just done so for the same credential.
+func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credential string, audience int) (Token, error) {
+	// Read before the lock: a database that doesn't answer must not hold it.
+	keys, err := a.current(ctx)
+	if err != nil {
+		return Token{}, err
+	}
+	unlock := a.made.lock(credential)
+	defer unlock()
+	now := a.db.Now()
+	if m := a.made.get(credential, audience); m != nil && m.holds(p, now.UnixMicro()) {
+		return m.Token, nil
+	}
+	token, err := a.sign(keys, p, audience, now)
+	if err != nil {
+		return Token{}, err
+	}
+	a.made.put(&made{
+		Token: token, credential: credential, audience: audience, tenant: p.TenantID, role: p.Role,
+		reuseUntil: now.Add(reuse).UnixMicro(),
+	})
+	if a.keys.Load() != keys { // Forget may have run before put
+		a.made.clear()
+	}
+	return token, nil
+}
+
+func (a *Assertions) sign(keys *keySet, p *doorward.Principal, audience int, now time.Time) (Token, error) {
+	expires := now.Truncate(time.Second).Add(life)
+	c := claims{
+		Issuer: a.issuer, Audience: a.audiences[audience], Subject: p.ID, Tenant: p.TenantID, Role: string(p.Role),
+		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: doorward.NewID("jti_"),
+	}
+	if p.SessionID != "" {
+		c.Session, c.AAL, c.AuthTime = p.SessionID, 1, p.AuthAt.Unix()
+	} else {
+		c.Key = p.ID
+	}
+	text, err := keys.at(now).Sign(Type, c)
+	if err != nil {
+		return Token{}, err
+	}
+	a.signed.Add(1)
+	return Token{text, expires}, nil
+}

@@ -1,0 +1,334 @@
+package assertion_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/assertion"
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/internal/jwt"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
+)
+
+// clock is moved by the test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) move(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+// node is one process that signs.
+type node struct {
+	*assertion.Assertions
+	db *store.DB
+}
+
+var audiences = []string{"https://messages.example", "https://reports.example"}
+
+func newNode(t testing.TB, dsn, keyFile string, now doorward.Clock) node {
+	t.Helper()
+	db, err := store.Open(t.Context(), dsn, now)
+	check(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	check(t, db.Migrate(t.Context()))
+	l := lease.New(db, time.Second)
+	writer := access.New(db, l)
+	master := masterkey.New(writer, db, masterkey.File{Path: keyFile})
+	check(t, master.Load(t.Context()))
+	a := assertion.New(writer, db, master, "https://auth.example", audiences, 1000)
+	l.Follow(a.Apply, a.Forget)
+	check(t, a.Prepare(t.Context()))
+	return node{a, db}
+}
+
+func newKeyFile(t testing.TB) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "master.key")
+	_, err := seal.Create(name)
+	check(t, err)
+	return name
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var ann = doorward.Principal{Kind: doorward.ByUser, ID: "usr_ann", TenantID: "tnt_acme", Role: doorward.RoleUser, SessionID: "ses_1", AuthAt: time.Unix(1900000000, 0)}
+
+func (n node) token(t testing.TB, p doorward.Principal, audience int) string {
+	t.Helper()
+	token, err := n.For(t.Context(), &p, audience)
+	check(t, err)
+	return token.Text
+}
+
+// part returns the header or the claims of a token.
+func part(t testing.TB, token string, i int) map[string]any {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[i])
+	check(t, err)
+	var all map[string]any
+	check(t, json.Unmarshal(text, &all))
+	return all
+}
+
+func kid(t testing.TB, token string) string { return part(t, token, 0)["kid"].(string) }
+
+// published returns the ids of the published keys.
+func (n node) published(t testing.TB) (ids []string) {
+	t.Helper()
+	all, err := n.Published(t.Context())
+	check(t, err)
+	for _, k := range all {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+func TestClaims(t *testing.T) {
+	c := &clock{now: time.Unix(1900000010, 500e6)}
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.read)
+	token := n.token(t, ann, 1)
+	if h := part(t, token, 0); h["alg"] != "ES256" || h["typ"] != "doorward+jwt" || !slices.Contains(n.published(t), kid(t, token)) {
+		t.Errorf("the header is %v", h)
+	}
+	got := part(t, token, 1)
+	if got["jti"] == "" {
+		t.Error("there is no jti")
+	}
+	delete(got, "jti")
+	want := map[string]any{
+		"iss": "https://auth.example", "aud": "https://reports.example", "sub": "usr_ann", "tenant": "tnt_acme", "role": "USER", "sid": "ses_1",
+		"aal": 1.0, "authTime": 1900000000.0, "iat": 1900000010.0, "exp": 1900000040.0,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the claims are\n%v, want\n%v", got, want)
+	}
+	key := part(t, n.token(t, doorward.Principal{Kind: "key", ID: "key_1", TenantID: "tnt_acme", Role: doorward.RoleUser}, 0), 1)
+	if key["key"] != "key_1" || key["sub"] != "key_1" || key["sid"] != nil || key["aal"] != nil || key["authTime"] != nil {
+		t.Errorf("of a key the claims are %v", key)
+	}
+}
+
+// A token is made at most each 10 s for a session and audience, by many callers at once,
+// and anew when what it states has changed.
+func TestTokensAreReused(t *testing.T) {
+	c := &clock{now: time.Unix(1900000010, 0)}
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.read)
+	for round := range int64(3) {
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				for range 100 {
+					if _, err := n.For(t.Context(), &ann, i%2); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if got := n.Signed(); got != 2*(round+1) {
+			t.Errorf("in round %d %d tokens are signed, want %d", round, got, 2*(round+1))
+		}
+		c.move(10 * time.Second)
+	}
+	first := n.token(t, ann, 0)
+	c.move(10*time.Second - time.Microsecond)
+	if n.token(t, ann, 0) != first {
+		t.Error("within 10 s another token is made")
+	}
+	c.move(-time.Minute)
+	if n.token(t, ann, 0) == first {
+		t.Error("by a clock that was set back, a token is returned for more than 10 s")
+	}
+	admin, elsewhere := ann, ann
+	admin.Role, elsewhere.TenantID = doorward.RoleAdmin, "tnt_other"
+	if got := part(t, n.token(t, admin, 0), 1); got["role"] != "ADMIN" {
+		t.Errorf("after a change of the role it states %v", got)
+	}
+	if got := part(t, n.token(t, elsewhere, 0), 1); got["tenant"] != "tnt_other" {
+		t.Errorf("in another tenant it states %v", got)
+	}
+	for i := range 5000 { // more than there are places
+		other := ann
+		other.SessionID = fmt.Sprint("ses_other", i)
+		if got := part(t, n.token(t, other, 0), 1); got["sid"] != other.SessionID {
+			t.Fatalf("%s gets the token of %v", other.SessionID, got["sid"])
+		}
+	}
+}
+
+// The next key is always published, each signs for 30 days, and is published for a day
+// after, on every node, whoever makes it.
+func TestKeysAreRotated(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		c, file := &clock{now: time.Unix(1900000000, 0)}, newKeyFile(t)
+		var nodes []node
+		for range 2 {
+			nodes = append(nodes, newNode(t, dsn, file, c.read))
+		}
+		sweep := func() {
+			t.Helper()
+			errs := make(chan error)
+			for _, n := range nodes {
+				go func() { errs <- n.Sweep(t.Context()) }()
+			}
+			for range nodes {
+				check(t, <-errs)
+			}
+			for _, n := range nodes { // what the lease does on each node
+				check(t, n.Apply(t.Context(), []store.Change{{Kind: store.ChangeSigning}}))
+			}
+		}
+		last := ""
+		for period := range 3 {
+			sweep()
+			before := nodes[0].published(t)
+			signs := kid(t, nodes[0].token(t, ann, 0))
+			if signs == last || len(before) != min(period, 1)+2 || signs != before[len(before)-2] || !slices.Equal(before, nodes[1].published(t)) || kid(t, nodes[1].token(t, ann, 0)) != signs {
+				t.Fatalf("in period %d %s signs, of %q and %q", period, signs, before, nodes[1].published(t))
+			}
+			c.move(24 * time.Hour)
+			sweep()
+			if got := nodes[0].published(t); !slices.Equal(got, before[len(before)-2:]) {
+				t.Errorf("a day later %q are published, of %q", got, before)
+			}
+			c.move(29*24*time.Hour - 5*time.Minute)
+			sweep()
+			soon := nodes[1].published(t)
+			if len(soon) != 3 || kid(t, nodes[1].token(t, ann, 0)) != signs {
+				t.Errorf("five minutes before the end %q are published, want the one that signs and two", soon)
+			}
+			c.move(5 * time.Minute)
+			last = signs
+			if now := kid(t, nodes[1].token(t, ann, 0)); now != soon[1] {
+				t.Errorf("then %s signs, of %q", now, soon)
+			}
+		}
+		c.move(400 * 24 * time.Hour) // nothing has run
+		sweep()
+		all := nodes[0].published(t)
+		signs := kid(t, nodes[0].token(t, ann, 0))
+		if len(all) != 3 || all[0] != signs {
+			t.Fatalf("after a long pause %s signs, of %q", signs, all)
+		}
+		c.move(assertion.SetLife)
+		if now := kid(t, nodes[0].token(t, ann, 0)); now != all[1] {
+			t.Errorf("once it was published for 300 s, %s signs, not the new one", now)
+		}
+	})
+}
+
+func TestRotate(t *testing.T) {
+	onBoth(t, func(t *testing.T, dsn string) {
+		c := &clock{now: time.Unix(1900000000, 0)}
+		n := newNode(t, dsn, newKeyFile(t), c.read)
+		by := doorward.OperatorAtTerminal()
+		before := n.published(t)
+		first := n.token(t, ann, 0)
+		r, err := n.Rotate(t.Context(), by, false)
+		if err != nil || r.KeyID != before[1] || !r.StartsAt.Equal(c.read().Add(assertion.SetLife)) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		c.move(assertion.SetLife - time.Second)
+		if got := kid(t, n.token(t, ann, 0)); got != before[0] {
+			t.Error("the next key signs before verifiers can know it")
+		}
+		c.move(time.Second)
+		c.move(10 * time.Second)
+		if got := kid(t, n.token(t, ann, 0)); got != before[1] {
+			t.Error("the next key doesn't sign after 300 s")
+		}
+		third := n.published(t)[2]
+		old := n.token(t, ann, 0)
+		if r, err = n.Rotate(t.Context(), by, true); err != nil || r.KeyID != third || !r.StartsAt.Equal(c.read()) {
+			t.Fatalf("at once: %+v, %v", r, err)
+		}
+		if now := n.token(t, ann, 0); kid(t, now) != third || now == old || old == first {
+			t.Error("a token signed with the key before is answered")
+		}
+		if got := n.published(t); len(got) != 4 || got[2] != third {
+			t.Errorf("published are %q, with %s signing: the next one is missing, or one of the old", got, third)
+		}
+	})
+}
+
+func TestRotateWithoutKeys(t *testing.T) {
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "d.db"), time.Now)
+	check(t, err)
+	defer db.Close()
+	check(t, db.Migrate(t.Context()))
+	writer := access.New(db, lease.New(db, time.Second))
+	master := masterkey.New(writer, db, masterkey.File{Path: newKeyFile(t)})
+	check(t, master.Load(t.Context()))
+	a := assertion.New(writer, db, master, "https://auth.example", nil, 1000)
+	if _, err := a.Rotate(t.Context(), doorward.OperatorAtTerminal(), true); !errors.Is(err, assertion.ErrNoNextKey) {
+		t.Errorf("rotated with %v", err)
+	}
+	if all, err := a.Published(t.Context()); err != nil || len(all) > 0 {
+		t.Errorf("published are %v, %v", all, err)
+	}
+}
+
+// The keys in the database are sealed, and their public halves are what is published.
+func TestKeysAreSealed(t *testing.T) {
+	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), time.Now)
+	rows, err := n.db.Read().SigningKeys(t.Context())
+	check(t, err)
+	for i, row := range rows {
+		if _, err := jwt.ParseKey(row.Sealed); err == nil {
+			t.Error("a private key lies in the database")
+		}
+		if public, err := jwt.ParsePublic(row.Public); err != nil || public.ID != row.ID || public.ID != n.published(t)[i] {
+			t.Errorf("the public key is %+v, %v", public, err)
+		}
+	}
+}
+
+func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.DSN(t)) })
+}
+
+// BenchmarkFor is the part of a check that returns a token from memory.
+func BenchmarkFor(b *testing.B) {
+	n := newNode(b, "sqlite:"+filepath.Join(b.TempDir(), "d.db"), newKeyFile(b), func() time.Time { return time.Unix(1900000000, 0) })
+	n.token(b, ann, 0)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := n.For(ctx, &ann, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if n.Signed() != 1 {
+		b.Errorf("%d tokens were signed", n.Signed())
+	}
+}

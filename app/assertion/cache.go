@@ -1,0 +1,102 @@
+package assertion
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/doorward/doorward"
+)
+
+// made is a token in memory, and what it states.
+type made struct {
+	Token
+	credential string // id of the session or the key
+	audience   int
+	tenant     string
+	role       doorward.Role
+	reuseUntil int64 // Unix microseconds
+}
+
+// holds reports whether the token may be returned again: it is young, also by a clock
+// that was set back, and still states what the principal is.
+func (m *made) holds(p *doorward.Principal, now int64) bool {
+	return now < m.reuseUntil && now >= m.reuseUntil-reuse.Microseconds() && m.role == p.Role && m.tenant == p.TenantID
+}
+
+// cache holds tokens in sets of four places each, read without a lock. A set that is
+// full loses its oldest token, which is then signed again. Nothing is ever looked for
+// to be removed: the memory is bounded, and a token in it is of no use after 30 s.
+type cache struct {
+	sets  [][ways]atomic.Pointer[made]
+	locks [256]sync.Mutex // by the hash: of many callers with one credential, one signs
+}
+
+const (
+	ways = 4
+	// The number of sets is a power of two. Each takes 32 bytes.
+	minSets = 1 << 8
+	maxSets = 1 << 18
+)
+
+// newCache has one place for each session in memory, up to a million.
+func newCache(inMemory int) *cache {
+	n := minSets
+	for n < maxSets && n*ways < inMemory {
+		n *= 2
+	}
+	return &cache{sets: make([][ways]atomic.Pointer[made], n)}
+}
+
+var seed = maphash.MakeSeed()
+
+func (c *cache) set(credential string) *[ways]atomic.Pointer[made] {
+	return &c.sets[maphash.String(seed, credential)&uint64(len(c.sets)-1)]
+}
+
+// get returns the token, young or not, or nil.
+func (c *cache) get(credential string, audience int) *made {
+	set := c.set(credential)
+	for i := range set {
+		if m := set[i].Load(); m != nil && m.audience == audience && m.credential == credential {
+			return m
+		}
+	}
+	return nil
+}
+
+// lock serializes the signing for a credential.
+func (c *cache) lock(credential string) (unlock func()) {
+	l := &c.locks[maphash.String(seed, credential)%uint64(len(c.locks))]
+	l.Lock()
+	return l.Unlock
+}
+
+// put stores a token in the place of the one before it, an empty place, or the oldest.
+func (c *cache) put(m *made) {
+	set := c.set(m.credential)
+	to, oldest := 0, int64(1<<63-1)
+	for i := range set {
+		age := int64(0)
+		if old := set[i].Load(); old != nil {
+			if old.audience == m.audience && old.credential == m.credential {
+				to = i
+				break
+			}
+			age = old.reuseUntil
+		}
+		if age < oldest {
+			to, oldest = i, age
+		}
+	}
+	set[to].Store(m)
+}
+
+// clear forgets all tokens.
+func (c *cache) clear() {
+	for i := range c.sets {
+		for j := range c.sets[i] {
+			c.sets[i][j].Store(nil)
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package assertion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/jwt"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// keyLife is how long a key signs.
+	keyLife = 30 * 24 * time.Hour
+	// publishedAfter is how long a key is published after the next one has begun to sign.
+	publishedAfter = 24 * time.Hour
+	// SetLife is how long a verifier may keep the published keys, and so how long a new
+	// one is published before it signs.
+	SetLife = 300 * time.Second
+)
+
+// keySet is the keys, at least one, in the order in which they sign: the one that signs now, the next
+// one, and the last one for a day.
+type keySet struct {
+	keys      []signer
+	published []jwt.Public
+}
+
+// signer is a key that signs from an instant until the next one does.
+type signer struct {
+	jwt.Key
+	startsAt time.Time
+}
+
+// at returns the key that signs at an instant: the last one that has begun to, or the
+// first after a clock was set back.
+func (s *keySet) at(now time.Time) jwt.Key {
+	for _, k := range slices.Backward(s.keys) {
+		if !k.startsAt.After(now) {
+			return k.Key
+		}
+	}
+	return s.keys[0].Key
+}
+
+// Published returns the keys that verify. Errors: as of For.
+func (a *Assertions) Published(ctx context.Context) ([]jwt.Public, error) {
+	if !a.Enabled() {
+		return nil, nil
+	}
+	keys, err := a.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keys.published, nil
+}
+
+// Prepare makes the keys that are missing and reads them, so that no check has to.
+// Errors: master_key_missing, unavailable.
+func (a *Assertions) Prepare(ctx context.Context) error {
+	if !a.Enabled() {
+		return nil
+	}
+	if err := a.Sweep(ctx); err != nil {
+		return err
+	}
+	_, err := a.current(ctx)
+	return err
+}
+
+// current returns the keys from memory, or else from the database.
+func (a *Assertions) current(ctx context.Context) (*keySet, error) {
+	if keys := a.keys.Load(); keys != nil {
+		return keys, nil
+	}
+	return a.load(ctx)
+}
+
+// loadTries bounds how often the keys change during one load.
+const loadTries = 3
+
+func (a *Assertions) load(ctx context.Context) (*keySet, error) {
+	for range loadTries {
+		a.mu.Lock()
+		before := a.changes
+		a.mu.Unlock()
+		rows, err := a.db.Read().SigningKeys(ctx)
+		if err == nil && len(rows) == 0 {
+			if err = a.Sweep(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys, err := a.open(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		if a.keep(keys, before) {
+			return keys, nil
+		}
+	}
+	return nil, doorward.Unavailable(errors.New("assertion: the keys change too often"))
+}
+
+// keep puts keys into memory unless they have changed since they were read.
+func (a *Assertions) keep(keys *keySet, before int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changes != before {
+		return false
+	}
+	a.keys.Store(keys)
+	return true
+}
+
+// Forget clears the memory: changes may have been missed.
+func (a *Assertions) Forget() {
+	if !a.Enabled() {
+		return
+	}
+	a.mu.Lock()
+	a.changes++
+	a.keys.Store(nil)
+	a.mu.Unlock()
+	a.made.clear()
+}
+
+// Apply forgets the keys when they have changed; the next token needs them from the
+// database.
+func (a *Assertions) Apply(_ context.Context, changes []store.Change) error {
+	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Kind == store.ChangeSigning || c.Kind == store.ChangeAll }) {
+		a.Forget()
+	}
+	return nil
+}
+
+func placeOf(id string) seal.Place {
+	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
+}
+
+func (a *Assertions) open(ctx context.Context, rows []store.SigningKey) (*keySet, error) {
+	set := &keySet{}
+	for _, row := range rows {
+		plain, err := a.master.Open(ctx, placeOf(row.ID), row.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		key, err := jwt.ParseKey(plain)
+		if err != nil {
+			return nil, doorward.Unavailable(fmt.Errorf("signing key %s: %w", row.ID, err))
+		}
+		set.keys = append(set.keys, signer{key, row.StartsAt})
+		set.published = append(set.published, key.Public())
+	}
+	return set, nil
+}
+
+// plan is what has to change so that one key signs, the next one is published, and an
+// old one is for a day only.
+type plan struct {
+	add    []time.Time // when new keys begin to sign
+	remove []string
+}
+
+func planOf(rows []store.SigningKey, now time.Time) (p plan) {
+	if len(rows) == 0 {
+		return plan{add: []time.Time{now, now.Add(keyLife)}}
+	}
+	last := rows[len(rows)-1]
+	if !last.StartsAt.After(now.Add(SetLife)) { // so that there is a next key when this one begins
+		starts := last.StartsAt.Add(keyLife)
+		if published := now.Add(SetLife); starts.Before(published) {
+			starts = published
+		}
+		p.add = []time.Time{starts}
+	}
+	for i := range len(rows) - 1 {
+		if replaced := rows[i+1].StartsAt; !replaced.Add(publishedAfter).After(now) {
+			p.remove = append(p.remove, rows[i].ID)
+		}
+	}
+	return p
+}
+
+func (p plan) isDone() bool { return len(p.add)+len(p.remove) == 0 }
+
+// Sweep makes the next key when the last one has begun to sign, and removes those that
+// are published no more. Errors: as of For.
+func (a *Assertions) Sweep(ctx context.Context) error {
+	if !a.Enabled() {
+		return nil
+	}
+	rows, err := a.db.Read().SigningKeys(ctx)
+	if err != nil || planOf(rows, a.db.Now()).isDone() {
+		return err
+	}
+	return a.writer.Upkeep(ctx, func(tx *store.Tx) error { return a.arrange(ctx, tx) })
+}
+
+// arrange carries out the plan. It seals first: that holds the row of the master key, so
+// of many nodes one after the other looks at the keys.
+func (a *Assertions) arrange(ctx context.Context, tx *store.Tx) error {
+	if err := a.master.Hold(ctx, tx); err != nil {
+		return err
+	}
+	rows, err := tx.SigningKeys(ctx)
+	if err != nil {
+		return err
+	}
+	p := planOf(rows, tx.Now)
+	if p.isDone() {
+		return nil
+	}
+	for _, starts := range p.add {
+		if err := a.add(ctx, tx, starts); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.remove {
+		if err := tx.DeleteSigningKey(ctx, id); err != nil {
+			return err
+		}
+	}
+	tx.SigningKeysChanged()
+	return nil
+}
+
+func (a *Assertions) add(ctx context.Context, tx *store.Tx, starts time.Time) error {
+	key := jwt.NewKey()
+	id := key.Public().ID
+	sealed, err := a.master.Seal(ctx, tx, placeOf(id), key.Marshal())
+	if err != nil {
+		return err
+	}
+	return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: key.MarshalPublic(), Sealed: sealed, StartsAt: starts, CreatedAt: tx.Now})
+}
+
+// Rotated says when another key begins to sign.
+type Rotated struct {
+	KeyID    string
+	StartsAt time.Time
+}
+
+// Rotate has the next key sign: when every verifier has had the time to read it, or at
+// once. Before it returns, every node knows. Errors: conflict when there is no next key,
+// master_key_missing, unavailable.
+func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool) (r Rotated, err error) {
+	_, err = a.writer.Do(ctx, by, doorward.SigningKeyRotate, doorward.Object{Type: "installation"}, func(tx *access.Tx) error {
+		if err := a.master.Hold(ctx, tx.Tx); err != nil {
+			return err
+		}
+		rows, err := tx.SigningKeys(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(rows, func(k store.SigningKey) bool { return k.StartsAt.After(tx.Now) })
+		if i < 0 {
+			return ErrNoNextKey
+		}
+		starts := tx.Now.Add(SetLife)
+		if atOnce {
+			starts = tx.Now
+		}
+		earlier, err := tx.StartSigningKey(ctx, rows[i].ID, starts)
+		if err != nil {
+			return err
+		}
+		r = Rotated{rows[i].ID, starts}
+		if tx.Changed("signingKey", "", r.KeyID); !earlier {
+			r.StartsAt = rows[i].StartsAt
+			tx.SkipEvent()
+		}
+		return a.arrange(ctx, tx.Tx)
+	})
+	return r, err
+}
+
+// ErrNoNextKey says that no server has signed with these keys for a while.
+var ErrNoNextKey = errors.New("there is no next signing key. A server with --assertion-audience makes it within a minute of its start")

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Assertion is what a signed assertion states about a caller.
+type Assertion struct {
+	Subject   string    // usr_… or key_…
+	TenantID  string    // tnt_…
+	Role      Role      // in that tenant
+	SessionID string    // ses_…; empty for an API key
+	KeyID     string    // key_…; empty for a person
+	AAL       int       // how strongly a person has signed in; 0 for a key
+	AuthTime  time.Time // when a person has signed in; zero for a key
+	ExpiresAt time.Time
+}
+
+// Verifier verifies the assertions of X-Auth-Assertion and of POST /api/v2/auth/token
+// offline, by the keys that Doorward publishes. Make it with [Client.Verifier], once for
+// a service; it is safe for use by several goroutines.
+//
+// A valid assertion was true when it was made, at most 30 s ago. It may outlive a logout
+// or a suspension by that time. It doesn't say that an action is allowed: that is what
+// the gateway's check, or [Client.Require], is for.
+type Verifier struct {
+	client   *Client
+	audience string
+
+	mu     sync.Mutex // held while keys are read
+	keys   map[string]*ecdsa.PublicKey
+	readAt time.Time
+}
+
+// Verifier returns a verifier for assertions that are for this audience, one of
+// --assertion-audience.
+func (c *Client) Verifier(audience string) *Verifier { return &Verifier{client: c, audience: audience} }
+
+const (
+	keysLife  = 300 * time.Second // as their Cache-Control says
+	keysPause = 5 * time.Second   // between two readings for an unknown key
+)
+
+// Verify returns what the assertion states. The error is an [*Error]:
+// ErrUnauthenticated when it isn't valid here and now, whatever the reason, and
+// ErrUnavailable when the keys can't be read.
+func (v *Verifier) Verify(ctx context.Context, assertion string) (Assertion, error) {
+	text, signature, _ := cutLast(assertion)
+	header, body, _ := strings.Cut(text, ".")
+	var h struct{ Alg, Typ, Kid string }
+	if !decode(header, &h) || h.Alg != "ES256" || h.Typ != "doorward+jwt" {
+		return Assertion{}, invalid("it is no assertion")
+	}
+	key, err := v.key(ctx, h.Kid)
+	if err != nil {
+		return Assertion{}, err
+	}
+	bits, err := strict.DecodeString(signature)
+	sum := sha256.Sum256([]byte(text))
+	if err != nil || len(bits) != 64 || !ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(bits[:32]), new(big.Int).SetBytes(bits[32:])) {
+		return Assertion{}, invalid("its signature is wrong")
+	}
+	var c struct {
+		Iss, Aud, Sub, Tenant, Role, Sid, Key string
+		AAL                                   int
+		AuthTime, Exp                         int64
+	}
+	switch {
+	case !decode(body, &c) || c.Iss != v.client.base || c.Sub == "":
+		return Assertion{}, invalid("it is of another issuer")
+	case c.Aud != v.audience:
+		return Assertion{}, invalid("it is for another audience")
+	case time.Now().Unix() >= c.Exp:
+		return Assertion{}, invalid("it has expired")
+	}
+	a := Assertion{Subject: c.Sub, TenantID: c.Tenant, Role: Role(c.Role), SessionID: c.Sid, KeyID: c.Key, AAL: c.AAL, ExpiresAt: time.Unix(c.Exp, 0)}
+	if c.AuthTime != 0 {
+		a.AuthTime = time.Unix(c.AuthTime, 0)
+	}
+	return a, nil
+}
+
+// invalid doesn't repeat the assertion.
+func invalid(why string) *Error {
+	return &Error{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "The assertion isn't valid: " + why + ".", err: errInvalid}
+}
+
+var errInvalid = errors.New("client: the assertion isn't valid")
+
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, '.')
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+func decode(part string, to any) bool {
+	text, err := strict.DecodeString(part)
+	return err == nil && json.Unmarshal(text, to) == nil
+}
+
+// key returns the key of that id. Keys that are too old are read again; if that fails
+// they still verify, since Doorward publishes a key for a day after its last use.
+func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	age := time.Since(v.readAt)
+	if key, known := v.keys[id]; known && age < keysLife {
+		return key, nil
+	}
+	if v.keys == nil || age >= keysPause {
+		if err := v.read(ctx); err != nil && v.keys[id] == nil {
+			return nil, err
+		}
+	}
+	if key, known := v.keys[id]; known {
+		return key, nil
+	}
+	return nil, invalid("its key isn't published")
+}
+
+func (v *Verifier) read(ctx context.Context) error {
+	a, err := v.client.ask(ctx, question{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
+	if err != nil {
+		return err
+	}
+	var set struct {
+		Keys []struct{ Kty, Crv, X, Y, Kid string }
+	}
+	if json.Unmarshal(a.body, &set) != nil {
+		return a.notDoorward("has no keys")
+	}
+	keys := map[string]*ecdsa.PublicKey{}
+	for _, k := range set.Keys {
+		x, errX := strict.DecodeString(k.X)
+		y, errY := strict.DecodeString(k.Y)
+		if k.Kty != "EC" || k.Crv != "P-256" || errX != nil || errY != nil {
+			continue
+		}
+		key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...))
+		if err == nil {
+			keys[k.Kid] = key
+		}
+	}
+	v.keys, v.readAt = keys, time.Now()
+	return nil
+}

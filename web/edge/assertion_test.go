@@ -132,6 +132,33 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// An API key is stated as itself, not as its owner.
+func TestAssertionsOfKeys(t *testing.T) {
+	t.Parallel()
+	d := start(t, signing)
+	status, body := d.people["OWNER"].Post("/api/v2/api-keys", map[string]any{"name": "test", "permissions": []string{"message.send"}})
+	var made struct {
+		APIKey struct{ ID string }
+		Key    string
+	}
+	if err := json.Unmarshal(body, &made); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	bearer := headers{"Authorization", "Bearer " + made.Key}
+	a := d.send(t, "POST /api/v2/auth/token", strings.NewReader(`{"audience":"`+first+`"}`), append(bearer, "Content-Type", "application/json"))
+	var got struct{ Assertion string }
+	if err := json.Unmarshal(a.body, &got); a.status != http.StatusOK || err != nil {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	for _, token := range []string{got.Assertion, d.check(t, "GET", "action=message.send", bearer).header.Get("X-Auth-Assertion")} {
+		c := claimsOf(t, token)
+		if c["sub"] != made.APIKey.ID || c["key"] != made.APIKey.ID || c["role"] != "USER" || c["tenant"] != d.people["OWNER"].identity["X-Auth-Tenant"] || c["sid"] != nil || c["aal"] != nil {
+			t.Errorf("the claims are %v", c)
+		}
+	}
+	d.check(t, "GET", "action=report.read", bearer).fails(http.StatusForbidden, "forbidden")
+}
+
 func TestJWKS(t *testing.T) {
 	t.Parallel()
 	for keys, d := range map[int]*door{2: start(t, signing), 0: start(t)} {

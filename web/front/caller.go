@@ -21,6 +21,7 @@ type Guard struct {
 	service doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
+	keys    bool // API keys too, of a route without an action
 }
 
 // The names of guards that need no action.
@@ -42,6 +43,12 @@ func Optional() Guard { return Guard{name: optional} }
 // SignedIn routes need a session, whatever its role. They are about the person: API keys
 // are refused.
 func SignedIn() Guard { return Guard{name: signedIn} }
+
+// OrKey also admits API keys, whatever they may do.
+func (g Guard) OrKey() Guard {
+	g.keys = true
+	return g
+}
 
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
@@ -135,7 +142,7 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 		return access.Decision{Allowed: true} // the route needs nobody
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
-	case g.action == "":
+	case g.action == "" && !g.keys:
 		return access.CanEnterInPerson(p, g.closing)
 	}
 	return access.CanEnter(p, g.closing)

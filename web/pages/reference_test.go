@@ -178,7 +178,7 @@ func example(n *html.Node, caption string) string {
 
 // The shell runs the examples unchanged; the server must understand each.
 func TestExamplesWorkAsTheyStand(t *testing.T) {
-	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"))
+	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example/platform"), doorwardtest.Audiences("https://messages.example.com"))
 	acme := server.Tenant("Acme")
 	acme.Join("ann@acme.example", "USER")
 	key, err := server.Node.App.Keys.CreateOperator(t.Context(), doorward.OperatorAtTerminal(), "test")
@@ -192,7 +192,7 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 	}
 	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
 		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+issued.Key)
-		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
+		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform"+path) && !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
 			t.Errorf("%s: the example calls %s %s", op.OperationID, req.Method, req.URL)
 		}
 		req.URL.Scheme, req.URL.Host = "http", strings.TrimPrefix(server.URL, "http://")

@@ -36,6 +36,10 @@ var stock = map[string]any{
 	"credential": "3q2-7wEjRWeJq83vASNFZ4mrze8BI0VniavN7wEjRWc", "ip": "192.0.2.7", "userAgent": "Mozilla/5.0 (X11; Linux x86_64)",
 	"pointer": "/password", "code": "too_short", "message": "The password needs at least 12 characters.",
 	"invitedBy": "usr_5tqm7x3yh4n6rj7wd2c5tpae7k",
+	"assertion": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3JfMSJ9.c2lnbmF0dXJl",
+	// Of a JSON Web Key: the base point of P-256.
+	"kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
+	"x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY", "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU",
 }
 
 // value returns an example of the schema: the document's own, else that of a

@@ -66,12 +66,13 @@ func (tx *Tx) Changed(field, from, to string) {
 
 const fieldSessionsEnded = "sessionsEnded"
 
-// RecordEnded adds to the event how many sessions and invitations the act has ended.
+// RecordEnded adds to the event how many sessions, API keys and invitations the act has
+// ended.
 func (tx *Tx) RecordEnded(e doorward.Ended) {
 	for _, n := range []struct {
 		field string
 		count int64
-	}{{fieldSessionsEnded, e.Sessions}, {"invitationsRevoked", e.Invitations}} {
+	}{{fieldSessionsEnded, e.Sessions}, {"apiKeysRevoked", e.APIKeys}, {"apiKeysTransferred", e.APIKeysTransferred}, {"invitationsRevoked", e.Invitations}} {
 		if n.count > 0 {
 			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
 		}

@@ -36,7 +36,8 @@ type lastUse struct {
 // note keeps the client's address. It allocates only when that has changed.
 func (u *lastUse) note(ip netip.Addr) {
 	if was := u.from.Load(); was == nil || *was != ip {
-		u.from.Store(&ip)
+		changed := ip // &ip would allocate on every call
+		u.from.Store(&changed)
 	}
 }
 

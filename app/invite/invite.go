@@ -65,6 +65,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 		return err
 	}
 	inv.Days = o.days(tenant.Settings)
+	sentBy(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)
@@ -73,13 +74,8 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 
 // sentBy makes the caller the one under whose authority the invitation stands.
 func sentBy(inv *doorward.Invitation, by doorward.Caller) {
-	inv.InvitedBy, inv.ServiceKeyID = "", ""
-	switch by.Kind {
-	case doorward.ByUser:
-		inv.InvitedBy = by.ID
-	case doorward.ByKey:
-		inv.InvitedBy = by.OwnerID
-	case doorward.ByService:
+	inv.InvitedBy, inv.ServiceKeyID = by.UserID(), ""
+	if by.Kind == doorward.ByService {
 		inv.ServiceKeyID = by.ID
 	}
 }

@@ -154,9 +154,17 @@ func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.
 }
 
 // actorOf names the event's actor: empty for the operator, the address of a user
-// who has left.
+// who has left, the name of an API key.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
-	if e.ActorType != doorward.ByUser {
+	switch e.ActorType {
+	case doorward.ByUser:
+	case doorward.ByKey:
+		key, err := tx.APIKey(ctx, e.ActorID, e.At)
+		if errors.Is(err, store.ErrNone) {
+			return e.ActorID, nil
+		}
+		return key.Name, err
+	default:
 		return "", nil
 	}
 	name, err := nameIn(ctx, tx, e.Target.TenantID, e.ActorID)

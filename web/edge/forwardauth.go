@@ -141,12 +141,12 @@ func setIdentity(h http.Header, v *[6]string) {
 
 // identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
-	if token, ok := c.site.OneCredential(r); ok {
-		if p, ok := c.site.App.Sessions.Remembered(token); ok {
+	if key, ok := c.site.OneKey(r); ok {
+		if p, ok := c.site.App.APIKeys.Remembered(key, c.site.ClientAddr(r)); ok {
 			return p, nil
 		}
-	} else if key, ok := c.site.OneKey(r); ok {
-		if p, ok := c.site.App.APIKeys.Remembered(key, c.site.ClientAddr(r)); ok {
+	} else if token, ok := c.site.OneCredential(r); ok {
+		if p, ok := c.site.App.Sessions.Remembered(token); ok {
 			return p, nil
 		}
 	}

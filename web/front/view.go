@@ -29,14 +29,15 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 
 // Ended counts what an operation has ended, as answers show it.
 type Ended struct {
-	Sessions    int64 `json:"sessions"`
-	APIKeys     int64 `json:"apiKeys" doc:"0: there are no keys of a tenant yet"`
-	Invitations int64 `json:"invitations"`
+	Sessions           int64 `json:"sessions"`
+	APIKeys            int64 `json:"apiKeys"`
+	Invitations        int64 `json:"invitations"`
+	APIKeysTransferred int64 `json:"apiKeysTransferred,omitempty" doc:"Absent if none. They have another owner now, and must be rotated within 7 days"`
 }
 
 // ViewEnded returns the counts as they are shown.
 func ViewEnded(e doorward.Ended) Ended {
-	return Ended{Sessions: e.Sessions, Invitations: e.Invitations}
+	return Ended{Sessions: e.Sessions, APIKeys: e.APIKeys, Invitations: e.Invitations, APIKeysTransferred: e.APIKeysTransferred}
 }
 
 // User is a user as answers show it.

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/doorward/doorward"
 )
@@ -49,7 +51,7 @@ func (tx *Tx) InsertServiceKey(ctx context.Context, k doorward.ServiceKey, hash 
 const (
 	sqlDeleteServiceKey     = `DELETE FROM service_keys WHERE id = $1`
 	sqlEnableServiceKey     = `UPDATE service_keys SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL`
-	sqlDisableAllServiceKey = `UPDATE service_keys SET disabled_at = $1 WHERE disabled_at IS NULL`
+	sqlDisableAllServiceKey = `UPDATE service_keys SET disabled_at = $1 WHERE disabled_at IS NULL RETURNING ` + columnsOfServiceKey
 )
 
 // DeleteServiceKey deletes the key and reports whether it existed. Keys are never
@@ -63,9 +65,14 @@ func (tx *Tx) EnableServiceKey(ctx context.Context, id string) (bool, error) {
 	return tx.hit(ctx, sqlEnableServiceKey, id)
 }
 
-// DisableAllServiceKeys disables all keys.
-func (tx *Tx) DisableAllServiceKeys(ctx context.Context) error {
-	return tx.run(ctx, sqlDisableAllServiceKey, micros(tx.Now))
+// DisableAllServiceKeys disables all keys, and returns those that worked, the oldest
+// first.
+func (tx *Tx) DisableAllServiceKeys(ctx context.Context) ([]doorward.ServiceKey, error) {
+	keys, err := list(ctx, tx.Reader, serviceKeyColumns, sqlDisableAllServiceKey, micros(tx.Now))
+	slices.SortFunc(keys, func(a, b doorward.ServiceKey) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return keys, err
 }
 
 const sqlRevokeInvitationsOfService = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1

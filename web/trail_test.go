@@ -222,7 +222,10 @@ func (h *recorder) serviceComesAndGoes() {
 	h.ask("POST /api/v2/auth/invite", m{"email": "of.service@acme.example", "role": "USER"}, bearer(key), in(h.acme.ID)).ok(201)
 	h.ask("POST /api/v2/auth/invite", m{"email": "x@acme.example", "role": "OWNER"}, bearer(key), in(h.acme.ID)).fails(403, "forbidden")
 	h.ask("GET /api/v2/sessions", nil, bearer(key)).fails(403, "not_for_keys")
-	err := h.Node.App.Access.Upkeep(h.t.Context(), func(tx *store.Tx) error { return tx.DisableAllServiceKeys(h.t.Context()) })
+	err := h.Node.App.Access.Upkeep(h.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.DisableAllServiceKeys(h.t.Context())
+		return err
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}

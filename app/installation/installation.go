@@ -34,22 +34,23 @@ var object = doorward.Object{Type: "installation"}
 type Keep struct {
 	Sessions bool
 	Links    bool // in mails: invitations, resets
-	Keys     bool // of tenants
+	Keys     bool // of tenants and services
 }
 
 // Ended is what a restore has ended.
 type Ended struct {
 	Sessions, Links int64
-	Keys            []store.KeyName // disabled
+	Keys            []store.KeyName // of tenants, disabled
+	ServiceKeys     []doorward.ServiceKey
 }
 
 // Restored prepares a database that was restored from a backup. Sessions that have
 // ended since the backup, and links used or revoked since, would be valid again,
-// so all of them end unless keep says otherwise. Likewise API keys are disabled, which
-// tenants can undo key by key. Known browsers are always forgotten, since trust in
-// them may have ended since, and so are answers kept for retries, since what they say
-// was made may be gone. Before it returns, running
-// nodes have cleared their memory of sessions.
+// so all of them end unless keep says otherwise. Likewise API keys and service keys are
+// disabled; tenants can enable API keys, and the operator service keys, one by one.
+// Known browsers are always forgotten, since trust in them may have ended since, and so
+// are answers kept for retries, since what they say was made may be gone. Before it
+// returns, running nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
 		if !keep.Sessions {
@@ -66,6 +67,9 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			if ended.Keys, err = disableKeys(ctx, tx); err != nil {
 				return err
 			}
+			if ended.ServiceKeys, err = tx.DisableAllServiceKeys(ctx); err != nil {
+				return err
+			}
 		}
 		if err := tx.EndAllTrust(ctx); err != nil {
 			return err
@@ -76,6 +80,7 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))
 		tx.Changed("linksEnded", "", strconv.FormatInt(ended.Links, 10))
 		tx.Changed("apiKeysDisabled", "", strconv.Itoa(len(ended.Keys)))
+		tx.Changed("serviceKeysDisabled", "", strconv.Itoa(len(ended.ServiceKeys)))
 		return tx.InvalidateAll(ctx)
 	})
 	return ended, err

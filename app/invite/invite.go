@@ -64,7 +64,8 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkFurther(ctx, tx, *inv); err != nil {
 		return err
 	}
-	inv.Days, inv.InvitedBy = o.days(tenant.Settings), tx.By.UserID() // an API key may have another owner since
+	inv.Days = o.days(tenant.Settings)
+	sentBy(inv, tx.By) // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)
@@ -73,11 +74,8 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 
 // sentBy makes the caller the one under whose authority the invitation stands.
 func sentBy(inv *doorward.Invitation, by doorward.Caller) {
-	inv.InvitedBy, inv.ServiceKeyID = "", ""
-	switch by.Kind {
-	case doorward.ByUser, doorward.ByKey:
-		inv.InvitedBy = by.UserID()
-	case doorward.ByService:
+	inv.InvitedBy, inv.ServiceKeyID = by.UserID(), ""
+	if by.Kind == doorward.ByService {
 		inv.ServiceKeyID = by.ID
 	}
 }

@@ -46,6 +46,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
 	h.run(t, "doorward key create-operator --name signup-2026")
+	h.run(t, "doorward key create-service --name router --may access.introspect")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
 	h.run(t, "doorward key create-master master.key")
 	put(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
@@ -96,6 +97,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "key rotate-signing"):
 		serve := "doorward serve --assertion-audience https://messages.example.com"
 		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+	case strings.Contains(line, "key enable-service"): // of what a restore has disabled
+		reader.Do(t, doctest.Block{Place: place, Script: "doorward restore --force backups/doorward.db"})
 	case strings.Contains(line, "key create-master"):
 		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "doorward backup /"):

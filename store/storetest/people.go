@@ -328,10 +328,12 @@ func serviceKeys(f *fixture) {
 
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.EnableServiceKey(ctx, k.ID))
-		noError(f, tx.DisableAllServiceKeys(ctx))
+		disabled, err := tx.DisableAllServiceKeys(ctx)
+		k.Disabled, later.Disabled = true, true
+		equal(f, f.value(disabled, err), []doorward.ServiceKey{k, later})
 		f.wantChange(tx.EnableServiceKey(ctx, later.ID))
+		later.Disabled = false
 	})
-	k.Disabled = true
 	equal(f, f.value(f.Read().ServiceKeys(ctx)), []doorward.ServiceKey{k, later})
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.DeleteServiceKey(ctx, k.ID))

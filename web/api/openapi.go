@@ -69,6 +69,7 @@ func newDocument(baseURL, cookie, version string) document {
 				"session":  {Type: "apiKey", In: "cookie", Name: cookie, Description: "The token of a login."},
 				"bearer":   {Type: "http", Scheme: "bearer", Description: "The token of a login, in place of the cookie, from callers that are no browsers."},
 				"operator": {Type: "http", Scheme: "bearer", Description: "An operator key, dwo_…"},
+				"key":      {Type: "http", Scheme: "bearer", Description: "An API key of a tenant, dwk_…, as far as its permissions go."},
 			},
 		},
 	}}
@@ -146,6 +147,11 @@ func security(g front.Guard) []map[string][]string {
 		return []map[string][]string{session, bearer, none}
 	case front.OperatorOnly().Name():
 		return []map[string][]string{{"operator": {}}}
+	case front.KeyOnly().Name():
+		return []map[string][]string{{"key": {}}}
+	}
+	if g.TakesKeys() {
+		return []map[string][]string{session, bearer, {"key": {}}}
 	}
 	return []map[string][]string{session, bearer}
 }
@@ -220,14 +226,28 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
+// ofKeys are the errors of an API key, before it is known whether the endpoint takes one.
+var ofKeys = []doorward.Code{doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
+
 // implied returns the errors of guard and body.
 func implied(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
 		codes = append(codes, doorward.CodeCrossOrigin)
 	}
-	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
+	switch name := r.Guard.Name(); name {
+	case front.Public().Name():
+	case front.Optional().Name():
+		codes = append(codes, ofKeys...)
+	case front.SignedIn().Name():
+		codes = append(codes, doorward.CodeNotForKeys)
+		fallthrough
+	default:
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
+		codes = append(codes, ofKeys...)
+		if r.Guard.TakesKeys() {
+			codes = append(codes, doorward.CodeTenantFrozen)
+		}
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)

@@ -177,6 +177,10 @@ func who(action string) (string, doorward.Action) {
 		return "Anyone, with or without a session", ""
 	case "session":
 		return "Everyone who is signed in", ""
+	case "key":
+		return "An API key, whatever it may do", ""
+	case "session or key":
+		return "Everyone who is signed in, and every API key", ""
 	case "operator":
 		return "The operator, with an operator key", ""
 	}

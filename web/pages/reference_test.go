@@ -184,8 +184,13 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	status, made := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "test", "permissions": []string{"message.read"}})
+	var of struct{ Key string }
+	if err := json.Unmarshal(made, &of); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, made)
+	}
 	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
-		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key)
+		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+of.Key)
 		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
 			t.Errorf("%s: the example calls %s %s", op.OperationID, req.Method, req.URL)
 		}

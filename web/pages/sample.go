@@ -144,7 +144,7 @@ func quote(v any) string {
 
 // curl is the command line that calls the operation, to be pasted into a
 // POSIX shell. Credentials come from its variables: TOKEN has the identifier
-// of a session, KEY an operator key.
+// of a session, KEY an operator key, API_KEY that of a tenant.
 func (s *spec) curl(method, path string, o *operation) []token {
 	for _, p := range o.Parameters {
 		if p.In == "path" {
@@ -161,6 +161,8 @@ func (s *spec) curl(method, path string, o *operation) []token {
 		out = append(out, token{"", " \\\n  -b "}, token{classString, `"` + s.cookie() + `=$TOKEN"`})
 	case o.takes("operator"):
 		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $KEY"`})
+	case o.takes("key"):
+		out = append(out, token{"", " \\\n  -H "}, token{classString, `"Authorization: Bearer $API_KEY"`})
 	}
 	if o.RequestBody != nil {
 		out = append(out, s.sending(o.RequestBody.Content)...)

@@ -59,6 +59,7 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
 	APIKeyCreate     Action = "apikey.create"
 	APIKeyUpdate     Action = "apikey.update"
 	APIKeyRotate     Action = "apikey.rotate"
@@ -180,6 +181,7 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: MasterKeyRotate, By: ByOperator},
 	{Action: APIKeyExpiring, By: ByOperator},
 	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},

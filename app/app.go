@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/doorward/doorward/app/leak"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/session"
@@ -48,6 +50,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	MasterKey         masterkey.File
 
 	// Published are the settings that must be the same on all nodes, with this node's
 	// values. ChangeShared starts the node beside others with different values.
@@ -73,6 +76,7 @@ type App struct {
 	Users       *user.Users
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
+	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
@@ -97,7 +101,7 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	l := lease.New(db, s.Lease)
-	l.Publish(s.Published, s.ChangeShared)
+	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
 	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
 	l.OnNotice(func(n lease.Notice) {
 		notices.write(n)
@@ -123,6 +127,7 @@ func New(db *store.DB, s Settings) *App {
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         operatorKeys,
 		APIKeys:      apiKeys,
+		MasterKey:    masterkey.New(writer, db, s.MasterKey),
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
@@ -242,5 +247,6 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx), a.APIKeys.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx),
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx))
 }

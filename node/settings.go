@@ -44,6 +44,7 @@ const (
 	GroupServer
 	GroupPolicy
 	GroupSchema
+	GroupSeal // of commands that need the master key
 )
 
 // RawConfig holds the settings that have to be parsed or opened, or that depend on
@@ -75,6 +76,7 @@ func Settings(c *Config, r *RawConfig) (all []Setting) {
 		{GroupServer, serverSettings(c, r)},
 		{GroupPolicy, policySettings(c, r)},
 		{GroupSchema, schemaSettings(c, r)},
+		{GroupSeal, sealSettings(c, r)},
 	} {
 		for _, s := range part.settings {
 			s.Group = part.Group
@@ -237,6 +239,15 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 func schemaSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
 		{Name: "migrate", Value: at(&c.Migrate, true), Help: "bring the schema up to date first; =false refuses another one instead"},
+	}
+}
+
+func sealSettings(c *Config, _ *RawConfig) []Setting {
+	return []Setting{
+		{
+			Name: "master-key-file", Value: at(&c.MasterKeyFile, ""),
+			Help: "`file` with the master key that seals secrets in the database (default with SQLite the database's file with .key, made when it is missing)",
+		},
 	}
 }
 

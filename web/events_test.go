@@ -56,6 +56,7 @@ var moments = map[doorward.Action]string{
 	doorward.APIKeyLeak:          "somebody has shown an API key that was found, which ends it",
 	doorward.KeyCreate:           "an operator key is made",
 	doorward.KeyRevoke:           "an operator key is taken back",
+	doorward.MasterKeyRotate:     "what is sealed is sealed with another master key",
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
@@ -78,6 +79,7 @@ var meanings = map[string]string{
 	"invitationsRevoked":  "how many invitations the act has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
 	"linksEnded":          "how many links in mails the act has ended",
+	"masterKey":           "the ids of the master keys",
 	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
@@ -99,6 +101,7 @@ var meanings = map[string]string{
 // elsewhere are the events about a database, tested by the scripts in
 // cmd/doorward/testdata.
 var elsewhere = []doorward.Event{
+	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},

@@ -594,6 +594,7 @@ func (h *recorder) knowsAllActs() {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.
+	seen[doorward.MasterKeyRotate] = true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	seen[doorward.APIKeyRefuse] = true // of keys as credentials
 	for _, verb := range doorward.Verbs() {

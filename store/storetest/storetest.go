@@ -72,6 +72,9 @@ var cases = []struct {
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
 	{"shared secrets", sharedSecrets},
+	{"master keys", masterKeys},
+	{"signing keys", signingKeys},
+	{"values sealed again", sealedAgain},
 	{"API keys", apiKeys},
 	{"changes of API keys", changesOfAPIKeys},
 	{"rotations of API keys", rotations},
@@ -104,6 +107,9 @@ var cases = []struct {
 	{"what is set aside in the inbox", inboxAside},
 	{"the inbox of unknown addresses", inboxOfUnknownAddresses},
 	{"races in the inbox", inboxRaces},
+	{"calls with an idempotency key", idempotentCalls},
+	{"the end of idempotent calls", endOfIdempotentCalls},
+	{"races of idempotent calls", idempotentRaces},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 
@@ -135,6 +141,7 @@ var cases = []struct {
 	{"a cancelled request", cancelledRequest},
 
 	{"many hits at once", manyHits},
+	{"one master key", oneMasterKey},
 	{"many claims at once", manyClaims},
 	{"many acceptances at once", manyAcceptances},
 	{"many registrations at once", manyRegistrations},

@@ -259,7 +259,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"space inside":               {cookies("JSESSIONID= " + first), 401},
 		"in another cookie":          {cookies("x=JSESSIONID=" + first), 401},
 		"many neighbours":            {cookies(strings.Repeat("a=b; ", 5000), "JSESSIONID="+first), 200},
-		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 403},
+		"operator key":               {http.Header{"Authorization": {"Bearer " + key}}, 401},
 		"wrong key":                  {http.Header{"Authorization": {"Bearer dwo_" + dead}}, 401},
 		"session and key":            {with(session(first), "Authorization", "Bearer "+key), 401},
 		"session and long key":       {with(session(first), "Authorization", "bearer "+strings.Repeat("x", 60_000)), 401},
@@ -505,6 +505,24 @@ func TestGatewayHeadersAreAllOrNothing(t *testing.T) {
 	want := client.Identity{UserID: "usr_1", TenantID: "tnt_1", Role: client.User, Email: "a@acme.example", SessionID: "ses_1"}
 	if got, ok := client.FromGateway(&http.Request{Header: full}); !ok || got != want {
 		t.Errorf("FromGateway = %v, %t, want %v", got, ok, want)
+	}
+	server := http.Header{"X-Auth-User": {""}, "X-Auth-Tenant": {"tnt_1"}, "X-Auth-Role": {"USER"}, "X-Auth-Email": {""}, "X-Auth-Key": {"key_1"}}
+	if got, ok := client.FromGateway(&http.Request{Header: server}); !ok || got != (client.Identity{TenantID: "tnt_1", Role: client.User, KeyID: "key_1"}) {
+		t.Errorf("of a server: FromGateway = %v, %t", got, ok)
+	}
+	for name, values := range map[string][]string{
+		"X-Auth-User": {"usr_1"}, "X-Auth-Email": {"a@acme.example"}, "X-Auth-Session": {"ses_1"}, "X-Auth-Tenant": {""}, "X-Auth-Role": nil, "X-Auth-Key": {"a", "a"},
+	} {
+		h := server.Clone()
+		h[name] = values
+		if got, ok := client.FromGateway(&http.Request{Header: h}); ok || got != (client.Identity{}) {
+			t.Errorf("of a server: FromGateway with %s %q = %v, %t, want no identity", name, values, got, ok)
+		}
+	}
+	both := full.Clone()
+	both["X-Auth-Key"] = []string{"key_1"}
+	if got, ok := client.FromGateway(&http.Request{Header: both}); ok {
+		t.Errorf("of a person and a server: FromGateway = %v", got)
 	}
 	for name := range full {
 		if name == "X-Auth-Key" {

@@ -18,13 +18,15 @@ const (
 	Viewer Role = "VIEWER" // sees
 )
 
-// Identity is who is calling. Every field is set.
+// Identity is who is calling: a person with a session, or a server with an API key. Of a
+// person every field but KeyID is set, of a server only TenantID, Role and KeyID.
 type Identity struct {
 	UserID    string // usr_…
 	TenantID  string // tnt_…; the tenant whose data the caller may see, and no other
 	Role      Role   // in that tenant
 	Email     string // the canonical address: lower case, at most 254 bytes
 	SessionID string // ses_…; the id for logs, not a credential
+	KeyID     string // key_…; the id for logs, not a credential
 }
 
 type identityKey struct{}
@@ -43,8 +45,9 @@ func NewContext(ctx context.Context, id Identity) context.Context {
 }
 
 // FromGateway returns the identity in the headers that a gateway sets, X-Auth-User,
-// X-Auth-Tenant, X-Auth-Role, X-Auth-Email and X-Auth-Session, and false if one of
-// them is missing, empty or repeated. It doesn't ask Doorward.
+// X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session and X-Auth-Key, and false if
+// they are those of neither a person nor a server, or one is repeated. It doesn't ask
+// Doorward.
 //
 // DANGER. A client that bypasses the gateway, or a gateway that forwards these
 // headers from outside, can claim any identity. Use it only if both hold, and test
@@ -65,16 +68,29 @@ func identityOf(h http.Header) (Identity, bool) {
 	var id Identity
 	for name, field := range map[string]*string{
 		"X-Auth-User": &id.UserID, "X-Auth-Tenant": &id.TenantID, "X-Auth-Role": &role,
-		"X-Auth-Email": &id.Email, "X-Auth-Session": &id.SessionID,
+		"X-Auth-Email": &id.Email, "X-Auth-Session": &id.SessionID, "X-Auth-Key": &id.KeyID,
 	} {
-		values := h[name]
-		if len(values) != 1 || values[0] == "" {
+		switch values := h[name]; len(values) {
+		case 0:
+		case 1:
+			*field = values[0]
+		default:
 			return Identity{}, false
 		}
-		*field = values[0]
 	}
 	id.Role = Role(role)
+	if !id.isPerson() && !id.isServer() {
+		return Identity{}, false
+	}
 	return id, true
+}
+
+func (id Identity) isPerson() bool {
+	return id.UserID != "" && id.TenantID != "" && id.Role != "" && id.Email != "" && id.SessionID != "" && id.KeyID == ""
+}
+
+func (id Identity) isServer() bool {
+	return id.KeyID != "" && id.TenantID != "" && id.Role != "" && id.UserID == "" && id.Email == "" && id.SessionID == ""
 }
 
 // withoutIdentity returns h without identity headers, in every spelling that a

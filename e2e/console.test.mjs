@@ -64,7 +64,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".nav a").count(), 5, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 6, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
@@ -173,6 +173,69 @@ describe("the console", { concurrency: 2 }, () => {
 				await admin.look("console-invitation-revoked");
 			});
 
+			test("an admin creates a key, tries it, rotates it, disables it, revokes it", async () => {
+				const admin = await as("admin");
+				await admin.go("/console");
+				await admin.open("/console/keys");
+				await admin.look("console-keys-none");
+				await admin.page.locator("a[href$='/console/keys/new']").click();
+				await admin.page.waitForSelector("[name=permissions]");
+				assert.equal(await admin.page.locator("[name=permissions][value='user.invite']").count(), 0, "more than the role grants");
+				await admin.look("console-key-new");
+				await admin.page.locator("[name=permissions][value='message.send']").check();
+				await admin.send("/console/keys/new", { name: "Shop", allowedIps: "nowhere" });
+				await admin.page.waitForSelector("[aria-invalid=true]");
+				assert.equal(await admin.page.locator("[name=permissions]:checked").count(), 1);
+				await admin.look("console-key-refused");
+				await admin.send("/console/keys/new", { allowedIps: "192.0.2.0/24\n2001:db8::/32" });
+				await admin.page.waitForSelector("#secret");
+				const first = await admin.page.locator("#secret").innerText();
+				assert.match(first, /^dwk_[0-9A-Za-z]{49}$/);
+				await admin.look("console-key-secret");
+				await admin.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+				await admin.page.locator("#secret + button").click();
+				assert.equal(await admin.page.evaluate(() => navigator.clipboard.readText()), first);
+				assert.equal(await admin.page.locator(".languages").count(), 0, "in another language the secret would be lost");
+
+				await admin.page.locator("main a[href*='/console/keys/key_']").click();
+				await admin.page.waitForSelector("#try");
+				const page = admin.page.url();
+				await admin.page.locator("#ip").fill("203.0.113.7");
+				await admin.page.locator("#try form button").click();
+				await admin.page.locator("#try .notice.bad").waitFor();
+				await admin.page.locator("#action").selectOption("message.send");
+				await admin.page.locator("#ip").fill("192.0.2.7");
+				await admin.page.locator("#try form button").click();
+				await admin.page.locator("#try .notice.good").waitFor();
+				await admin.look("console-key");
+				await admin.send("/rotate");
+				await admin.page.waitForSelector("#secret");
+				assert.notEqual(await admin.page.locator("#secret").innerText(), first);
+				await admin.look("console-key-rotated");
+				await admin.go(page);
+				await admin.page.locator("#rotate .notice").waitFor();
+				await admin.look("console-key-grace");
+				await admin.send("/previous");
+				await admin.page.locator(".notice.good").waitFor();
+				await admin.page.locator("a[href*='/disable']").click();
+				await admin.page.waitForSelector("form[action$='/disable']");
+				await admin.look("console-key-disable");
+				await admin.send("/disable");
+				await admin.page.locator(".tag.warm").waitFor();
+				await admin.page.locator("a[href*='/revoke']").click();
+				await admin.page.waitForSelector("form[action$='/revoke']");
+				await admin.look("console-key-revoke");
+				await admin.send("/revoke");
+				await admin.page.locator(".notice.good").waitFor();
+				assert.equal(await admin.page.locator("#rotate, #edit, #try").count(), 0);
+				await admin.look("console-key-revoked");
+				await admin.go("/console/keys");
+				assert.equal(await admin.page.locator(".keys tbody tr").count(), 1);
+				await admin.look("console-keys");
+				await admin.send("/console/keys", { q: "none" });
+				await admin.page.locator(".empty").waitFor();
+			});
+
 			test("the trail is filtered and followed, and a file of it fetched", async () => {
 				const owner = await as("owner");
 				await owner.go("/console/audit");
@@ -241,7 +304,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await viewer.page.waitForSelector(".facts");
 				assert.equal(await forms(), 0);
 				await viewer.look("console-settings-viewer");
-				for (const closed of ["audit", "invitations", "invitations/new", "close"]) {
+				for (const closed of ["audit", "invitations", "invitations/new", "keys", "close"]) {
 					const answer = await viewer.page.goto(`/console/${closed}`);
 					assert.equal(answer.status(), 403, closed);
 				}
@@ -384,6 +447,11 @@ test("the console without JavaScript", async () => {
 		await p.page.locator(".invitations tbody a").first().click();
 		await p.send("/revoke");
 		await p.page.locator(".notice.good").waitFor();
+		await p.go("/console/keys/new");
+		await p.page.locator("[name=permissions]").first().check();
+		await p.send("/console/keys/new", { name: "Shop" });
+		assert.match(await p.page.locator("#secret").innerText(), /^dwk_/);
+		assert.equal(await p.page.locator("#secret + button").count(), 0);
 		await p.go("/console/settings");
 		await p.send("/console/settings", { name: "Acme & Co" });
 		await p.says(".where", /Acme & Co/);

@@ -73,11 +73,14 @@ func (d *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]c
 	owner := as(acme.Owner.Token())
 	pending := d.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
 	d.Advance(2 * time.Minute)
+	id, _ := d.newKey(t, acme.Owner, nil)
 	return map[string]creation{
 		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
 		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
 		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(d.operatorKey(t))},
 		"POST /api/v2/invitations/{id}/resend": {"POST /api/v2/invitations/" + pending + "/resend", nil, "", owner},
+		"POST " + keysPath:                     {"POST " + keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, `{"name":"Shop","permissions":["message.read"]}`, owner},
+		"POST " + keysPath + "/{id}/rotate":    {"POST " + keysPath + "/" + id + "/rotate", m{"graceHours": 1}, `{}`, owner},
 	}
 }
 

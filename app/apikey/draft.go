@@ -26,6 +26,13 @@ type Draft struct {
 	OwnerID     string // empty: the caller
 }
 
+// Issued is a key with a new secret, which can't be shown again. Create and Rotate hand it
+// to access.Tx.Made.
+type Issued struct {
+	Key    doorward.APIKey
+	Secret secret.Key
+}
+
 // Create makes a key in the caller's tenant and returns it with its secret, which can't
 // be shown again. Errors: forbidden for a role above the caller's, too_many_keys,
 // validation_failed.
@@ -49,7 +56,10 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		key.CreatedAt, key.ExpiresAt = tx.Now, k.expiry(tx, d.Days)
 		recordNew(tx, key)
 		hash := fresh.Hash()
-		return tx.InsertAPIKey(ctx, key, hash[:])
+		if err := tx.InsertAPIKey(ctx, key, hash[:]); err != nil {
+			return err
+		}
+		return tx.Made(ctx, Issued{key, fresh})
 	})
 	if err != nil {
 		return doorward.APIKey{}, secret.Key{}, err

@@ -35,8 +35,10 @@ func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceH
 		if grace < 0 || grace > doorward.APIKeyGraceHoursMax {
 			return doorward.Invalid("/graceHours", "out_of_range", fmt.Sprintf("The present secret may stay valid for 0 to %d hours.", doorward.APIKeyGraceHoursMax))
 		}
-		after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour)
-		return err
+		if after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour); err != nil {
+			return err
+		}
+		return tx.Made(ctx, Issued{after, fresh})
 	})
 	if err != nil {
 		return Rotated{}, err

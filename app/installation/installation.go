@@ -46,9 +46,9 @@ type Ended struct {
 // Restored prepares a database that was restored from a backup. Sessions that have
 // ended since the backup, and links used or revoked since, would be valid again,
 // so all of them end unless keep says otherwise. Likewise API keys are disabled, which
-// tenants can undo key by key. Known browsers are always forgotten, since trust in them
-// may have ended since, and so are answers kept for retries, since what they say was made
-// may be gone. Before it returns, running
+// tenants can undo key by key. Known browsers are always forgotten, since trust in
+// them may have ended since, and so are answers kept for retries, since what they say
+// was made may be gone. Before it returns, running
 // nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {

@@ -267,15 +267,18 @@ must sign in again, and invitations have to be sent again from their list. All
 known browsers are forgotten, since some may have been removed since.
 API keys of tenants are disabled, since some may have been revoked since; they are
 listed, and an administrator of the tenant can enable those that are still wanted.
+
 Restore checks that the master key's file fits the backup.
+
 Other changes since the backup are lost and have to be repeated; restore lists
 them, suspensions and new passwords first. Operator keys that were revoked since
 stay revoked, and are listed.
 
 With --finish there is no FILE: it only ends sessions, links and known browsers, and
 disables API keys, in a database that another program has restored, such as pg_restore
-or a snapshot. Stop all servers on it first. It can't know which operator keys were
-revoked since, so it lists all valid ones.`,
+or a snapshot. Stop
+all servers on it first. It can't know which operator keys were revoked since, so it
+lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
   doorward restore --force - < /var/backups/doorward.db

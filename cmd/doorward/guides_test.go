@@ -13,6 +13,8 @@ import (
 
 // The how-to pages, followed from the first block to the last.
 
+func TestAPIKeysPage(t *testing.T) { follow(t, "../../docs/api-keys.md") }
+
 func TestInvitingPage(t *testing.T) { follow(t, "../../docs/invite-from-a-backend.md") }
 
 // TestAuditPage follows docs/audit.md, on an installation with a tenant.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
-	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -91,8 +90,8 @@ type issuedKey struct {
 	Key    string       `json:"key" example:"dwk_Ab3f…9xQ2" doc:"The secret, which no later answer shows: dwk_ and 49 letters and digits, the last six a checksum"`
 }
 
-func (a *api) issued(k doorward.APIKey, s secret.Key) issuedKey {
-	return issuedKey{front.ViewAPIKey(k, a.app.Now()), s.Reveal()}
+func (a *api) viewIssued(_ *front.Call, k apikey.Issued) issuedKey {
+	return issuedKey{front.ViewAPIKey(k.Key, a.app.Now()), k.Secret.Reveal()}
 }
 
 var docCreateAPIKey = front.Doc{
@@ -101,15 +100,12 @@ var docCreateAPIKey = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeTooManyKeys},
 }
 
-func (a *api) createAPIKey(ctx context.Context, c *front.Call, in createAPIKeyInput) (issuedKey, error) {
+func (a *api) createAPIKey(ctx context.Context, c *front.Call, in createAPIKeyInput) (apikey.Issued, error) {
 	k, s, err := a.app.APIKeys.Create(ctx, c.Caller, apikey.Draft{
 		Name: in.Name, Permissions: in.Permissions, Role: in.Role, Days: (*int64)(in.ExpiresInDays), AllowedIPs: in.AllowedIPs,
 		PerSecond: (*int64)(in.PerSecond), OwnerID: in.OwnerID,
 	})
-	if err != nil {
-		return issuedKey{}, err
-	}
-	return a.issued(k, s), nil
+	return apikey.Issued{Key: k, Secret: s}, err
 }
 
 type editAPIKeyInput struct {
@@ -152,17 +148,14 @@ var docRotateAPIKey = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeKeyEnded},
 }
 
-func (a *api) rotateAPIKey(ctx context.Context, c *front.Call, in rotateInput) (issuedKey, error) {
+func (a *api) rotateAPIKey(ctx context.Context, c *front.Call, in rotateInput) (apikey.Issued, error) {
 	id, err := c.ID("id", doorward.PrefixKey)
 	if err != nil {
-		return issuedKey{}, err
+		return apikey.Issued{}, err
 	}
 	r, err := a.app.APIKeys.Rotate(ctx, c.Caller, id, (*int64)(in.GraceHours))
-	if err != nil {
-		return issuedKey{}, err
-	}
 	c.Revoked(r.Revocation)
-	return a.issued(r.Key, r.Secret), nil
+	return apikey.Issued{Key: r.Key, Secret: r.Secret}, err
 }
 
 var docEndPreviousSecret = front.Doc{

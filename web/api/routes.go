@@ -58,11 +58,11 @@ func Routes(a *app.App) []front.Route {
 		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.inviteBulk, viewSent), docInviteBulk),
 
 		front.On("GET /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKeys), docAPIKeys),
-		front.On("POST /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusCreated, h.createAPIKey), docCreateAPIKey),
+		front.On("POST /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.Create(http.StatusCreated, h.createAPIKey, h.viewIssued), docCreateAPIKey),
 		front.On("GET /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKey), docAPIKey),
 		front.On("PATCH /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.editAPIKey), docEditAPIKey),
 		front.On("DELETE /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.revokeAPIKey), docRevokeAPIKey),
-		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusCreated, h.rotateAPIKey), docRotateAPIKey),
+		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyManage), front.Create(http.StatusCreated, h.rotateAPIKey, h.viewIssued), docRotateAPIKey),
 		front.On("DELETE /api/v2/api-keys/{id}/previous", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.endPreviousSecret), docEndPreviousSecret),
 		front.On("GET /api/v2/auth/key", front.KeyOnly(), front.JSON(http.StatusOK, h.selfKey), docSelfKey),
 		front.On("POST /api/v2/auth/report-key", front.Public(), front.JSON(http.StatusNoContent, h.reportKey), docReportKey),

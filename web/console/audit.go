@@ -177,8 +177,11 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 func subjects(events []doorward.Event) (all []doorward.Object) {
 	for _, e := range events {
 		all = append(all, e.Target)
+		if e.ActorType == doorward.ByKey {
+			all = append(all, doorward.Object{Type: "key", ID: e.ActorID})
+		}
 		for _, ch := range e.Changes {
-			if ch.Field == "invitedBy" {
+			if ch.Field == "invitedBy" || ch.Field == "ownerId" {
 				all = append(all, doorward.Object{Type: "user", ID: ch.From}, doorward.Object{Type: "user", ID: ch.To})
 			}
 		}
@@ -202,6 +205,12 @@ func (h *console) subject(ctx context.Context, c *ui.Call, on doorward.Object) (
 			return "", "", err
 		}
 		return inv.Email, "/console/invitations/" + inv.ID, nil
+	case "key":
+		k, err := h.app.APIKeys.Get(ctx, c.Caller, on.ID)
+		if err != nil {
+			return "", "", err
+		}
+		return k.Name, "/console/keys/" + k.ID, nil
 	}
 	return "", "", nil
 }

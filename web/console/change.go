@@ -47,6 +47,7 @@ var empties = map[string]string{
 	"allowedEmailDomains": "filter.all",
 	"accent":              "change.inherited",
 	"invitedBy":           "invitations.operator",
+	"allowedIps":          "filter.all",
 }
 
 // say returns the value of a field in words.
@@ -65,11 +66,11 @@ func say(field, text string, names map[string]string) value {
 		case err == nil:
 			return value{Lasts: d}
 		}
-	case "expiresAt":
+	case "expiresAt", "endsAt", "previousEndsAt":
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return value{At: at}
 		}
-	case "invitedBy":
+	case "invitedBy", "ownerId":
 		if name := names[text]; name != "" {
 			return value{Text: name}
 		}

@@ -14,6 +14,7 @@
 //	act.go          role, suspension, sign-out, removal: confirmed, then done
 //	invitations.go  the list of invitations, one invitation
 //	invite.go       inviting one or many
+//	keys.go         API keys: the list, creating, one key, rotation
 //	audit.go        the audit trail
 //	settings.go     settings; closing the tenant
 //	brand.go        colour and logo
@@ -26,6 +27,7 @@ import (
 	"embed"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/doorward/doorward"
@@ -55,7 +57,7 @@ func Routes(a *app.App) []front.Route {
 		return front.On("POST "+path, g, set.Take(at, withTenantStyle(take), withTenantStyle(again)), front.Doc{})
 	}
 	reads, manages, invites := front.Allowed(doorward.UserRead), front.Allowed(doorward.UserManage), front.Allowed(doorward.UserInvite)
-	destroys := front.Allowed(doorward.TenantDestroy)
+	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	return []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
@@ -73,6 +75,16 @@ func Routes(a *app.App) []front.Route {
 		post("/console/invitations/{id}/resend", "/console/invitations", invites, h.resend, h.invitation),
 		post("/console/invitations/{id}/revoke", "/console/invitations", invites, h.revoke, h.invitation),
 
+		get("/console/keys", keys, h.apiKeys, keyFilters...),
+		get("/console/keys/new", keys, h.newKey),
+		post("/console/keys/new", "/console/keys/new", keys, h.createKey, h.newKey),
+		get("/console/keys/{id}", keys, h.keyPage),
+		post("/console/keys/{id}/edit", "/console/keys", keys, h.editKey, h.keyPage),
+		post("/console/keys/{id}/rotate", "/console/keys", keys, h.rotateKey, h.keyPage),
+		post("/console/keys/{id}/previous", "/console/keys", keys, h.endPreviousSecret, h.keyPage),
+		get("/console/keys/{id}/{act}", keys, h.askKey),
+		post("/console/keys/{id}/{act}", "/console/keys", keys, h.actOnKey, h.askKey),
+
 		get("/console/audit", front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
 
 		get("/console/settings", front.Allowed(doorward.TenantRead), h.settings),
@@ -86,6 +98,7 @@ func Routes(a *app.App) []front.Route {
 
 		ui.Asset("/assets/console.css", "text/css; charset=utf-8", assets, "assets/console.css"),
 		ui.Asset("/assets/live.js", "text/javascript; charset=utf-8", assets, "assets/live.js"),
+		ui.Asset("/assets/secret.js", "text/javascript; charset=utf-8", assets, "assets/secret.js"),
 		ui.Asset("/assets/settings.js", "text/javascript; charset=utf-8", assets, "assets/settings.js"),
 	}
 }
@@ -145,7 +158,7 @@ func listAt(c *ui.Call) string {
 	}
 	asked, _ := url.ParseQuery(said) // invalid parts are left out
 	kept := url.Values{}
-	for _, name := range append([]string{"cursor", "before"}, append(peopleFilters, invitationFilters...)...) {
+	for _, name := range append([]string{"cursor", "before"}, slices.Concat(peopleFilters, invitationFilters, keyFilters)...) {
 		if value := asked.Get(name); value != "" {
 			kept.Set(name, value)
 		}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -151,7 +152,7 @@ func (h fixture) as(t *testing.T, role string) *browser { return open(t, h.Serve
 // Each role's view: the status of each page, and whether it has a form.
 func TestPagesByRole(t *testing.T) {
 	h := build(t)
-	inv := invitationOf(t, h)
+	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
 	for _, c := range []struct {
 		path                       string
@@ -175,6 +176,12 @@ func TestPagesByRole(t *testing.T) {
 		{"/console/invitations/new", 200, 200, 403, 403},
 		{"/console/invitations/" + inv, 200, 200, 403, 403},
 		{"/console/invitations/inv_absent", 404, 404, 403, 403},
+		{"/console/keys", 200, 200, 403, 403},
+		{"/console/keys/new", 200, 200, 403, 403},
+		{"/console/keys/" + key, 200, 200, 403, 403},
+		{"/console/keys/" + key + "/revoke", 200, 200, 403, 403},
+		{"/console/keys/" + key + "/dance", 404, 404, 403, 403},
+		{"/console/keys/key_absent", 404, 404, 403, 403},
 		{"/console/audit", 200, 200, 403, 403},
 		{"/console/settings", 200, 200, 200, 200},
 		{"/console/close", 200, 403, 403, 403},
@@ -182,13 +189,14 @@ func TestPagesByRole(t *testing.T) {
 		for role, want := range map[string]int{"OWNER": c.owner, "ADMIN": c.admin, "USER": c.user, "VIEWER": c.viewer} {
 			page := h.as(t, role).get(c.path, want)
 			if role == "USER" || role == "VIEWER" {
-				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/audit", "/console/close")
+				lacks(t, page, `method="post" action="/console`, "/console/invitations", "/console/keys", "/console/audit", "/console/close")
 			}
 		}
 	}
 	foreigner := open(t, h.Server, h.other)
 	foreigner.get("/console/invitations/"+inv, http.StatusNotFound)
 	foreigner.get(person, http.StatusNotFound)
+	foreigner.get("/console/keys/"+key, http.StatusNotFound)
 	lacks(t, foreigner.get("/console/people", http.StatusOK), "acme.example")
 	lacks(t, foreigner.get("/console/audit", http.StatusOK), "owner@acme.example", "admin@acme.example")
 	const above = "Only an owner can change administrators and owners."
@@ -201,18 +209,20 @@ func TestPagesByRole(t *testing.T) {
 // A role can't send the forms that it isn't shown.
 func TestFormsByRole(t *testing.T) {
 	h := build(t)
-	inv := invitationOf(t, h)
+	inv, key := invitationOf(t, h), keyOf(t, h, nil)
 	person := "/console/people/" + h.people["USER"].ID
 	for _, path := range []string{
 		person + "/name", person + "/role", person + "/suspend", person + "/resume", person + "/sign-out", person + "/remove",
 		"/console/invitations/new", "/console/invitations/" + inv + "/resend", "/console/invitations/" + inv + "/revoke",
+		"/console/keys/new", "/console/keys/" + key + "/edit", "/console/keys/" + key + "/rotate", "/console/keys/" + key + "/previous",
+		"/console/keys/" + key + "/disable", "/console/keys/" + key + "/enable", "/console/keys/" + key + "/revoke",
 		"/console/settings", "/console/close", "/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	} {
 		form := url.Values{"name": {"x"}, "role": {"OWNER"}, "people": {"x@acme.example"}, "confirm": {"Acme"}, "expiresInDays": {"1"}}
 		for _, role := range []string{"USER", "VIEWER"} {
 			h.as(t, role).post(path, form, http.StatusForbidden, "You may not do this")
 		}
-		if strings.HasPrefix(path, person) || strings.Contains(path, inv) {
+		if strings.HasPrefix(path, person) || strings.Contains(path, inv) || strings.Contains(path, key) {
 			open(t, h.Server, h.other).post(path, form, http.StatusNotFound)
 		}
 		res, _ := h.as(t, "OWNER").ask("POST", path, form, "Sec-Fetch-Site", "cross-site")
@@ -233,6 +243,19 @@ func TestFormsByRole(t *testing.T) {
 	if status, body := h.tenant.Owner.Get("/api/v2/users"); status != http.StatusOK || strings.Count(string(body), `"id"`) != 4 || strings.Contains(string(body), `"name":"x"`) {
 		t.Errorf("after all that the people are %s", body)
 	}
+}
+
+// keyOf creates an API key with the values, unless they name others, that it needs.
+func keyOf(t *testing.T, h fixture, values map[string]any) string {
+	t.Helper()
+	body := map[string]any{"name": "Shop", "permissions": []string{"message.send"}}
+	maps.Copy(body, values)
+	_, answer := h.tenant.Owner.Post("/api/v2/api-keys", body)
+	id := regexp.MustCompile(`key_[a-z0-9]+`).FindString(string(answer))
+	if id == "" {
+		t.Fatalf("no key: %s", answer)
+	}
+	return id
 }
 
 func invitationOf(t *testing.T, h fixture) string {

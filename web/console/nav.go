@@ -32,6 +32,9 @@ var navigation = []group{
 		{"people", "/console/people", doorward.UserRead, "people", []string{"person", "act"}},
 		{"invitations", "/console/invitations", doorward.UserInvite, "invitations", []string{"invitation", "invite"}},
 	}},
+	{"developers", []link{
+		{"keys", "/console/keys", doorward.APIKeyManage, "keys", []string{"key", "keynew", "keysecret", "keyact"}},
+	}},
 	{"organisation", []link{
 		{"audit", "/console/audit", doorward.AuditRead, "audit", nil},
 		{"settings", "/console/settings", doorward.TenantRead, "settings", []string{"close"}},

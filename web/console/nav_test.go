@@ -7,8 +7,9 @@ import (
 )
 
 var (
-	navigated = regexp.MustCompile(`(?s)<nav class="nav".*?</nav>`)
-	navLink   = regexp.MustCompile(`<a href="([^"]+)"( aria-current="page")?`)
+	navigated  = regexp.MustCompile(`(?s)<nav class="nav".*?</nav>`)
+	navHeading = regexp.MustCompile(`<p id="nav-([a-z]+)">`)
+	navLink    = regexp.MustCompile(`<a href="([^"]+)"( aria-current="page")?`)
 )
 
 // linksOf returns the links of the navigation on a page, and the current one.
@@ -27,7 +28,7 @@ func linksOf(page string) (links, current []string) {
 func TestNavigation(t *testing.T) {
 	h := build(t)
 	members := []string{"/console", "/console/people", "/console/settings"}
-	managers := []string{"/console", "/console/people", "/console/invitations", "/console/audit", "/console/settings"}
+	managers := []string{"/console", "/console/people", "/console/invitations", "/console/keys", "/console/audit", "/console/settings"}
 	for role, want := range map[string][]string{"OWNER": managers, "ADMIN": managers, "USER": members, "VIEWER": members} {
 		b := h.as(t, role)
 		links, _ := linksOf(b.get("/console", 200))
@@ -39,6 +40,20 @@ func TestNavigation(t *testing.T) {
 			if _, current := linksOf(page); !slices.Equal(current, []string{path}) {
 				t.Errorf("%s: current on %s: %v", role, path, current)
 			}
+		}
+	}
+}
+
+// A group has a heading only if the role may open one of its links.
+func TestNavigationGroups(t *testing.T) {
+	h := build(t)
+	for role, want := range map[string][]string{"OWNER": {"people", "developers", "organisation"}, "VIEWER": {"people", "organisation"}} {
+		var got []string
+		for _, found := range navHeading.FindAllStringSubmatch(navigated.FindString(h.as(t, role).get("/console", 200)), -1) {
+			got = append(got, found[1])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: groups %q, want %q", role, got, want)
 		}
 	}
 }

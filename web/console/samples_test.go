@@ -2,7 +2,9 @@ package console
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +64,17 @@ func samples() []uitest.Sample {
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []doorward.Action{doorward.UserInvite, doorward.AuditRead}}}, Frame: owner},
+		{Name: "keys", View: wide("keys", apiKeys{sheets, list, keyStatuses, sampledKeys()}), Frame: owner},
+		{Name: "keys-none", View: wide("keys", apiKeys{pageData: sheets, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
+		{Name: "key", View: sampledKeyPage(0), Frame: owner},
+		{Name: "key-disabled", View: sampledKeyPage(1), Frame: owner},
+		{Name: "key-revoked", View: sampledKeyPage(3), Frame: owner},
+		{Name: "keynew", View: wide("keynew", newKey{
+			pageData: sheets, keyLimits: keyLimits{365, 10_000}, Role: doorward.RoleAdmin, Roles: []roleChoice{{doorward.RoleAdmin, true}, {doorward.RoleUser, false}, {doorward.RoleViewer, false}},
+			Groups: permissionGroups(doorward.RoleAdmin, func(doorward.Action) bool { return false }),
+		}), Frame: owner},
+		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
+		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
@@ -114,6 +127,42 @@ func sampledEntries() (all []entry) {
 		all = append(all, entry{Event: e, What: whatOf(e.Action, e.Outcome), Actor: "Ann Lee", Target: "guest@acme.example", Fields: inWords(e.Changes, nil)})
 	}
 	return all
+}
+
+// sampledSecret has the length of a secret, and a checksum that is wrong.
+var sampledSecret = "dwk_" + strings.Repeat("Ab3fK9q", 7)
+
+func sampledKeys() (all []apiKey) {
+	used := noon.Add(-time.Hour)
+	for n, status := range []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked} {
+		k := doorward.APIKey{
+			ID: fmt.Sprint("key_", n), TenantID: canny.ID, Name: []string{"Reports of the shop", "Newsletter", "Old gateway with quite a long name", "Test"}[n],
+			Status: status, Role: doorward.RoleUser, Permissions: []doorward.Action{doorward.MessageSend, doorward.ReportRead}, OwnerID: members[n].ID, OwnerRole: members[n].Role,
+			CreatedBy: members[0].ID, CreatedAt: noon.AddDate(0, 0, -n-7), ExpiresAt: noon.AddDate(0, 0, 5+100*n), Hint: "dwk_Ab3f…9xQ2",
+		}
+		one := apiKey{APIKey: k, State: status, Owner: members[n].Name, Email: members[n].Email, Managed: true, EndsSoon: n == 0, now: noon}
+		if n == 0 {
+			one.AllowedIPs, one.PerSecond, one.LastUsedAt, one.LastUsedIP = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, 50, &used, "192.0.2.7"
+			one.Earlier = &doorward.PreviousSecret{EndsAt: noon.Add(23*time.Hour + 12*time.Minute), LastUsedAt: &used}
+		}
+		if n == 2 {
+			one.Owner, one.Email = "", ""
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func sampledKeyPage(n int) ui.View {
+	k := sampledKeys()[n]
+	body := keyPage{
+		pageData: sheets, keyLimits: keyLimits{365, 10_000}, Key: k, Groups: permissionGroups(k.Role, k.Has), Graces: graces,
+		Actions: []doorward.Action{doorward.MessageSend, doorward.UserRead},
+	}
+	if n == 0 {
+		body.Try = &trial{"user.read", "192.0.2.7", "keys.try.permission"}
+	}
+	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}
 }
 
 func sampledSettings() settings {

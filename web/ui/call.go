@@ -48,6 +48,9 @@ func (c *Call) speak(tag string) bool {
 // Value returns the form's value of the name.
 func (c *Call) Value(name string) string { return c.form.Get(name) }
 
+// Values returns all of the form's values of the name, as of several checkboxes.
+func (c *Call) Values(name string) []string { return c.form[name] }
+
 // File is the uploaded file of a form for TakeFile; empty for none.
 func (c *Call) File() []byte { return c.file }
 

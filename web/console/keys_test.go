@@ -1,0 +1,148 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	secretOn = regexp.MustCompile(`<code id="secret"[^>]*>(dwk_[0-9A-Za-z]{49})</code>`)
+	hintOn   = regexp.MustCompile(`name="hint" value="([^"]+)"`)
+	keyLink  = regexp.MustCompile(`/console/keys/(key_[a-z0-9]+)`)
+)
+
+// found returns what the form of the expression is on the page.
+func (b *browser) found(form *regexp.Regexp, page string) string {
+	b.Helper()
+	m := form.FindStringSubmatch(page)
+	if m == nil {
+		b.Fatalf("there is no %s on\n%s", form, page)
+	}
+	return m[1]
+}
+
+// The secret is shown in one answer, which offers no other language: with that it would
+// be lost.
+func TestCreatingAKey(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "ADMIN")
+	b.get("/console/keys", http.StatusOK, "There are no keys yet")
+	form := b.get("/console/keys/new", http.StatusOK, `value="message.send"`, `value="admin@acme.example"`)
+	lacks(t, form, `value="user.invite"`, "tenant.destroy", ">Owner</a>")
+	b.get("/console/keys/new?role=ADMIN", http.StatusOK, `value="user.invite"`)
+	page := b.post("/console/keys/new", url.Values{
+		"name": {"<Shop>"}, "role": {"USER"}, "permissions": {"message.send", "report.read"}, "days": {"30"}, "perSecond": {"5"},
+		"allowedIps": {"192.0.2.7\r\n198.51.100.0/24"}, "owner": {"VIEWER@acme.example"},
+	}, http.StatusOK, "it is shown only here", "&lt;Shop&gt;")
+	secret := b.found(secretOn, page)
+	lacks(t, page, `name="lang"`)
+	id := b.found(keyLink, page[strings.Index(page, "<main"):])
+	shown := b.get("/console/keys/"+id, http.StatusOK, "viewer@acme.example", "192.0.2.7", "198.51.100.0/24", "<code class=\"idle\">message.send</code>", secret[:8]+"…"+secret[49:])
+	lacks(t, shown, secret)
+	b.get("/console/keys?q=shop", http.StatusOK, "&lt;Shop&gt;", ">Active<")
+	b.get("/console/keys?status=revoked", http.StatusOK, "No key matches")
+	b.get("/console/keys?status=x", http.StatusUnprocessableEntity, "One of the filters is invalid")
+}
+
+func TestKeyFormRefuses(t *testing.T) {
+	h := build(t)
+	b := h.as(t, "ADMIN")
+	good := url.Values{"name": {"Shop"}, "role": {"USER"}, "permissions": {"message.send"}, "owner": {"admin@acme.example"}}
+	for field, c := range map[string]struct{ value, want string }{
+		"name":        {"", "Enter a name"},
+		"permissions": {"tenant.destroy", "One of these is not for keys"},
+		"days":        {"366", "Enter a number of days within"},
+		"perSecond":   {"many", "Enter a number within"},
+		"allowedIps":  {"192.0.2.7 nowhere", "At least one of these is no address"},
+		"owner":       {"nobody@acme.example", "No active member has this address"},
+	} {
+		form := url.Values{}
+		for name, values := range good {
+			form[name] = values
+		}
+		form.Set(field, c.value)
+		page := b.post("/console/keys/new", form, http.StatusUnprocessableEntity, c.want)
+		if field != "permissions" && !strings.Contains(page, `value="message.send" checked`) {
+			t.Errorf("%s: the choice is lost on\n%s", field, page)
+		}
+	}
+	form := url.Values{"name": {"Shop"}, "role": {"USER"}, "owner": {"admin@acme.example"}}
+	b.post("/console/keys/new", form, http.StatusUnprocessableEntity, "Choose at least one")
+	form.Set("role", "OWNER")
+	form.Set("permissions", "message.send")
+	b.post("/console/keys/new", form, http.StatusForbidden)
+	b.get("/console/keys", http.StatusOK, "There are no keys yet")
+}
+
+func TestChangingAKey(t *testing.T) {
+	h := build(t)
+	b, at := h.as(t, "OWNER"), "/console/keys/"+keyOf(t, h, map[string]any{"permissions": []string{"message.send", "report.read"}})
+	page := b.get(at, http.StatusOK)
+	form := url.Values{
+		"name": {"Shop 2"}, "permissions": {"report.read"}, "allowedIps": {"192.0.2.0/24"}, "owner": {"user@acme.example"}, "version": {b.version(page)},
+	}
+	page = b.do(at+"/edit", form, "The key is saved", "Shop 2", "user@acme.example")
+	lacks(t, page, `value="message.send" checked`)
+	b.post(at+"/edit", form, http.StatusPreconditionFailed, "was changed or rotated since you looked")
+	form.Set("version", b.version(page))
+	form.Del("permissions")
+	lacks(t, b.post(at+"/edit", form, http.StatusUnprocessableEntity, "Choose at least one"), `value="report.read" checked`)
+
+	b.get(at+"/disable", http.StatusOK, "Disable this key?", "It was never used")
+	b.do(at+"/disable", url.Values{}, "The key is disabled", ">Disabled<")
+	b.do(at+"/enable", url.Values{}, "The key is enabled", ">Active<")
+	b.get(at+"/revoke", http.StatusOK, "for good")
+	page = b.do(at+"/revoke", url.Values{}, "The key is revoked", ">Revoked<")
+	lacks(t, page, "/rotate", "/edit", "Would it pass")
+	b.post(at+"/enable", url.Values{}, http.StatusConflict, "that is final")
+}
+
+// A rotation that is sent twice, as by loading its page again, is done once.
+func TestRotatingAKey(t *testing.T) {
+	h := build(t)
+	b, at := h.as(t, "OWNER"), "/console/keys/"+keyOf(t, h, nil)
+	form := url.Values{"hint": {b.found(hintOn, b.get(at, http.StatusOK))}, "graceHours": {"24"}}
+	first := b.found(secretOn, b.post(at+"/rotate", form, http.StatusOK, "The key is rotated", "works for another <strong><bdi>24 hours"))
+	page := b.post(at+"/rotate", form, http.StatusPreconditionFailed, "was changed or rotated since you looked", first[:8])
+	if !strings.Contains(page, "The earlier secret works for another") {
+		t.Errorf("the earlier secret isn't shown on\n%s", page)
+	}
+	lacks(t, b.do(at+"/previous", url.Values{}, "The earlier secret has ended"), "works for another")
+	b.post(at+"/previous", url.Values{}, http.StatusNotFound)
+	form.Set("hint", first[:8]+"…"+first[49:])
+	form.Set("graceHours", "999")
+	b.post(at+"/rotate", form, http.StatusUnprocessableEntity)
+	form.Set("graceHours", "0")
+	b.post(at+"/rotate", form, http.StatusOK, "The earlier secret has ended")
+}
+
+func TestWouldItPass(t *testing.T) {
+	h := build(t)
+	b, id := h.as(t, "OWNER"), keyOf(t, h, map[string]any{
+		"permissions": []string{"message.send", "report.read"}, "allowedIps": []string{"192.0.2.0/24", "2001:db8::/32"}, "ownerId": h.people["VIEWER"].ID,
+	})
+	for query, want := range map[string]string{
+		"action=report.read":                           "It would pass.",
+		"action=report.read&ip=192.0.2.9":              "It would pass.",
+		"action=report.read&ip=%3A%3Affff%3A192.0.2.9": "It would pass.",
+		"action=report.read&ip=2001:db8::1":            "It would pass.",
+		"action=report.read&ip=192.0.3.9":              "may not be used from this address",
+		"action=report.read&ip=here":                   "This is no address",
+		"action=message.read":                          "was not given this permission",
+		"action=message.send":                          "role of the key’s owner does not allow it",
+	} {
+		b.get("/console/keys/"+id+"?"+query, http.StatusOK, want)
+	}
+	b.do("/console/keys/"+id+"/disable", url.Values{})
+	b.get("/console/keys/"+id+"?action=report.read", http.StatusOK, "The key is not active")
+}
+
+// The trail names keys and leads to their pages.
+func TestTrailOfKeys(t *testing.T) {
+	h := build(t)
+	id := keyOf(t, h, nil)
+	h.as(t, "OWNER").get("/console/audit?target="+id, http.StatusOK, "API key created", `href="/console/keys/`+id+`"`, ">Shop<")
+}

@@ -507,6 +507,7 @@ func (h *recorder) withKeys() []step {
 
 // withTheEndOfKeys moves the clock past the end of sessions.
 func (h *recorder) withTheEndOfKeys() []step {
+	var key string
 	sweep := func() {
 		h.Advance(25 * time.Hour)
 		if err := h.Node.App.APIKeys.Sweep(h.t.Context()); err != nil {
@@ -517,7 +518,7 @@ func (h *recorder) withTheEndOfKeys() []step {
 		{"an API key that ends soon", func() {
 			a := h.ask("POST "+keysPath, m{"name": "Short", "permissions": []string{"message.send"}, "expiresInDays": 2}, as(h.token)).ok(201)
 			h.names[a.text("apiKey.id")] = "KEY"
-			h.keep(a.text("key"))
+			key = h.keep(a.text("key"))
 			h.news()
 			sweep()
 		}, []string{
@@ -525,6 +526,9 @@ func (h *recorder) withTheEndOfKeys() []step {
 		}},
 		{"an API key that has expired", sweep, []string{
 			`Acme: system done apikey.expire key KEY, status "active" "expired"`,
+		}},
+		{"an expired API key used", func() { h.ask("GET /api/v2/users", nil, bearer(key)).fails(401, "unauthenticated") }, []string{
+			`Acme: anonymous refused apikey.refuse key KEY, reason "" "unauthenticated", cause "" "expired"`,
 		}},
 	}
 }

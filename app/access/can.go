@@ -183,10 +183,11 @@ func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
 
 // CanEnterByKey is CanEnter for what only an API key may use.
 func CanEnterByKey(p *doorward.Principal) Decision {
-	if p.Kind != doorward.ByKey && p.Kind != doorward.Anonymous {
+	d := CanEnter(p, false)
+	if d.Allowed && p.Kind != doorward.ByKey {
 		return no(ReasonKind)
 	}
-	return CanEnter(p, false)
+	return d
 }
 
 // KeyCause is why an API key is not valid, for the trail; callers aren't told.

@@ -20,7 +20,7 @@ type assertions struct{ app *app.App }
 func assertionRoutes(a *app.App) []front.Route {
 	s := &assertions{a}
 	return []front.Route{
-		front.On("POST /api/v2/auth/token", front.SignedIn().OrKey(), front.JSON(http.StatusOK, s.token), docToken),
+		front.On("POST /api/v2/auth/token", front.SignedInOrKey(), front.JSON(http.StatusOK, s.token), docToken),
 		front.On("GET /.well-known/jwks.json", front.Public(), front.JSON(http.StatusOK, s.jwks), docJWKS).Check(),
 	}
 }

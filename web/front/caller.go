@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Guard decides who may call a route. Make it with Public, Optional, SignedIn, KeyOnly,
-// OperatorOnly or Allowed.
+// Guard decides who may call a route. Make it with Public, Optional, SignedIn,
+// SignedInOrKey, KeyOnly, OperatorOnly or Allowed.
 type Guard struct {
 	name   string
 	action doorward.Action
@@ -21,7 +21,6 @@ type Guard struct {
 	service doorward.Action
 	// closing: the route serves people of a tenant that is being closed.
 	closing bool
-	keys    bool // API keys too, of a route without an action
 }
 
 // The names of guards that need no action.
@@ -30,7 +29,9 @@ const (
 	optional = "optional"
 	signedIn = "session"
 	keyOnly  = "key"
-	operator = "operator"
+	// eitherOne is a session or an API key.
+	eitherOne = "session or key"
+	operator  = "operator"
 )
 
 // Public routes ignore credentials.
@@ -44,11 +45,8 @@ func Optional() Guard { return Guard{name: optional} }
 // are refused.
 func SignedIn() Guard { return Guard{name: signedIn} }
 
-// OrKey also admits API keys, whatever they may do.
-func (g Guard) OrKey() Guard {
-	g.keys = true
-	return g
-}
+// SignedInOrKey routes need a session or an API key, whatever it is permitted.
+func SignedInOrKey() Guard { return Guard{name: eitherOne} }
 
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
@@ -92,7 +90,10 @@ func (g Guard) RefusesWhileClosing() bool {
 	return !g.closing && g.name != public && g.name != operator
 }
 
-// Name is "public", "optional", "session", "key", "operator" or the action that is needed.
+// TakesKeys reports whether API keys with the permission may call the route.
+func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
+
+// Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {
 		return string(g.action)
@@ -142,7 +143,7 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 		return access.Decision{Allowed: true} // the route needs nobody
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
-	case g.action == "" && !g.keys:
+	case !g.TakesKeys():
 		return access.CanEnterInPerson(p, g.closing)
 	}
 	return access.CanEnter(p, g.closing)

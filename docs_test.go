@@ -244,6 +244,10 @@ func who(g front.Guard) string {
 		return "anyone, a session counts"
 	case front.SignedIn().Name():
 		return "a session"
+	case front.SignedInOrKey().Name():
+		return "a session or an API key"
+	case front.KeyOnly().Name():
+		return "an API key"
 	case front.OperatorOnly().Name():
 		return "an operator key"
 	}

@@ -276,9 +276,8 @@ stay revoked, and are listed.
 
 With --finish there is no FILE: it only ends sessions, links and known browsers, and
 disables API keys, in a database that another program has restored, such as pg_restore
-or a snapshot. Stop
-all servers on it first. It can't know which operator keys were revoked since, so it
-lists all valid ones.`,
+or a snapshot. Stop all servers on it first. It can't know which operator keys were
+revoked since, so it lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
   doorward restore --force --keep-sessions /var/backups/doorward.db
   doorward restore --force - < /var/backups/doorward.db

@@ -152,6 +152,9 @@ func security(g front.Guard) []map[string][]string {
 	case front.KeyOnly().Name():
 		return []map[string][]string{{"key": {}}}
 	}
+	if g.TakesKeys() {
+		return []map[string][]string{session, bearer, {"key": {}}}
+	}
 	return []map[string][]string{session, bearer}
 }
 
@@ -238,14 +241,28 @@ func (d document) success(r front.Route) *huma.Response {
 	return res
 }
 
+// ofKeys are the errors of an API key, before it is known whether the endpoint takes one.
+var ofKeys = []doorward.Code{doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
+
 // implied returns the errors of guard and body.
 func implied(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
 		codes = append(codes, doorward.CodeCrossOrigin)
 	}
-	if name := r.Guard.Name(); name != front.Public().Name() && name != front.Optional().Name() {
+	switch name := r.Guard.Name(); name {
+	case front.Public().Name():
+	case front.Optional().Name():
+		codes = append(codes, ofKeys...)
+	case front.SignedIn().Name():
+		codes = append(codes, doorward.CodeNotForKeys)
+		fallthrough
+	default:
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
+		codes = append(codes, ofKeys...)
+		if r.Guard.TakesKeys() {
+			codes = append(codes, doorward.CodeTenantFrozen)
+		}
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)

@@ -42,20 +42,20 @@ func Check(s *front.Site, next http.Handler) http.Handler {
 // Documented returns the routes of the reference: those that Routes serves, and
 // the check, which Check serves.
 func Documented(a *app.App) []front.Route {
-	return append(Routes(a), front.On("GET "+Path, front.SignedIn(), front.Raw(nil), docCheck))
+	return append(Routes(a), front.On("GET "+Path, front.SignedInOrKey(), front.Raw(nil), docCheck))
 }
 
 var docCheck = front.Doc{
 	ID: "checkAccess", Tag: "Access", Summary: "Ask whether a request may pass",
-	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
-	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant", Example: "message.send"}},
+	Description: "For gateways, by forward-auth: nginx `auth_request`, Caddy `forward_auth`, Traefik, HAProxy, Envoy. Every method works; a body is not read. Without `action` only the session or key is checked; any other parameter is 400, so that a misspelt one lets nobody through. Text after `&original=`, right after the action, is the client's own query and isn't read. The six headers are on every answer, empty where they say nothing and whenever it is not 200. When the gateway names an unsafe method of the original request in `X-Forwarded-Method` or `X-Original-Method`, or the request asks for an upgrade (`Upgrade`, `Sec-WebSocket-Key`, `-Version` or `-Protocol`), a cookie from another origin is 403; a bearer token is not, since no page makes a browser send one unasked.",
+	Query:       []front.Parameter{{Name: "action", Description: "A permission that the role must grant, and the key have", Example: "message.send"}},
 	Headers: []front.Parameter{
-		{Name: "X-Auth-User", Description: "Id of the user"},
-		{Name: "X-Auth-Tenant", Description: "Id of the tenant that the session is in"},
-		{Name: "X-Auth-Role", Description: "Role there"},
-		{Name: "X-Auth-Email", Description: "Address of the user"},
-		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential"},
-		{Name: "X-Auth-Key", Description: "Empty for a session"},
+		{Name: "X-Auth-User", Description: "Id of the user; empty for an API key"},
+		{Name: "X-Auth-Tenant", Description: "Id of the tenant that the session or key is in"},
+		{Name: "X-Auth-Role", Description: "Role there; of a key the lower one of its own and its owner's"},
+		{Name: "X-Auth-Email", Description: "Address of the user; empty for a key"},
+		{Name: "X-Auth-Session", Description: "Id of the session, which is no credential; empty for a key"},
+		{Name: "X-Auth-Key", Description: "Id of the API key; empty for a session"},
 	},
 	Errors: []doorward.Code{doorward.CodeUnknownAction, doorward.CodeCrossOrigin, doorward.CodeInvalidQuery},
 }

@@ -26,7 +26,9 @@ const (
 	optional = "optional"
 	signedIn = "session"
 	keyOnly  = "key"
-	operator = "operator"
+	// eitherOne is a session or an API key.
+	eitherOne = "session or key"
+	operator  = "operator"
 )
 
 // Public routes ignore credentials.
@@ -39,6 +41,9 @@ func Optional() Guard { return Guard{name: optional} }
 // SignedIn routes need a session, whatever its role. They are about the person: API keys
 // are refused.
 func SignedIn() Guard { return Guard{name: signedIn} }
+
+// SignedInOrKey routes need a session or an API key, whatever it is permitted.
+func SignedInOrKey() Guard { return Guard{name: eitherOne} }
 
 // KeyOnly routes need an API key.
 func KeyOnly() Guard { return Guard{name: keyOnly} }
@@ -61,7 +66,10 @@ func (g Guard) RefusesWhileClosing() bool {
 	return !g.closing && g.name != public && g.name != operator
 }
 
-// Name is "public", "optional", "session", "key", "operator" or the action that is needed.
+// TakesKeys reports whether API keys with the permission may call the route.
+func (g Guard) TakesKeys() bool { return g.action != "" || g.name == keyOnly || g.name == eitherOne }
+
+// Name is "public", "optional", "session", "key", "session or key", "operator" or the action that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {
 		return string(g.action)
@@ -108,7 +116,7 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 		return access.Decision{Allowed: true} // the route needs nobody
 	case g.name == keyOnly:
 		return access.CanEnterByKey(p)
-	case g.action == "":
+	case g.name == signedIn && g.action == "":
 		return access.CanEnterInPerson(p, g.closing)
 	}
 	return access.CanEnter(p, g.closing)

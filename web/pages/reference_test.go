@@ -126,7 +126,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"acceptInvitation": "Anyone, with or without a session",
 		"session":          "Everyone who is signed in",
 		"introspect":       "The operator, with an operator key",
-		"getOwnApiKey":     "A server, with an API key",
+		"getOwnApiKey":     "An API key, whatever it may do",
 	} {
 		if said := text(byID(docs, id)); !strings.Contains(said, want) {
 			t.Errorf("the reference of %s does not say that it is for %q", id, want)
@@ -185,13 +185,13 @@ func TestExamplesWorkAsTheyStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, made := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}})
-	var issued struct{ Key string }
-	if err := json.Unmarshal(made, &issued); err != nil {
-		t.Fatal(err)
+	status, made := acme.Owner.Post("/api/v2/api-keys", map[string]any{"name": "test", "permissions": []string{"message.read"}})
+	var of struct{ Key string }
+	if err := json.Unmarshal(made, &of); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, made)
 	}
 	operations(t, server, func(method, path string, op *openapi3.Operation, part *html.Node) {
-		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+issued.Key)
+		req := curl(t, example(part, op.OperationID+"-curl"), "TOKEN="+acme.Owner.Login(), "KEY="+key, "API_KEY="+of.Key)
 		if req.Method != method || !strings.HasPrefix(req.URL.String(), "https://auth.example/platform/api/v2/") {
 			t.Errorf("%s: the example calls %s %s", op.OperationID, req.Method, req.URL)
 		}

@@ -144,7 +144,7 @@ func quote(v any) string {
 
 // curl is the command line that calls the operation, to be pasted into a
 // POSIX shell. Credentials come from its variables: TOKEN has the identifier
-// of a session, KEY an operator key, API_KEY an API key.
+// of a session, KEY an operator key, API_KEY that of a tenant.
 func (s *spec) curl(method, path string, o *operation) []token {
 	for _, p := range o.Parameters {
 		if p.In == "path" {

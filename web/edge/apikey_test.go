@@ -1,0 +1,127 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/doorwardtest"
+)
+
+// apiKey creates a key of the OWNER and returns its id and secret.
+func (d *door) apiKey(t *testing.T, values member) (id, key string) {
+	t.Helper()
+	body := member{"name": "backup", "permissions": []string{"message.send", "user.read"}}
+	for name, value := range values {
+		body[name] = value
+	}
+	status, text := d.people["OWNER"].Post("/api/v2/api-keys", body)
+	var made struct {
+		APIKey struct{ ID string }
+		Key    string
+	}
+	if err := json.Unmarshal(text, &made); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, text)
+	}
+	return made.APIKey.ID, made.Key
+}
+
+func bearer(key string, more ...string) headers {
+	return append(headers{"Authorization", "Bearer " + key}, more...)
+}
+
+// TestCheckWithKey: a key passes with three of the six headers, from the database and
+// from memory, and only as far as its permissions go.
+func TestCheckWithKey(t *testing.T) {
+	t.Parallel()
+	d := start(t, doorwardtest.TrustLoopback())
+	id, key := d.apiKey(t, nil)
+	_, boundKey := d.apiKey(t, member{"allowedIps": []string{"192.0.2.0/24", "2001:db8::7"}})
+	for range 2 {
+		a := d.check(t, "POST", "action=message.send", bearer(key, "Origin", "https://evil.example", "X-Forwarded-Method", "POST"))
+		got := map[string]string{}
+		for _, name := range sixNames {
+			got[name] = a.header.Get(name)
+		}
+		want := map[string]string{"X-Auth-User": "", "X-Auth-Tenant": d.people["OWNER"].identity["X-Auth-Tenant"], "X-Auth-Role": "USER", "X-Auth-Email": "", "X-Auth-Session": "", "X-Auth-Key": id}
+		if diff := cmp.Diff(want, got); a.status != http.StatusOK || diff != "" {
+			t.Errorf("%d (-want +got):\n%s", a.status, diff)
+		}
+		d.check(t, "GET", "action=message.read", bearer(key)).fails(http.StatusForbidden, "forbidden")
+		d.check(t, "GET", "action=user.invite", bearer(key)).fails(http.StatusForbidden, "forbidden")
+		for ip, passes := range map[string]bool{"192.0.2.7": true, "2001:db8::7": true, "::ffff:192.0.2.8": true, "192.0.3.1": false, "2001:db8::8": false, "10.0.0.1, 192.0.2.7": true, "192.0.2.7, 10.0.0.1": false} {
+			a := d.check(t, "GET", "", bearer(boundKey, "X-Forwarded-For", ip))
+			if passes && a.status != http.StatusOK {
+				t.Errorf("from %s: %d %s", ip, a.status, a.body)
+			}
+			if !passes {
+				a.fails(http.StatusForbidden, "ip_not_allowed")
+			}
+		}
+	}
+	for name, sent := range map[string]headers{
+		"beside a session":   as(d.people["USER"], "Authorization", "Bearer "+key),
+		"twice":              bearer(key, "Authorization", "Bearer "+key),
+		"one character less": bearer(key[:52]), "one more": bearer(key + "A"), "another character": bearer(key[:51] + "~~"),
+		"as a cookie": {"Cookie", "JSESSIONID=" + key}, "without a scheme": {"Authorization", key},
+	} {
+		if a := d.check(t, "GET", "", sent); a.status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", name, a.status)
+		}
+	}
+	d.check(t, "GET", "key="+key, nil).fails(http.StatusUnauthorized, "unauthenticated")
+}
+
+// TestIntrospectKey: a service asks for a key that it got itself, and says from where.
+func TestIntrospectKey(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	operator := d.operatorKey(t)
+	id, key := d.apiKey(t, nil)
+	_, bound := d.apiKey(t, member{"allowedIps": []string{"192.0.2.7"}})
+	for _, q := range []struct {
+		ask     member
+		active  bool
+		allowed any
+	}{
+		{member{"credential": key}, true, nil},
+		{member{"credential": key, "ip": "198.51.100.1", "action": "message.send"}, true, true},
+		{member{"credential": key, "action": "message.read"}, true, false},
+		{member{"credential": bound, "ip": "192.0.2.7"}, true, nil},
+		{member{"credential": bound, "ip": "192.0.2.8"}, false, nil},
+		{member{"credential": bound}, false, nil},
+		{member{"credential": key[:52] + "~"}, false, nil},
+		{member{"credential": operator}, false, nil},
+	} {
+		got := d.introspect(t, operator, q.ask).json()
+		if !q.active {
+			if diff := cmp.Diff(inactive, got); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", q.ask, diff)
+			}
+			continue
+		}
+		shown, _ := got["apiKey"].(member)
+		if got["active"] != true || shown["name"] != "backup" || got["allowed"] != q.allowed || got["user"] != nil || got["session"] != nil {
+			t.Errorf("%v answers %v", q.ask, got)
+		}
+		if q.ask["credential"] == key && shown["id"] != id {
+			t.Errorf("%v answers the key %v", q.ask, shown["id"])
+		}
+	}
+	batch := d.introspect(t, operator, member{"items": []member{{"credential": bound, "ip": "192.0.2.7"}, {"credential": bound}}}).json()
+	items, _ := batch["items"].([]any)
+	if len(items) != 2 || items[0].(member)["active"] != true || items[1].(member)["active"] != false {
+		t.Errorf("a batch answers %v", batch)
+	}
+	if a := d.introspect(t, operator, member{"credential": key, "ip": "home"}); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("with no address: %d %s", a.status, a.body)
+	}
+	if status, body := d.people["OWNER"].Do(http.MethodDelete, "/api/v2/api-keys/"+id, nil); status != http.StatusNoContent {
+		t.Fatalf("%d %s", status, body)
+	}
+	if diff := cmp.Diff(inactive, d.introspect(t, operator, member{"credential": key}).json()); diff != "" {
+		t.Errorf("a revoked key (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,150 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/front"
+)
+
+// TestKeysOnEndpoints: a key does within its tenant what it has permissions for, is
+// refused with not_for_keys where it is about a person, and as a caller elsewhere.
+func TestKeysOnEndpoints(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, zeta := d.Tenant("Acme"), d.Tenant("Zeta")
+		bob, stranger := acme.Join("bob@acme.example", "USER"), zeta.Owner
+		id, key := d.newKey(t, acme.Owner, m{"role": "ADMIN", "permissions": []string{"user.read", "user.manage", "user.invite", "tenant.read"}})
+		ask := func(route string, body any) answer { return d.send(t, route, body, bearer(key)) }
+
+		ask("GET /api/v2/users", nil).ok(200)
+		ask("GET /api/v2/tenant", nil).ok(200).is("id", acme.ID)
+		ask("GET /api/v2/users/"+stranger.ID, nil).fails(404, "not_found")
+		ask("PATCH /api/v2/users/"+stranger.ID, m{"name": "x"}).fails(404, "not_found")
+		ask("PATCH /api/v2/users/"+bob.ID, m{"name": "Bob"}).ok(200).is("user.name", "Bob")
+		ask("PATCH /api/v2/users/"+acme.Owner.ID, m{"name": "x"}).fails(403, "forbidden")
+		ask("PATCH /api/v2/users/"+bob.ID, m{"role": "OWNER"}).fails(403, "forbidden")
+		ask("POST /api/v2/auth/invite", m{"email": "cat@acme.example", "role": "USER"}).ok(201).is("invitedBy", acme.Owner.ID)
+		ask("POST /api/v2/auth/invite", m{"email": "dan@acme.example", "role": "OWNER"}).fails(403, "forbidden")
+		ask("GET /api/v2/audit-events", nil).fails(403, "forbidden")
+		ask("GET /api/v2/api-keys", nil).fails(403, "forbidden")
+		ask("GET /api/v2/tenants", nil).fails(403, "forbidden")
+		ask("POST /api/v2/access/introspect", m{"credential": "x"}).fails(403, "forbidden")
+		ask("GET /api/v2/auth/key", nil).ok(200).is("apiKey.id", id).is("apiKey.role", "ADMIN")
+		d.send(t, "GET /api/v2/auth/key", nil, as(bob.Token())).fails(403, "forbidden")
+		d.send(t, "GET /api/v2/auth/key", nil).fails(401, "unauthenticated")
+		d.send(t, "GET /api/v2/users", nil, bearer(key), as(bob.Token())).fails(401, "unauthenticated")
+		if a := d.send(t, "GET /console/people", nil, bearer(key)); a.status == http.StatusOK || strings.Contains(string(a.body), "bob@acme.example") {
+			t.Errorf("a page takes a key: %d", a.status)
+		}
+
+		events := d.send(t, "GET /api/v2/audit-events?actor="+id+"&action=user.rename", nil, as(acme.Owner.Token())).ok(200)
+		if got := events.at("items").([]any)[0].(m)["actor"].(m); got["type"] != "key" || got["id"] != id {
+			t.Errorf("a rename by a key is by %v", got)
+		}
+	})
+}
+
+// TestNotForKeys: every endpoint about a person's own session refuses keys.
+func TestNotForKeys(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		_, key := d.newKey(t, d.Tenant("Acme").Owner, nil)
+		tried := 0
+		for _, r := range api.Routes(new(app.App)) {
+			if r.Guard.Name() != front.SignedIn().Name() {
+				continue
+			}
+			tried++
+			route := r.Method + " " + strings.NewReplacer("{id}", "ses_1", "{tenantId}", "tnt_1").Replace(r.Path)
+			d.send(t, route, m{}, bearer(key)).fails(403, "not_for_keys")
+		}
+		if tried < 8 {
+			t.Errorf("%d endpoints were tried", tried)
+		}
+	})
+}
+
+// TestKeyRefusals: what callers are told, and what they aren't.
+func TestKeyRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ask := func(key string, opts ...opt) answer {
+			return d.send(t, "GET /api/v2/users", nil, append(opts, bearer(key))...)
+		}
+		permissions := m{"permissions": []string{"user.read"}}
+		_, bound := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "allowedIps": []string{"192.0.2.0/24"}})
+		ask(bound, from("198.51.100.1")).fails(403, "ip_not_allowed")
+		ask(bound, from("192.0.2.1")).ok(200)
+
+		unknown := ask(secret.NewKey("dwk_").Reveal()).fails(401, "unauthenticated")
+		for name, end := range map[string]func(id string){
+			"disabled": func(id string) { d.patchKey(t, acme.Owner, id, m{"status": "disabled"}).ok(200) },
+			"revoked":  func(id string) { d.send(t, "DELETE "+keysPath+"/"+id, nil, as(acme.Owner.Token())).ok(204) },
+		} {
+			id, key := d.newKey(t, acme.Owner, permissions)
+			ask(key).ok(200)
+			end(id)
+			if a := ask(key).fails(401, "unauthenticated"); a.blank() != unknown.blank() {
+				t.Errorf("%s: %s\nunknown: %s", name, a.blank(), unknown.blank())
+			}
+		}
+		_, key := d.newKey(t, acme.Owner, permissions)
+		d.freeze(t, acme.ID)
+		ask(key).fails(403, "tenant_frozen")
+		if _, err := d.Node.App.Tenants.Thaw(t.Context(), doorward.OperatorAtTerminal(), acme.ID); err != nil {
+			t.Fatal(err)
+		}
+		ask(key).ok(200)
+	}, doorwardtest.TrustLoopback())
+}
+
+// TestHandingOverKeys: PATCH and DELETE of a user end the keys or transfer them, and say
+// so beforehand.
+func TestHandingOverKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		bob, cat := acme.Join("bob@acme.example", "USER"), acme.Join("cat@acme.example", "USER")
+		var ids []string
+		for _, of := range []string{bob.ID, bob.ID, cat.ID} {
+			a := d.makeKey(t, acme.Owner, m{"ownerId": of}).ok(201)
+			ids = append(ids, a.text("apiKey.id"))
+		}
+		path := "/api/v2/users/" + bob.ID
+		for query, pointer := range map[string]string{
+			"apiKeys=keep": "apiKeys", "apiKeys=transfer&ownerId=" + bob.ID: "ownerId", "apiKeys=transfer&ownerId=usr_none": "ownerId",
+			"ownerId=" + cat.ID: "ownerId",
+		} {
+			a := d.send(t, "DELETE "+path+"?"+query, nil, owner).fails(422, "validation_failed")
+			if got := a.at("errors").([]any)[0].(m)["parameter"]; got != pointer {
+				t.Errorf("%s: the fault is of %v, want %s", query, got, pointer)
+			}
+		}
+		d.send(t, "DELETE "+path+"?apikeys=transfer", nil, owner).fails(400, "invalid_query")
+
+		d.send(t, "DELETE "+path+"?dryRun=true", nil, owner).ok(200).is("ended.apiKeys", 2.0)
+		d.send(t, "DELETE "+path+"?dryRun=true&apiKeys=transfer", nil, owner).ok(200).is("ended.apiKeys", 0.0).is("ended.apiKeysTransferred", 2.0)
+		d.send(t, "PATCH "+path+"?dryRun=true&apiKeys=transfer&ownerId="+cat.ID, m{"status": "suspended"}, owner).ok(200).is("ended.apiKeysTransferred", 2.0)
+		d.getKey(t, acme.Owner, ids[0]).ok(200).is("ownerId", bob.ID).is("status", "active")
+
+		d.send(t, "PATCH "+path+"?apiKeys=transfer&ownerId="+cat.ID, m{"status": "suspended"}, owner).ok(200).is("ended.apiKeysTransferred", 2.0)
+		k := d.getKey(t, acme.Owner, ids[0]).ok(200).is("ownerId", cat.ID)
+		if left := k.instant("rotateBy").Sub(d.Node.App.Now()); left < 7*24*time.Hour-time.Minute || left > 7*24*time.Hour {
+			t.Errorf("it has to be rotated within %v", left)
+		}
+		d.send(t, "DELETE /api/v2/users/"+cat.ID+"?apiKeys=end", nil, owner).ok(200).is("ended.apiKeys", 3.0)
+		for _, id := range ids {
+			d.getKey(t, acme.Owner, id).ok(200).is("status", "revoked")
+			events := d.send(t, "GET /api/v2/audit-events?target="+id+"&action=apikey.revoke", nil, owner).ok(200)
+			if n := len(events.at("items").([]any)); n != 1 {
+				t.Errorf("%d events say that the key was revoked", n)
+			}
+		}
+	})
+}

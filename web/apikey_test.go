@@ -483,6 +483,11 @@ func (h *recorder) withKeys() []step {
 		}, []string{
 			`Acme: ann done apikey.revoke key KEY, status "active" "revoked"`,
 		}},
+		{"an API key that has ended", func() {
+			h.ask("GET /api/v2/auth/key", nil, bearer(key)).fails(401, "unauthenticated")
+		}, []string{
+			`Acme: anonymous refused apikey.refuse key KEY, reason "" "unauthenticated", cause "" "revoked"`,
+		}},
 		{"an API key reported", func() {
 			a := h.ask("POST "+keysPath, m{"name": "Shop", "permissions": []string{"message.send"}}, h.as(h.owner)).ok(201)
 			h.names[a.text("apiKey.id")] = "KEY"

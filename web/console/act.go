@@ -27,7 +27,7 @@ var memberActions = map[string]memberAction{
 	}},
 	"suspend": {ends: true, danger: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		status := doorward.UserSuspended
-		return edit(ctx, h, c, u, user.Edit{Status: &status})
+		return edit(ctx, h, c, u, user.Edit{Status: &status, Keys: handover(c)})
 	}},
 	"resume": {do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
 		status := doorward.UserActive
@@ -37,8 +37,13 @@ var memberActions = map[string]memberAction{
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
 	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
-		return h.app.Users.Remove(ctx, c.Caller, u, user.Handover{}, version(c))
+		return h.app.Users.Remove(ctx, c.Caller, u, handover(c), version(c))
 	}},
+}
+
+// handover returns what the form says of the member's API keys.
+func handover(c *ui.Call) user.Handover {
+	return user.Handover{Transfer: c.Value("keys") == "transfer"}
 }
 
 func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.Edit) (doorward.Ended, error) {
@@ -76,7 +81,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	}
 	q.Stake = view(stake)
 	if q.Act == "sign-out" {
-		q.Stake.Invitations = 0
+		q.Stake.Invitations, q.Stake.Keys = 0, 0
 	}
 	if q.Act == "role" {
 		switch q.To = asked(c); {

@@ -187,16 +187,18 @@ func along(list string) string {
 // tenantShown returns the tenant that the page is about.
 func (s pageData) tenantShown() doorward.Tenant { return s.Tenant }
 
-// ended counts what has ended or will end.
-type ended struct{ Sessions, Invitations int }
+// ended counts what has ended or will end; Taken are keys that got another owner instead.
+type ended struct{ Sessions, Keys, Taken, Invitations int }
 
-func view(e doorward.Ended) ended { return ended{int(e.Sessions), int(e.Invitations)} }
+func view(e doorward.Ended) ended {
+	return ended{int(e.Sessions), int(e.APIKeys), int(e.APIKeysTransferred), int(e.Invitations)}
+}
 
 func (h *console) pageData(ctx context.Context, c *ui.Call) (pageData, error) {
 	t, err := h.app.Tenants.Get(ctx, c.Caller.TenantID)
 	s := pageData{Tenant: t, Count: number(c, "count"), List: listAt(c)}
 	if c.R.URL.Query().Has("sessions") {
-		s.Ended = &ended{number(c, "sessions"), number(c, "invitations")}
+		s.Ended = &ended{number(c, "sessions"), number(c, "keys"), number(c, "taken"), number(c, "invitations")}
 	}
 	return s, err
 }
@@ -225,6 +227,12 @@ func outcome(what string, told *ended) url.Values {
 	if told != nil {
 		q.Set("sessions", strconv.Itoa(told.Sessions))
 		q.Set("invitations", strconv.Itoa(told.Invitations))
+		if told.Keys > 0 {
+			q.Set("keys", strconv.Itoa(told.Keys))
+		}
+		if told.Taken > 0 {
+			q.Set("taken", strconv.Itoa(told.Taken))
+		}
 	}
 	return q
 }

@@ -343,6 +343,7 @@ func tried(c *ui.Call, k apiKey) *trial {
 	if one.Action == "" && one.IP == "" {
 		return nil
 	}
+	p := doorward.PrincipalOfKey(k.APIKey, c.Caller.TenantStatus)
 	addr, err := netip.ParseAddr(one.IP)
 	switch {
 	case k.State != doorward.APIKeyActive:
@@ -351,7 +352,7 @@ func tried(c *ui.Call, k apiKey) *trial {
 		one.Why = "keys.try.noaddress"
 	case one.IP != "" && !allows(k.AllowedIPs, addr.Unmap()):
 		one.Why = "keys.try.ip"
-	case !k.Idle(doorward.Action(one.Action)):
+	case access.CanInTenant(&p, doorward.Action(one.Action)).Allowed:
 		one.Why = "keys.try.yes"
 	case !k.Has(doorward.Action(one.Action)):
 		one.Why = "keys.try.permission"

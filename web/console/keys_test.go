@@ -146,3 +146,19 @@ func TestTrailOfKeys(t *testing.T) {
 	id := keyOf(t, h, nil)
 	h.as(t, "OWNER").get("/console/audit?target="+id, http.StatusOK, "API key created", `href="/console/keys/`+id+`"`, ">Shop<")
 }
+
+// Who suspends or removes a person ends that person's keys, or takes them over.
+func TestKeysOfWhoIsRemoved(t *testing.T) {
+	h := build(t)
+	b, person := h.as(t, "OWNER"), "/console/people/"+h.people["USER"].ID
+	of := map[string]any{"ownerId": h.people["USER"].ID}
+	ended := keyOf(t, h, of)
+	lacks(t, b.get(person+"/sign-out", http.StatusOK), "of this person end", `name="keys"`)
+	b.get(person+"/suspend", http.StatusOK, "1 API key of this person ends", `name="keys"`)
+	b.do(person+"/suspend", url.Values{}, "1 API key has ended")
+	b.get("/console/keys/"+ended, http.StatusOK, ">Revoked<")
+	b.do(person+"/resume", url.Values{})
+	kept := keyOf(t, h, of)
+	b.do(person+"/remove", url.Values{"keys": {"transfer"}}, "1 API key is yours now. Rotate it within 7 days")
+	b.get("/console/keys/"+kept, http.StatusOK, ">Active<", "owner@acme.example", "unless it is rotated")
+}

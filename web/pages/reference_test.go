@@ -126,7 +126,7 @@ func TestReferenceSaysWhoMay(t *testing.T) {
 		"acceptInvitation": "Anyone, with or without a session",
 		"session":          "Everyone who is signed in",
 		"introspect":       "The operator, with an operator key",
-		"getOwnApiKey":     "A server, with an API key",
+		"getOwnApiKey":     "An API key, whatever it may do",
 	} {
 		if said := text(byID(docs, id)); !strings.Contains(said, want) {
 			t.Errorf("the reference of %s does not say that it is for %q", id, want)

@@ -29,12 +29,12 @@ func chunked(body string, trailers ...string) string {
 	return fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n", len(body), body, strings.Join(append(trailers, ""), "\r\n"))
 }
 
-// everyName lists the six headers of identity.
-const everyName = "X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session, X-Auth-Key"
+// everyName lists the headers of identity.
+const everyName = "X-Auth-User, X-Auth-Tenant, X-Auth-Role, X-Auth-Email, X-Auth-Session, X-Auth-Key, X-Auth-Assertion"
 
 var attacks = []attack{
 	// Identity.
-	{"identity", head("GET /reports", "X-Auth-User: usr_evil", "X-Auth-Tenant: tnt_evil", "X-Auth-Role: OWNER", "X-Auth-Email: evil@x.example", "X-Auth-Session: ses_evil", "X-Auth-Key: key_evil")},
+	{"identity", head("GET /reports", "X-Auth-User: usr_evil", "X-Auth-Tenant: tnt_evil", "X-Auth-Role: OWNER", "X-Auth-Email: evil@x.example", "X-Auth-Session: ses_evil", "X-Auth-Key: key_evil", "X-Auth-Assertion: evil")},
 	{"identity in lower case", head("GET /reports", "x-auth-user: usr_evil", "x-auth-role: OWNER", "x-auth-key: key_evil")},
 	{"identity in upper case", head("GET /reports", "X-AUTH-USER: usr_evil", "X-AUTH-ROLE: OWNER", "X-AUTH-KEY: key_evil")},
 	{"identity with underscores", head("GET /reports", "X_Auth_User: usr_evil", "x_auth_role: OWNER", "X_AUTH_KEY: key_evil")},

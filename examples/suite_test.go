@@ -30,6 +30,7 @@ func testGateway(t *testing.T, s *site) {
 		{"cookies of the service", testServiceCookies},
 		{"signing in", testSigningIn},
 		{"attacks", testAttacks},
+		{"doctor", testDoctor},
 		{"Doorward itself", testDoorward},
 		{"the service's own refusals", testOwnRefusals},
 		{"service down", testServiceDown},

@@ -33,8 +33,8 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
-	token := secret.New()
-	hash := token.Hash()
+	key := secret.NewKey(OperatorPrefix)
+	hash := key.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		tx.Changed("name", "", name)
@@ -43,7 +43,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	if err != nil {
 		return "", err
 	}
-	return OperatorPrefix + token.Reveal(), nil
+	return key.Reveal(), nil
 }
 
 // CheckName returns validation_failed unless name is valid for a key.
@@ -98,14 +98,30 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
+// HashOf returns the hash under which an operator key is stored. Its form is that of
+// other keys, or for older ones the prefix and a token. Errors: one that never quotes
+// the text.
+func HashOf(text string) (secret.Hash, error) {
+	rest, isOperator := strings.CutPrefix(text, OperatorPrefix)
+	if !isOperator {
+		return secret.Hash{}, secret.ErrMalformedKey
+	}
+	if token, err := secret.Parse(rest); err == nil {
+		return token.Hash(), nil
+	}
+	key, err := secret.ParseKey(text)
+	if err != nil {
+		return secret.Hash{}, err
+	}
+	return key.Hash(), nil
+}
+
 // Check returns by as the operator of a bearer key. Errors: unauthenticated.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, bearer string) (doorward.Caller, error) {
-	text, isOperator := strings.CutPrefix(bearer, OperatorPrefix)
-	token, err := secret.Parse(text)
-	if !isOperator || err != nil {
+	hash, err := HashOf(bearer)
+	if err != nil {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
-	hash := token.Hash()
 	key, err := k.db.Read().OperatorKey(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")

@@ -43,9 +43,9 @@ func reliabilityRows(page string) (rows []reliabilityRow) {
 	return rows
 }
 
-// reliabilityFlaws are what is wrong with the rows. There are the tests that they
+// reliabilityFlaws are what is wrong with the rows. tests are the names that they
 // may name.
-func reliabilityFlaws(rows []reliabilityRow, there map[string]bool) (flaws []string) {
+func reliabilityFlaws(rows []reliabilityRow, tests map[string]bool) (flaws []string) {
 	seen := map[string]int{}
 	for _, r := range rows {
 		seen[r.fault]++
@@ -56,14 +56,14 @@ func reliabilityFlaws(rows []reliabilityRow, there map[string]bool) (flaws []str
 			flaws = append(flaws, r.fault+": says nothing in one of its cells")
 		}
 		for _, name := range strings.FieldsFunc(r.cells[3], notInNames) {
-			if !there[name] {
+			if !tests[name] {
 				flaws = append(flaws, r.fault+": names "+name+", which is no test here")
 			}
 		}
 	}
 	for _, fault := range reliabilityFaults {
 		if seen[fault] != 1 {
-			flaws = append(flaws, fault+": has not one row")
+			flaws = append(flaws, fault+": must have exactly one row")
 		}
 	}
 	return flaws
@@ -79,7 +79,7 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// Planted: each way in which the table can be wrong.
+// Each way in which the table can be wrong is found.
 func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
 	there := map[string]bool{"TestLogin": true}
 	page := func(last string) string {
@@ -92,7 +92,7 @@ func TestFlawsOfTheReliabilityPageAreNoticed(t *testing.T) {
 	first := reliabilityFaults[0]
 	for last, want := range map[string]string{
 		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n": "",
-		"": first + ": has not one row",
+		"": first + ": must have exactly one row",
 		"| " + first + " | 503 | all | itself | TestGone | 1 s |\n":                                                    first + ": names TestGone, which is no test here",
 		"| " + first + " | 503 | | itself | TestLogin | 1 s |\n":                                                       first + ": says nothing in one of its cells",
 		"| " + first + " | 503 | all | itself | TestLogin | 1 s |\n| flood | 503 | all | itself | TestLogin | 1 s |\n": "flood: no fault that reliability_test.go knows",

@@ -40,7 +40,7 @@ func TestNodeCutOffFromTheDatabase(t *testing.T) {
 			c.proxy.Heal()
 			c.awaitRecovery(t)
 			c.awaitNotifications(t)
-			requireGood(t, c.history.judge())
+			requireGood(t, c.history.verify())
 			cut(c.proxy)
 			f.nodes[0].stop() // must work without the database, too
 		})

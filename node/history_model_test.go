@@ -10,7 +10,7 @@ import (
 )
 
 // A history is what the clients of an installation observed: calls with their start and
-// end, by the one monotonic clock of the test process, and their answers. judge
+// end, by the one monotonic clock of the test process, and their answers. verify
 // compares it with the contract.
 //
 // Concurrent calls have no assumed order, and none is searched for: each answer is
@@ -166,7 +166,7 @@ func (h *history) unknown(node int, ended time.Duration) time.Duration {
 	return until
 }
 
-// resolve extends the spans of acts of unknown outcome. It runs once, before judge.
+// resolve extends the spans of acts of unknown outcome. It runs once, before verify.
 func (h *history) resolve() {
 	late := func(a *act) {
 		if !a.known {
@@ -202,7 +202,7 @@ func (v *verdict) find(counter *int, format string, args ...any) {
 	}
 }
 
-// judge compares every answer with the contract:
+// verify compares every answer with the contract:
 //
 //   - a check that began after the answer to a call that ended its session is not
 //     accepted;
@@ -212,11 +212,11 @@ func (v *verdict) find(counter *int, format string, args ...any) {
 //     question was asked.
 //
 // No answer, and 503, are always allowed here.
-func (h *history) judge() verdict {
+func (h *history) verify() verdict {
 	var v verdict
 	for _, c := range h.probes {
-		h.judgeSession(&v, c)
-		h.judgeRole(&v, c)
+		h.verifySession(&v, c)
+		h.verifyRole(&v, c)
 	}
 	for _, r := range h.reads {
 		possible := r.from.possible(r.span)
@@ -228,7 +228,7 @@ func (h *history) judge() verdict {
 	return v
 }
 
-func (h *history) judgeSession(v *verdict, c probe) {
+func (h *history) verifySession(v *verdict, c probe) {
 	surely, perhaps := false, false
 	for _, e := range c.on.of.endings {
 		ended, may := e.ends(c.on)
@@ -244,7 +244,7 @@ func (h *history) judgeSession(v *verdict, c probe) {
 	}
 }
 
-func (h *history) judgeRole(v *verdict, c probe) {
+func (h *history) verifyRole(v *verdict, c probe) {
 	possible := c.on.of.role.possible(c.span)
 	switch {
 	case c.role != "" && !slices.Contains(possible, c.role):
@@ -281,7 +281,7 @@ func at(from, to int) span {
 	return span{time.Duration(from) * time.Second, time.Duration(to) * time.Second}
 }
 
-var judged = []struct {
+var verifyCases = []struct {
 	name string
 	make func(h *history, p *person, s *session)
 	want verdict
@@ -368,15 +368,15 @@ var judged = []struct {
 
 // The checker must find violations. Each of these is a history of one person; the
 // instants are seconds.
-func TestHistoriesAreJudged(t *testing.T) {
-	for _, c := range judged {
+func TestHistoryModel(t *testing.T) {
+	for _, c := range verifyCases {
 		t.Run(c.name, func(t *testing.T) {
 			begun := func(value string) register { return register{{act{known: true}, value}} }
 			p := &person{email: "ann", role: begun("USER"), password: begun("old")}
 			s := &session{span: at(1, 2), of: p}
 			h := &history{people: []*person{p}}
 			c.make(h, p, s)
-			got := h.judge()
+			got := h.verify()
 			if got.stale != c.want.stale || got.refused != c.want.refused || got.old != c.want.old {
 				t.Errorf("stale %d, refused %d, old %d; want %d, %d, %d\n%s", got.stale, got.refused, got.old,
 					c.want.stale, c.want.refused, c.want.old, strings.Join(got.examples, "\n"))

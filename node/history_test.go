@@ -141,7 +141,7 @@ func calm() time.Duration {
 }
 
 // runWithFaults runs the load and injects the faults in random order, until all have
-// occurred and the number of checks is reached. It judges and reports.
+// occurred and the number of checks is reached. It verifies and reports.
 func (l *load) runWithFaults(f *fleet, planned []plannedFault, checks int) verdict {
 	l.t.Helper()
 	n := newFaultInjector(f, l)
@@ -184,7 +184,7 @@ func (l *load) hasEnough(checks int) bool {
 	return len(l.history.probes) >= checks && !slices.ContainsFunc(operations, func(what string) bool { return l.succeeded[what] == 0 })
 }
 
-// finish ends the load, sweeps, runs looks, ends the nodes and judges.
+// finish ends the load, sweeps, runs looks, ends the nodes and verifies.
 func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	l.t.Helper()
 	stop()
@@ -199,7 +199,7 @@ func (l *load) finish(stop context.CancelFunc, looks ...func()) verdict {
 	}
 	l.reportHealthy()
 	l.history.resolve()
-	return l.history.judge()
+	return l.history.verify()
 }
 
 // reportHealthy logs the revocations on nodes without a fault, while others had one.
@@ -323,7 +323,6 @@ func table[V any](m map[string]V) string {
 }
 
 // requireSweepAnswered: finally every node says of every session whether it is valid.
-// judge checks the answers.
 func (l *load) requireSweepAnswered() {
 	l.t.Helper()
 	for _, p := range l.history.probes[l.swept:] {

@@ -69,7 +69,7 @@ func TestSlowConnections(t *testing.T) {
 	h.others(t, l)
 	p.until(t, "the server ends every slow request", h.allEnded)
 	t.Logf("resident %d KiB before and %d KiB with %d connections, %v goroutines; ended by the server, with the longest wait: %s",
-		idle, p.resident(t), held, p.metric(t, "go_goroutines"), h.tally())
+		idle, p.resident(t), held, p.metric(t, "go_goroutines"), h.counts())
 	if n := p.metric(t, "doorward_connections_refused_total"); n > 0 {
 		t.Errorf("%v connections were refused: each client holds %d", n, slowConnections/4)
 	}
@@ -194,7 +194,7 @@ func (h *connections) allEnded() bool {
 	return !slices.ContainsFunc(slowClients, func(s slowClient) bool { return !s.neverReads && h.ended[s.name] < slowConnections/len(slowClients) })
 }
 
-func (h *connections) tally() string {
+func (h *connections) counts() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Sprint(h.ended, " ", time.Duration(h.longest.Load()).Round(10*time.Millisecond))

@@ -82,7 +82,7 @@ func TestTraces(t *testing.T) {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
 			collector, log := tracetest.Start(t), &logtest.Journal{}
-			leadATracedLife(t, start(t, append(options(t), traced(collector, log))...))
+			runTracedScenario(t, start(t, append(options(t), traced(collector, log))...))
 			for name, want := range map[string][]string{
 				"POST /api/v2/auth/login": {
 					"POST /api/v2/auth/login 200",
@@ -154,9 +154,9 @@ func TestRefusedLoginsTakeTheSameTransactions(t *testing.T) {
 	}
 }
 
-// leadATracedLife signs in, ends sessions, is refused and gets mail, and stops the
+// runTracedScenario signs in, ends sessions, is refused and gets mail, and stops the
 // server, which flushes all spans.
-func leadATracedLife(t *testing.T, d *server) {
+func runTracedScenario(t *testing.T, d *server) {
 	t.Helper()
 	acme := d.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")

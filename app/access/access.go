@@ -34,7 +34,7 @@ import (
 	"github.com/doorward/doorward/store/lease"
 )
 
-// Door writes through one database. Make it with New.
+// Writer writes through one database. Make it with New.
 type Writer struct {
 	db    *store.DB
 	lease *lease.Lease

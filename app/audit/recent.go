@@ -15,7 +15,7 @@ import (
 func (t *Trail) RecentSound(ctx context.Context, tenantID string, n int) (bool, error) {
 	end, err := t.db.Read().Chain(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) {
-		_, faults, err := t.headless(ctx, tenantID)
+		_, faults, err := t.verifyWithoutRow(ctx, tenantID)
 		if doorward.HasCode(err, doorward.CodeNotFound) { // it has since been destroyed
 			return true, nil
 		}

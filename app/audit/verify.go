@@ -66,7 +66,7 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 	for last := int64(-1); ; {
 		end, err := read.Chain(ctx, tenantID)
 		if errors.Is(err, store.ErrNone) {
-			return t.headless(ctx, tenantID)
+			return t.verifyWithoutRow(ctx, tenantID)
 		}
 		if err != nil {
 			return Mark{}, nil, err
@@ -84,8 +84,8 @@ func (t *Trail) Verify(ctx context.Context, tenantID string) (Mark, []Fault, err
 	}
 }
 
-// headless is Verify for a chain without a row.
-func (t *Trail) headless(ctx context.Context, tenantID string) (Mark, []Fault, error) {
+// verifyWithoutRow is Verify for a chain without a row.
+func (t *Trail) verifyWithoutRow(ctx context.Context, tenantID string) (Mark, []Fault, error) {
 	read := t.db.Read()
 	links, err := read.Links(ctx, tenantID, doorward.Position{}, 1)
 	if err != nil {

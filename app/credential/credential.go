@@ -67,37 +67,37 @@ type Proof struct {
 // Check returns the account of the address if the password is correct. The address
 // is as typed. Errors: invalid_credentials for every cause that lies with the
 // caller, too_many_attempts, unavailable.
-func (d *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
+func (v *Verifier) Check(ctx context.Context, by doorward.Caller, address, password string) (Proof, error) {
 	email := canonical(address)
-	attempt, err := d.reserve(ctx, by, email)
+	attempt, err := v.reserve(ctx, by, email)
 	if err != nil {
 		if attempt.busy { // refused only for attempts in flight: nothing to record
 			return Proof{}, err
 		}
-		return Proof{}, d.limited(ctx, by, email, attempt, err)
+		return Proof{}, v.limited(ctx, by, email, attempt, err)
 	}
-	proof, correct, err := d.compare(ctx, email, password)
+	proof, correct, err := v.compare(ctx, email, password)
 	if err != nil {
-		d.release(ctx, attempt)
+		v.release(ctx, attempt)
 		return Proof{}, err
 	}
 	if !correct {
-		return Proof{}, d.refuse(ctx, by, email, attempt)
+		return Proof{}, v.refuse(ctx, by, email, attempt)
 	}
-	proof.verifier, proof.by, proof.attempt = d, by, attempt
+	proof.verifier, proof.by, proof.attempt = v, by, attempt
 	return proof, nil
 }
 
 // compare looks the account up and compares the password. A correct one is hashed
 // again if its hash is of another origin or has other parameters.
-func (d *Verifier) compare(ctx context.Context, email, password string) (p Proof, correct bool, err error) {
-	p.Account, err = d.db.Read().AccountByEmail(ctx, email)
+func (v *Verifier) compare(ctx context.Context, email, password string) (p Proof, correct bool, err error) {
+	p.Account, err = v.db.Read().AccountByEmail(ctx, email)
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return p, false, err
 	}
-	result, err := d.verify(ctx, p.Account.PasswordHash, password)
+	result, err := v.verify(ctx, p.Account.PasswordHash, password)
 	if err == nil && result.OK && result.Outdated {
-		p.newHash, err = d.Hash(ctx, password)
+		p.newHash, err = v.Hash(ctx, password)
 	}
 	return p, result.OK, err
 }
@@ -154,12 +154,12 @@ func canonical(address string) string {
 
 // verify hashes exactly once, even without an account or for a password that is
 // too long.
-func (d *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
+func (v *Verifier) verify(ctx context.Context, hash, password string) (argon.Result, error) {
 	password = norm.NFC.String(password)
 	if len(password) > MaxPasswordBytes {
 		hash, password = "", ""
 	}
-	result, err := d.pool.Verify(ctx, hash, password)
+	result, err := v.pool.Verify(ctx, hash, password)
 	if err != nil {
 		return argon.Result{}, doorward.Unavailable(err)
 	}
@@ -167,8 +167,8 @@ func (d *Verifier) verify(ctx context.Context, hash, password string) (argon.Res
 }
 
 // Hash returns the PHC string of a new password, which Rules have accepted.
-func (d *Verifier) Hash(ctx context.Context, password string) (string, error) {
-	hash, err := d.pool.Hash(ctx, norm.NFC.String(password))
+func (v *Verifier) Hash(ctx context.Context, password string) (string, error) {
+	hash, err := v.pool.Hash(ctx, norm.NFC.String(password))
 	if err != nil {
 		return "", doorward.Unavailable(err)
 	}

@@ -26,9 +26,9 @@ type forgotCounter struct {
 // forgotCounters returns the counters in the order of their locks, that of the
 // address last. There is none for the network if the limit per client address is
 // off.
-func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
+func (v *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCounter {
 	counters := []forgotCounter{{"forgot:" + email, forgotHits}}
-	if d.limits.PerIP == 0 {
+	if v.limits.PerIP == 0 {
 		return counters
 	}
 	return append([]forgotCounter{{"forgotten:" + Network(by.IP), forgotPerNetwork}}, counters...)
@@ -37,9 +37,9 @@ func (d *Verifier) forgotCounters(by doorward.Caller, email string) []forgotCoun
 // CheckForgotLimits reports whether another reset may be requested. It only reads,
 // so that a request beyond the limits is cheap. Errors: too_many_attempts, the
 // same for addresses without an account.
-func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
-	read, now := d.db.Read(), d.db.Now()
-	for _, c := range d.forgotCounters(by, email) {
+func (v *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, email string) error {
+	read, now := v.db.Read(), v.db.Now()
+	for _, c := range v.forgotCounters(by, email) {
 		t, err := read.Throttle(ctx, c.bucket)
 		if errors.Is(err, store.ErrNone) {
 			continue
@@ -58,8 +58,8 @@ func (d *Verifier) CheckForgotLimits(ctx context.Context, by doorward.Caller, em
 // CountForgot counts a request for a reset and returns its number in the hour, for
 // the address. Errors are those of CheckForgotLimits; the transaction must then be
 // rolled back.
-func (d *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
-	for _, c := range d.forgotCounters(by, email) {
+func (v *Verifier) CountForgot(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) (nth int, err error) {
+	for _, c := range v.forgotCounters(by, email) {
 		t, err := tx.HitThrottle(ctx, c.bucket, forgotWindow)
 		if err == nil && t.Hits > c.limit {
 			err = tooMany(t.Since.Add(forgotWindow).Sub(tx.Now))

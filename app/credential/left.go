@@ -18,14 +18,14 @@ const (
 // SweepLeft deletes the counters of accounts that have been in no tenant for a
 // day. Password and known browsers were deleted with the last membership; for
 // accounts that an older version left behind they are deleted here.
-func (d *Verifier) SweepLeft(ctx context.Context) error {
+func (v *Verifier) SweepLeft(ctx context.Context) error {
 	for {
-		left, err := d.db.Read().LeftAccounts(ctx, d.db.Now().Add(-countersKept), leftBatch)
+		left, err := v.db.Read().LeftAccounts(ctx, v.db.Now().Add(-countersKept), leftBatch)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		for _, account := range left {
-			err = errors.Join(err, d.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
+			err = errors.Join(err, v.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
 		}
 		if err != nil {
 			return err

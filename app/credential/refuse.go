@@ -16,11 +16,11 @@ import (
 // account belong to the installation. The inbox worker looks that up, so that this
 // does the same for every address, in one transaction. The text typed as the
 // address is not recorded: people type passwords into that field.
-func (d *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
+func (v *Verifier) refuse(ctx context.Context, by doorward.Caller, email string, a attempt) error {
 	reason := doorward.Fail(doorward.CodeInvalidCredentials, "")
 	reason.Allowance = a.allowance
-	return d.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
-		return d.fail(ctx, a, record)
+	return v.writer.RefuseAccountWith(by, doorward.SessionRefuse, email, reason, func(record access.Record) error {
+		return v.fail(ctx, a, record)
 	})
 }
 
@@ -38,12 +38,12 @@ func (p Proof) Refuse(ctx context.Context, on doorward.Object, reason *doorward.
 
 // limited is refuse for attempts beyond the limits. They cost the caller nothing
 // and may be many, so they are recorded by counter and not by client.
-func (d *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
+func (v *Verifier) limited(ctx context.Context, by doorward.Caller, email string, a attempt, err error) error {
 	var reason *doorward.Error
 	if !errors.As(err, &reason) || reason.Code != doorward.CodeTooManyAttempts {
 		return err
 	}
-	return d.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
+	return v.writer.RefuseAccount(ctx, by, doorward.SessionRefuse, email, cmp.Or(a.own, a.ip), reason)
 }
 
 // Home returns the tenant whose trail records the user's own actions and failures:

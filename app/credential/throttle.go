@@ -60,13 +60,13 @@ func (a attempt) wider() string { return a.ip + a.all }
 // also on several nodes, can't pass the limits between the check and the count.
 // While it is in flight, further attempts that would exceed the limits if it
 // failed must wait for a second. A refused attempt leaves no row.
-func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
+func (v *Verifier) reserve(ctx context.Context, by doorward.Caller, email string) (attempt, error) {
 	ctx, span := trace.Start(ctx, "attempt.reserve")
 	defer span.End()
 	id, a := doorward.NewID("att_"), attempt{}
-	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	err := v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		a = attempt{id: id}
-		if err := d.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
+		if err := v.admit(ctx, tx, &a, by, email); err != nil || a.own+a.wider() == "" {
 			return err
 		}
 		return tx.InsertAttempt(ctx, store.Attempt{ID: a.id, Own: a.own, Wider: a.wider()}, tx.Now.Add(attemptLife))
@@ -76,7 +76,7 @@ func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string
 	case doorward.HasCode(err, doorward.CodeTooManyAttempts):
 		err = a.withAllowance(err)
 	default: // it may have been committed
-		d.release(ctx, a)
+		v.release(ctx, a)
 	}
 	if a.own+a.wider() == "" {
 		a.id = ""
@@ -84,18 +84,18 @@ func (d *Verifier) reserve(ctx context.Context, by doorward.Caller, email string
 	return a, err
 }
 
-func (d *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
-	known, err := d.knownDevices(ctx, tx, by, email)
+func (v *Verifier) admit(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller, email string) error {
+	known, err := v.knownDevices(ctx, tx, by, email)
 	switch {
 	case err != nil:
 		return err
 	case len(known) > 0:
-		return d.admitDevice(ctx, tx, a, known)
+		return v.admitDevice(ctx, tx, a, known)
 	}
-	if err := d.admitClient(ctx, tx, a, by); err != nil {
+	if err := v.admitClient(ctx, tx, a, by); err != nil {
 		return err
 	}
-	return d.admitAccount(ctx, tx, a, accountBucket(email, by))
+	return v.admitAccount(ctx, tx, a, accountBucket(email, by))
 }
 
 // withAllowance adds the rest of the device's allowance to the error; see
@@ -123,8 +123,8 @@ func accountBucket(email string, by doorward.Caller) string {
 // counts. It doesn't count for the client network: neighbours could use that up,
 // and failures here would use it up for them. With the limits on accounts off
 // there is no allowance, and a device is treated like any client.
-func (d *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
-	if d.limits.PerAccount == 0 {
+func (v *Verifier) knownDevices(ctx context.Context, tx *store.Tx, by doorward.Caller, email string) ([]store.KnownDevice, error) {
+	if v.limits.PerAccount == 0 {
 		return nil, nil
 	}
 	return KnownDevices(ctx, tx.Reader, by, email, tx.Now)
@@ -178,14 +178,14 @@ func (a *attempt) refuseBusy() error {
 	return tooMany(time.Second)
 }
 
-func (d *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
-	if d.limits.PerIP == 0 {
+func (v *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by doorward.Caller) error {
+	if v.limits.PerIP == 0 {
 		return nil
 	}
 	a.ip = "ip:" + Network(by.IP)
 	c, err := lock(ctx, tx, a.ip, ipWindow)
-	if err == nil && c.remaining(d.limits.PerIP) == 0 {
-		err = a.refusal(c, d.limits.PerIP, ipWindow, tx.Now)
+	if err == nil && c.remaining(v.limits.PerIP) == 0 {
+		err = a.refusal(c, v.limits.PerIP, ipWindow, tx.Now)
 	}
 	return err
 }
@@ -194,7 +194,7 @@ func (d *Verifier) admitClient(ctx context.Context, tx *store.Tx, a *attempt, by
 // else can use up, and in that of all devices of the account, since a thief who
 // knows the password can make further devices. Of several devices it takes one
 // with some allowance left.
-func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
+func (v *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, known []store.KnownDevice) error {
 	a.all = "devices:" + known[0].UserID
 	all, err := lock(ctx, tx, a.all, deviceWindow)
 	if err != nil {
@@ -227,8 +227,8 @@ func (d *Verifier) admitDevice(ctx context.Context, tx *store.Tx, a *attempt, kn
 
 // admitAccount admits as many parallel attempts as there are free failures left,
 // then one at a time.
-func (d *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
-	if d.limits.PerAccount == 0 {
+func (v *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, bucket string) error {
+	if v.limits.PerAccount == 0 {
 		return nil
 	}
 	a.own = bucket
@@ -239,7 +239,7 @@ func (d *Verifier) admitAccount(ctx context.Context, tx *store.Tx, a *attempt, b
 	if wait := c.Until.Sub(tx.Now); wait > 0 {
 		return tooMany(min(wait, longestDelay))
 	}
-	if c.inFlight >= max(1, d.limits.PerAccount-c.Hits) {
+	if c.inFlight >= max(1, v.limits.PerAccount-c.Hits) {
 		return a.refuseBusy()
 	}
 	return nil
@@ -255,17 +255,17 @@ func delay(further int) time.Duration {
 
 // fail counts the attempt as a failure and writes its record, unless nil, in the
 // same transaction.
-func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
+func (v *Verifier) fail(ctx context.Context, a attempt, record access.Record) error {
 	if a.id == "" && record == nil {
 		return nil
 	}
 	ctx, span := trace.Start(ctx, "attempt.fail")
 	defer span.End()
 	if a.id == "" {
-		return d.writer.Upkeep(ctx, func(tx *store.Tx) error { return record(ctx, tx) })
+		return v.writer.Upkeep(ctx, func(tx *store.Tx) error { return record(ctx, tx) })
 	}
-	return d.finish(ctx, a, func(ctx context.Context, tx *store.Tx) error {
-		if err := d.countFailure(ctx, tx, a); err != nil || record == nil {
+	return v.finish(ctx, a, func(ctx context.Context, tx *store.Tx) error {
+		if err := v.countFailure(ctx, tx, a); err != nil || record == nil {
 			return err
 		}
 		return record(ctx, tx)
@@ -275,7 +275,7 @@ func (d *Verifier) fail(ctx context.Context, a attempt, record access.Record) er
 // countFailure locks the counters in the order of reserve, or two attempts would
 // deadlock. The record comes after them: no transaction that locks its row waits
 // for a counter.
-func (d *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
+func (v *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) error {
 	if a.ip != "" {
 		if _, err := tx.HitThrottle(ctx, a.ip, ipWindow); err != nil {
 			return err
@@ -293,51 +293,51 @@ func (d *Verifier) countFailure(ctx context.Context, tx *store.Tx, a attempt) er
 		_, err := tx.HitThrottle(ctx, a.own, deviceWindow)
 		return err
 	}
-	return d.failAccount(ctx, tx, a.own)
+	return v.failAccount(ctx, tx, a.own)
 }
 
-func (d *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
+func (v *Verifier) failAccount(ctx context.Context, tx *store.Tx, bucket string) error {
 	t, err := tx.HitThrottle(ctx, bucket, accountMemory)
 	switch {
-	case err != nil || t.Hits < d.limits.PerAccount:
+	case err != nil || t.Hits < v.limits.PerAccount:
 		return err
 	case t.Hits >= closedAfter:
 		return tx.DelayThrottle(ctx, bucket, forever)
 	}
-	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-d.limits.PerAccount)))
+	return tx.DelayThrottle(ctx, bucket, tx.Now.Add(delay(t.Hits-v.limits.PerAccount)))
 }
 
 // release ends an attempt without an outcome, which counts nowhere. If the write
 // fails the attempt expires by itself.
-func (d *Verifier) release(ctx context.Context, a attempt) {
-	_ = d.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
+func (v *Verifier) release(ctx context.Context, a attempt) {
+	_ = v.finish(ctx, a, func(context.Context, *store.Tx) error { return nil })
 }
 
 // finish ends an attempt and writes its outcome. If the request ends before, the
 // outcome is written in the background: closing the connection must not avoid a
 // failure.
-func (d *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
+func (v *Verifier) finish(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) error {
 	if a.id == "" {
 		return nil
 	}
-	err := d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	err := v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if _, err := tx.DeleteAttempt(ctx, a.id); err != nil {
 			return err
 		}
 		return outcome(ctx, tx)
 	})
 	if err != nil && ctx.Err() != nil {
-		go d.finishLate(context.WithoutCancel(ctx), a, outcome)
+		go v.finishLate(context.WithoutCancel(ctx), a, outcome)
 	}
 	return err
 }
 
 // finishLate writes an outcome unless that is done: the first try may have
 // committed although it returned an error.
-func (d *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
+func (v *Verifier) finishLate(ctx context.Context, a attempt, outcome func(context.Context, *store.Tx) error) {
 	ctx, stop := context.WithTimeout(ctx, finishWithin)
 	defer stop()
-	_ = d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	_ = v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if was, err := tx.DeleteAttempt(ctx, a.id); err != nil || !was {
 			return err
 		}
@@ -371,9 +371,9 @@ func Network(ip string) string { return doorward.Network(ip) }
 
 // Sweep deletes expired counters, attempts and devices, the counters in several
 // transactions, since an attack leaves many.
-func (d *Verifier) Sweep(ctx context.Context) error {
+func (v *Verifier) Sweep(ctx context.Context) error {
 	for more := true; more; {
-		err := d.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		err := v.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
 			more, err = tx.DeleteOldThrottles(ctx, tx.Now.Add(-accountMemory))
 			return err
 		})
@@ -381,7 +381,7 @@ func (d *Verifier) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.writer.Upkeep(ctx, func(tx *store.Tx) error {
+	return v.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteEndedAttempts(ctx); err != nil {
 			return err
 		}

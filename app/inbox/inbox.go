@@ -178,11 +178,11 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 		if n = len(rows); err != nil {
 			return err
 		}
-		l := newLedger(tx)
+		r := newRecorder(tx)
 		for _, row := range rows {
-			l.count(row)
+			r.count(row)
 		}
-		return l.fileAnonymous(ctx)
+		return r.fileAnonymous(ctx)
 	})
 	return n, err
 }
@@ -262,14 +262,14 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 		return nil
 	}
 	return w.writer.Upkeep(ctx, func(tx *store.Tx) error {
-		l := newLedger(tx)
+		r := newRecorder(tx)
 		for _, row := range rows {
-			if err := l.take(ctx, row); err != nil {
+			if err := r.take(ctx, row); err != nil {
 				return err
 			}
 		}
-		l.write()
-		return l.fileAnonymous(ctx)
+		r.write()
+		return r.fileAnonymous(ctx)
 	})
 }
 

@@ -227,7 +227,7 @@ func TestThousandDeadHosts(t *testing.T) {
 				f.reset("192.0.2.1", "bob@good.example")
 				f.sink.Wait(f, "bob@good.example", 1)
 				f.Logf("the reset took %v", time.Since(asked))
-				f.until("dead hosts are given way", func() bool { return f.Sending().SlowHosts > 40 })
+				f.until("dead hosts count as slow", func() bool { return f.Sending().SlowHosts > 40 })
 				asked = time.Now()
 				f.invite("globex", "good.example")
 				f.sink.Wait(f, "ann0.globex@good.example", 1)

@@ -39,7 +39,7 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 			}
 		})
 	}
-	var before []*ledger
+	var before []*acknowledged
 	for round := range rounds {
 		more := 8 * (round + 1)
 		v.waitUntil("more people", func() bool { return v.acked.size(&v.acked.registered) >= more })
@@ -56,10 +56,10 @@ func TestBackupWhilePeopleWrite(t *testing.T) {
 
 // copy is everything acknowledged so far, without sessions: some may have ended before
 // the backup was taken.
-func (l *ledger) copy() *ledger {
+func (l *acknowledged) copy() *acknowledged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return &ledger{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
+	return &acknowledged{invited: append([]string(nil), l.invited...), registered: append([]string(nil), l.registered...)}
 }
 
 // newCommand is a command on the server's database.
@@ -77,7 +77,7 @@ func (v *testServer) runCommand(args ...string) {
 }
 
 // checkRestored starts a server on the restored backup and checks it.
-func (v *testServer) checkRestored(file string, acked *ledger) {
+func (v *testServer) checkRestored(file string, acked *acknowledged) {
 	v.Helper()
 	v.dsn = "sqlite:" + file + ".restored"
 	v.runCommand("restore", file)

@@ -54,8 +54,8 @@ func onSmallDisk(t *testing.T, mebibytes int) string {
 	return ""
 }
 
-// fillDisk fills the disk to the last byte.
-func fillDisk(t *testing.T, folder string) (sink func()) {
+// fillDisk fills the disk to the last byte. free empties it again.
+func fillDisk(t *testing.T, folder string) (free func()) {
 	t.Helper()
 	name := filepath.Join(folder, "ballast")
 	f, err := os.Create(name)
@@ -143,11 +143,11 @@ func fillAndRecover(t *testing.T, dsn, folder string, atOnce int) {
 	v.start()
 	v.runPeople(func() bool { return v.acked.size(&v.acked.open) >= 10 })
 	session := v.acked.open[0]
-	sink := fillDisk(t, folder)
+	free := fillDisk(t, folder)
 	v.runPeople(v.areRefused(atOnce))
 	checks := v.checkAccess(session)
 	full := v.acked.size(&v.acked.invited)
-	sink()
+	free()
 	began := time.Now()
 	v.waitUntil("writes again", func() bool { return v.invite(fmt.Sprintf("room%d@acme.example", time.Now().UnixNano())) })
 	t.Logf("writes again %v after space was freed; checks: %s", time.Since(began).Round(time.Millisecond), checks)

@@ -46,12 +46,12 @@ func TestKilledOnPostgres(t *testing.T) { killRepeatedly(t, pgtest.DSN(t), 5) }
 func killRepeatedly(t *testing.T, dsn string, rounds int) {
 	t.Parallel()
 	v := newTestServer(t, program, dsn)
-	var all ledger
+	var all acknowledged
 	for round := range rounds {
 		v.start()
 		v.checkConsistent()
 		before := v.acked
-		v.acked = &ledger{}
+		v.acked = &acknowledged{}
 		v.checkKept(before)
 		v.killUnderLoad(round%5 == 2) // then it is killed
 		all.add(v.acked)
@@ -67,8 +67,8 @@ func killRepeatedly(t *testing.T, dsn string, rounds int) {
 		rounds, len(all.invited), len(all.registered), len(all.open)+len(all.closed), len(all.closed))
 }
 
-// ledger is what the server has acknowledged.
-type ledger struct {
+// acknowledged is what the server has acknowledged.
+type acknowledged struct {
 	mu         sync.Mutex
 	invited    []string // addresses
 	registered []string // addresses
@@ -76,19 +76,19 @@ type ledger struct {
 	closed     []string // tokens of sessions
 }
 
-func (l *ledger) note(list *[]string, item string) {
+func (l *acknowledged) note(list *[]string, item string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*list = append(*list, item)
 }
 
-func (l *ledger) size(list *[]string) int {
+func (l *acknowledged) size(list *[]string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(*list)
 }
 
-func (l *ledger) add(more *ledger) {
+func (l *acknowledged) add(more *acknowledged) {
 	l.invited = append(l.invited, more.invited...)
 	l.registered = append(l.registered, more.registered...)
 	l.open = append(l.open, more.open...)
@@ -104,14 +104,14 @@ type testServer struct {
 	cmd            *exec.Cmd
 	log            *bytes.Buffer
 	owner          string // token of the OWNER's session
-	acked          *ledger
+	acked          *acknowledged
 }
 
 const password = "four quiet green llamas"
 
 // newTestServer creates the tenant Acme and its OWNER, and leaves the server killed.
 func newTestServer(t *testing.T, program, dsn string) *testServer {
-	v := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &ledger{}}
+	v := &testServer{T: t, program: program, dsn: dsn, dir: t.TempDir(), addr: freeport.On("localhost"), acked: &acknowledged{}}
 	create := v.serverCommand("tenant", "create", "--name", "Acme", "--owner-email", "owner@acme.example")
 	out, err := create.Output()
 	if err != nil {
@@ -315,7 +315,7 @@ func mailTo(folder, email string) (string, bool) {
 }
 
 // checkKept checks that everything acknowledged has been kept.
-func (v *testServer) checkKept(l *ledger) {
+func (v *testServer) checkKept(l *acknowledged) {
 	v.Helper()
 	known := map[string]bool{}
 	for _, email := range l.registered {

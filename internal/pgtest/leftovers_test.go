@@ -53,7 +53,7 @@ func halfMade(t *testing.T) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := hire(bin, settings(nil))
+	c, err := startKeeper(bin, settings(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	if err := p.follow(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(p.Standby.dismiss)
+	tb.Cleanup(p.Standby.stopKeeper)
 	p.Primary.Start(tb)
 	// Only now: without a standby every commit would wait.
 	p.Primary.exec(tb, "ALTER SYSTEM SET synchronous_standby_names = '"+standbyName+"'")

@@ -118,7 +118,7 @@ func Start(tb testing.TB, options ...Option) *Cluster {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(c.dismiss)
+	tb.Cleanup(c.stopKeeper)
 	return c
 }
 
@@ -213,12 +213,12 @@ func launch(options ...Option) (*Cluster, error) {
 
 // found makes a cluster and starts it; args are additional arguments of the keeper.
 func found(bin, settings string, args ...string) (*Cluster, error) {
-	c, err := hire(bin, settings, args...)
+	c, err := startKeeper(bin, settings, args...)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.settle(); err != nil {
-		c.dismiss()
+		c.stopKeeper()
 		return nil, err
 	}
 	return c, nil
@@ -241,9 +241,9 @@ func settings(options []Option) string {
 	return lines.String()
 }
 
-// hire starts the keeper in its own session, so that Ctrl-C, which the terminal sends
+// startKeeper starts the keeper in its own session, so that Ctrl-C, which the terminal sends
 // to all of go test, doesn't reach it: it must outlive us to clean up.
-func hire(bin, settings string, args ...string) (*Cluster, error) {
+func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	attr, err := unprivileged()
 	if err != nil {
 		return nil, err
@@ -310,8 +310,8 @@ func (c *Cluster) answer(command string) error {
 	return nil
 }
 
-// dismiss lets the keeper clean up, and waits for it.
-func (c *Cluster) dismiss() {
+// stopKeeper lets the keeper clean up, and waits for it.
+func (c *Cluster) stopKeeper() {
 	c.tell.Close()
 	c.keeper.Wait()
 }

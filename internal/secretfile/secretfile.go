@@ -46,7 +46,7 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := judge(f, path); err != nil {
+	if err := checkPermissions(f, path); err != nil {
 		return nil, err
 	}
 	return io.ReadAll(f)
@@ -60,11 +60,11 @@ func Check(path string) error {
 		return err
 	}
 	defer f.Close()
-	return judge(f, path)
+	return checkPermissions(f, path)
 }
 
-// judge checks the open file, so that the checked file is the one that is read.
-func judge(f *os.File, path string) error {
+// checkPermissions checks the open file, so that the checked file is the one that is read.
+func checkPermissions(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func TestSenderIsRefused(t *testing.T) {
 		strings.Repeat("D", 320) + " <no-reply@localhost>",
 	} {
 		if got, err := Open("log:", from, quiet); err == nil {
-			t.Errorf("%q is accepted as %s", from, got.(*logbook).from)
+			t.Errorf("%q is accepted as %s", from, got.(*logTransport).from)
 		}
 	}
 }

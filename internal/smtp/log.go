@@ -7,9 +7,9 @@ import (
 	"net/mail"
 )
 
-// A logbook is the transport for development: it writes mails to the log, with the secret
+// logTransport is the transport for development: it writes mails to the log, with the secret
 // links in their text.
-type logbook struct {
+type logTransport struct {
 	from *mail.Address
 	log  *slog.Logger
 }
@@ -18,11 +18,11 @@ func openLog(rest string, from *mail.Address, log *slog.Logger) (Transport, erro
 	if rest != "" {
 		return nil, errors.New("mail destination: nothing follows log: (write file:DIR to keep mails in files)")
 	}
-	return &logbook{from: from, log: log}, nil
+	return &logTransport{from: from, log: log}, nil
 }
 
 // Send fails if the log level drops the line, so that no mail is lost silently.
-func (b *logbook) Send(ctx context.Context, m Message) error {
+func (b *logTransport) Send(ctx context.Context, m Message) error {
 	l, err := newLetter(b.from, m)
 	if err != nil {
 		return err
@@ -38,4 +38,4 @@ func (b *logbook) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-func (b *logbook) Check(context.Context) error { return nil }
+func (b *logTransport) Check(context.Context) error { return nil }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	patience = time.Minute // for sending a mail, when ctx sets no deadline
-	farewell = time.Second // for the reply to QUIT, which is ignored
+	patience    = time.Minute // for sending a mail, when ctx sets no deadline
+	quitTimeout = time.Second // for the reply to QUIT, which is ignored
 )
 
 // A server is the transport to a mail server. It drives go-mail's SMTP client itself:
@@ -83,10 +83,10 @@ func (s *server) Check(ctx context.Context) error {
 	})
 }
 
-// visit connects, runs the errand and quits. When ctx ends it closes the connection, which
+// visit connects, calls run and quits. When ctx ends it closes the connection, which
 // works at any point, even in a TLS handshake. Unlike a deadline on the connection, this
 // guarantees that ctx.Err() is already set.
-func (s *server) visit(ctx context.Context, errand func(*smtp.Client) error) (err error) {
+func (s *server) visit(ctx context.Context, run func(*smtp.Client) error) (err error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	defer func() { err = s.explain(ctx, err) }()
@@ -101,11 +101,11 @@ func (s *server) visit(ctx context.Context, errand func(*smtp.Client) error) (er
 	if err != nil {
 		return err
 	}
-	if err := errand(client); err != nil {
+	if err := run(client); err != nil {
 		return err
 	}
-	_ = conn.SetDeadline(time.Now().Add(farewell))
-	_ = client.Quit() // the errand is complete, whatever the reply
+	_ = conn.SetDeadline(time.Now().Add(quitTimeout))
+	_ = client.Quit() // run has succeeded, whatever the reply
 	return nil
 }
 

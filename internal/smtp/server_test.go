@@ -433,7 +433,7 @@ func TestAcceptedIsSent(t *testing.T) {
 		if err := mustOpen(t, sink.URL()).Send(soon(t), sample()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(begun); took > farewell+10*time.Second { // the context has 30
+		if took := time.Since(begun); took > quitTimeout+10*time.Second { // the context has 30
 			t.Errorf("%s: QUIT took %v", name, took)
 		}
 		if got := len(sink.Mails()); got != 1 {

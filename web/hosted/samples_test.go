@@ -104,7 +104,7 @@ func samples() []uitest.Sample {
 		{Name: "leave", View: ui.View{Page: "leave", Body: acme}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: trouble}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
-	}, overs()...)
+	}, endedSamples()...)
 }
 
 // trouble is the content of an error page.
@@ -113,7 +113,7 @@ var trouble = struct {
 	Again, Support, Home bool
 }{"One moment, please", "We can’t answer right now. Load the page again in 1 second.", true, true, false}
 
-func overs() (all []uitest.Sample) {
+func endedSamples() (all []uitest.Sample) {
 	for code, next := range map[doorward.Code]string{
 		doorward.CodeResetExpired: "/forgot", doorward.CodeResetUsed: "/forgot",
 		doorward.CodeInvitationUsed: "/login", doorward.CodeAlreadyMember: "/login",

@@ -135,7 +135,7 @@ func (b *book) make(file string, source []byte) (*guide, error) {
 		}
 	}
 	var err error
-	g.Text, err = p.html(shelf{b, file})
+	g.Text, err = p.html(linkResolver{b, file})
 	return g, err
 }
 
@@ -157,14 +157,14 @@ func (b *book) listDecisions() (*guide, error) {
 	return b.make(decisions+"/index.md", []byte(source))
 }
 
-// shelf is the book with the file whose links are resolved.
-type shelf struct {
+// linkResolver resolves the links in one file of the book.
+type linkResolver struct {
 	*book
 	file string
 }
 
 // label is the title of a page in the contents.
-func (b shelf) label(target string) string {
+func (b linkResolver) label(target string) string {
 	file, _, ours := resolve(b.file, target)
 	for _, p := range b.parts {
 		for _, e := range p.Entries {
@@ -178,7 +178,7 @@ func (b shelf) label(target string) string {
 
 // address is the target of a link: a page or a picture here, or a file in the
 // repository.
-func (b shelf) address(target string) string {
+func (b linkResolver) address(target string) string {
 	file, fragment, ours := resolve(b.file, target)
 	if !ours {
 		return target

@@ -106,7 +106,7 @@ func (p *document) summary() string {
 
 // relink makes links and pictures point to the pages. A link whose text is the name
 // of a file shows the title of its page.
-func (p *document) relink(from shelf) {
+func (p *document) relink(from linkResolver) {
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Link:
@@ -123,11 +123,11 @@ func (p *document) relink(from shelf) {
 
 // html returns the text as HTML for a strict policy. goldmark is in safe mode,
 // without the HTML of the source and without addresses such as javascript:.
-func (p *document) html(from shelf) (template.HTML, error) {
+func (p *document) html(from linkResolver) (template.HTML, error) {
 	p.relink(from)
 	var out bytes.Buffer
 	page := renderer.NewRenderer(renderer.WithNodeRenderers(
-		util.Prioritized(&scribe{document: p}, 100),
+		util.Prioritized(&nodeRenderer{document: p}, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), 500),
 		util.Prioritized(html.NewRenderer(), 1000),
 	))
@@ -135,15 +135,15 @@ func (p *document) html(from shelf) (template.HTML, error) {
 	return template.HTML(out.String()), err
 }
 
-// scribe renders the nodes that the pages show differently from goldmark.
-type scribe struct {
+// nodeRenderer renders the nodes that the pages show differently from goldmark.
+type nodeRenderer struct {
 	*document
 	under    string // id of the heading above
 	commands bool   // the block above has shell commands, whose output may follow
 }
 
 // RegisterFuncs implements goldmark's renderer.NodeRenderer.
-func (s *scribe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+func (s *nodeRenderer) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, s.heading)
 	r.Register(ast.KindFencedCodeBlock, s.block)
 	r.Register(ast.KindCodeBlock, s.block)
@@ -158,7 +158,7 @@ func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 }
 
 // raw lets through <br> only: Markdown has no line break inside a table.
-func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s *nodeRenderer) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering && string(n.(*ast.RawHTML).Segments.Value(s.source)) == "<br>" {
 		_, _ = w.WriteString("<br>")
 	}
@@ -166,7 +166,7 @@ func (s *scribe) raw(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast
 }
 
 // heading links each heading but the first to itself.
-func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s *nodeRenderer) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := n.(*ast.Heading).Level
 	id, _ := n.AttributeString("id")
 	s.under = string(id.([]byte))
@@ -184,7 +184,7 @@ func (s *scribe) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) 
 
 // block renders a figure with a caption. It scrolls, so it must be focusable and needs a
 // name.
-func (s *scribe) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s *nodeRenderer) block(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
@@ -204,7 +204,7 @@ var captions = map[string]string{
 }
 
 // caption returns the caption for the text after the fence; see package doctest.
-func (s *scribe) caption(n ast.Node) string {
+func (s *nodeRenderer) caption(n ast.Node) string {
 	fenced, ok := n.(*ast.FencedCodeBlock)
 	if !ok || fenced.Info == nil {
 		return captions[""]
@@ -226,7 +226,7 @@ func (s *scribe) caption(n ast.Node) string {
 }
 
 // table renders a table that scrolls if the screen is too narrow.
-func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s *nodeRenderer) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		_, _ = fmt.Fprintf(w, `<div class="scroll" tabindex="0" role="group" aria-labelledby="%s"><table>`+"\n", s.under)
 	} else {
@@ -236,7 +236,7 @@ func (s *scribe) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (a
 }
 
 // cell renders an empty header as an ordinary cell.
-func (s *scribe) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (s *nodeRenderer) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag, more := "td", ""
 	if n.Parent().Kind() == table.KindTableHeader && n.HasChildren() {
 		tag, more = "th", ` scope="col"`

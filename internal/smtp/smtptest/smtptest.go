@@ -136,7 +136,7 @@ func (s *Server) serve(l net.Listener) *run {
 	}))
 	r.server.Domain = "smtptest.example"
 	r.server.ErrorLog = log.New(io.Discard, "", 0) // tests break connections on purpose
-	r.server.Debug = (*scribe)(s)
+	r.server.Debug = (*transcriptWriter)(s)
 	r.server.EnableSMTPUTF8 = true // so that unneeded use of it shows
 	r.server.AllowInsecureAuth = s.options.TLS == nil
 	r.listener = &listener{Listener: l, server: s, run: r}
@@ -240,10 +240,10 @@ func (s *Server) Transcript() string {
 	return s.transcript.String()
 }
 
-// A scribe is a Server as the writer of its transcript.
-type scribe Server
+// transcriptWriter writes to the transcript of a Server.
+type transcriptWriter Server
 
-func (s *scribe) Write(p []byte) (int, error) {
+func (s *transcriptWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.transcript.Write(p)

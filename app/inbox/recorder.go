@@ -13,16 +13,16 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// ledger records rows in one transaction.
-type ledger struct {
+// recorder records rows in one transaction.
+type recorder struct {
 	tx        *store.Tx
 	tenants   map[string]bool // whether they have a trail
 	events    []doorward.Event
 	anonymous map[anonymousKey]store.InboxRow
 }
 
-func newLedger(tx *store.Tx) *ledger {
-	return &ledger{tx: tx, tenants: map[string]bool{}, anonymous: map[anonymousKey]store.InboxRow{}}
+func newRecorder(tx *store.Tx) *recorder {
+	return &recorder{tx: tx, tenants: map[string]bool{}, anonymous: map[anonymousKey]store.InboxRow{}}
 }
 
 // anonymousKey groups rows by anonymous callers of one network without a known
@@ -46,8 +46,8 @@ const maxAnonymousSources = 10
 const forgotWithin = time.Hour
 
 // take claims the row and records the part of it that isn't in the trail yet.
-func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
-	claimed, err := l.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
+func (r *recorder) take(ctx context.Context, row store.InboxRow) error {
+	claimed, err := r.tx.ClaimInbox(ctx, row, row.Action == doorward.PasswordForgot && row.Email != "")
 	if err != nil || !claimed || row.Hits == row.Recorded {
 		return err
 	}
@@ -55,20 +55,20 @@ func (l *ledger) take(ctx context.Context, row store.InboxRow) error {
 		row.Event.ID = doorward.NewID(doorward.PrefixEvent)
 	}
 	if row.Email != "" {
-		if err := l.resolve(ctx, &row); err != nil {
+		if err := r.resolve(ctx, &row); err != nil {
 			return err
 		}
 	}
 	if isUnknown(row) {
-		l.count(row)
+		r.count(row)
 		return nil
 	}
-	return l.append(ctx, row)
+	return r.append(ctx, row)
 }
 
 // resolve looks the account of the address up, and queues the mail of a reset.
-func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
-	account, err := l.tx.AccountByEmail(ctx, row.Email)
+func (r *recorder) resolve(ctx context.Context, row *store.InboxRow) error {
+	account, err := r.tx.AccountByEmail(ctx, row.Email)
 	if errors.Is(err, store.ErrNone) {
 		row.Event.Target = doorward.Object{Type: "user"}
 		return nil
@@ -80,13 +80,13 @@ func (l *ledger) resolve(ctx context.Context, row *store.InboxRow) error {
 	if row.Event.ActorID == account.ID {
 		own = row.Event.Target.TenantID
 	}
-	home, err := credential.Home(ctx, l.tx.Reader, account.ID, own)
+	home, err := credential.Home(ctx, r.tx.Reader, account.ID, own)
 	row.Event.Target = doorward.Object{Type: "user", ID: account.ID, TenantID: home}
-	if err != nil || row.Action != doorward.PasswordForgot || l.tx.Now.Sub(row.Event.At) > forgotWithin {
+	if err != nil || row.Action != doorward.PasswordForgot || r.tx.Now.Sub(row.Event.At) > forgotWithin {
 		return err
 	}
-	l.tx.MailShare = row.Source // the network that asked
-	return l.tx.QueueReset(ctx, row.Email, row.ReturnTo)
+	r.tx.MailShare = row.Source // the network that asked
+	return r.tx.QueueReset(ctx, row.Email, row.ReturnTo)
 }
 
 // isUnknown reports whether the row is of an anonymous caller and without an
@@ -98,48 +98,48 @@ func isUnknown(row store.InboxRow) bool {
 
 // append adds the row's event to those to be written, unless its trail was
 // destroyed.
-func (l *ledger) append(ctx context.Context, row store.InboxRow) error {
-	there, err := l.hasTrail(ctx, row.Event.Target.TenantID)
+func (r *recorder) append(ctx context.Context, row store.InboxRow) error {
+	there, err := r.hasTrail(ctx, row.Event.Target.TenantID)
 	if err != nil || !there {
 		return err
 	}
 	if n := row.Hits - row.Recorded; n > 1 {
 		row.Event.Changes = append(slices.Clip(row.Event.Changes), doorward.Change{Field: doorward.FieldCount, To: strconv.Itoa(n)})
 	}
-	l.events = append(l.events, row.Event)
+	r.events = append(r.events, row.Event)
 	return nil
 }
 
 // write adds the events in the order of their time; rows are claimed in another
 // order.
-func (l *ledger) write() {
-	slices.SortStableFunc(l.events, func(a, b doorward.Event) int { return a.At.Compare(b.At) })
-	for _, e := range l.events {
-		l.tx.InsertPastEvent(e)
+func (r *recorder) write() {
+	slices.SortStableFunc(r.events, func(a, b doorward.Event) int { return a.At.Compare(b.At) })
+	for _, e := range r.events {
+		r.tx.InsertPastEvent(e)
 	}
 }
 
 // hasTrail reports whether the tenant exists, or is the installation. A closing
 // one is locked until the commit: a destroyed tenant must not get events.
-func (l *ledger) hasTrail(ctx context.Context, tenantID string) (bool, error) {
-	if there, known := l.tenants[tenantID]; known || tenantID == "" {
+func (r *recorder) hasTrail(ctx context.Context, tenantID string) (bool, error) {
+	if there, known := r.tenants[tenantID]; known || tenantID == "" {
 		return there || tenantID == "", nil
 	}
-	tenant, err := l.tx.Tenant(ctx, tenantID)
+	tenant, err := r.tx.Tenant(ctx, tenantID)
 	if err == nil && tenant.Status == doorward.TenantClosing {
-		if err = l.tx.LockTenant(ctx, tenantID); err == nil {
-			_, err = l.tx.Tenant(ctx, tenantID)
+		if err = r.tx.LockTenant(ctx, tenantID); err == nil {
+			_, err = r.tx.Tenant(ctx, tenantID)
 		}
 	}
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return false, err
 	}
-	l.tenants[tenantID] = err == nil
+	r.tenants[tenantID] = err == nil
 	return err == nil, nil
 }
 
 // count adds the row to the count of its network.
-func (l *ledger) count(row store.InboxRow) {
+func (r *recorder) count(row store.InboxRow) {
 	if row.Fault != nil { // its event is unreadable
 		row.Event = doorward.Event{
 			At: row.Minute, Action: row.Action, Outcome: doorward.Done, ActorType: doorward.Anonymous,
@@ -147,7 +147,7 @@ func (l *ledger) count(row store.InboxRow) {
 		}
 	}
 	key := anonymousKey{doorward.Network(row.Event.IP), row.Action, row.Reason, row.Minute}
-	sum, has := l.anonymous[key]
+	sum, has := r.anonymous[key]
 	if !has {
 		sum = row
 		sum.Source, sum.Subject, sum.Email, sum.ReturnTo = key.network, anonymousSubject, "", ""
@@ -155,35 +155,35 @@ func (l *ledger) count(row store.InboxRow) {
 		sum.Hits, sum.Recorded, sum.Event.ID = 0, 0, doorward.NewID(doorward.PrefixEvent)
 	}
 	sum.Hits += row.Hits - row.Recorded
-	l.anonymous[key] = sum
+	r.anonymous[key] = sum
 }
 
 // fileAnonymous puts the counts back into the inbox, to be recorded at the end of
 // the minute.
-func (l *ledger) fileAnonymous(ctx context.Context) error {
+func (r *recorder) fileAnonymous(ctx context.Context) error {
 	var rows []store.InboxRow
-	for _, row := range l.anonymous {
+	for _, row := range r.anonymous {
 		rows = append(rows, row)
 	}
 	access.SortInbox(rows)
-	rows, err := l.mergeBeyondLimit(ctx, rows)
+	rows, err := r.mergeBeyondLimit(ctx, rows)
 	for _, row := range rows {
 		if err == nil {
-			err = l.tx.FileInbox(ctx, row, true)
+			err = r.tx.FileInbox(ctx, row, true)
 		}
 	}
 	return err
 }
 
 // mergeBeyondLimit counts rows beyond maxAnonymousSources in a minute together.
-func (l *ledger) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
+func (r *recorder) mergeBeyondLimit(ctx context.Context, rows []store.InboxRow) ([]store.InboxRow, error) {
 	sources := map[anonymousKey][]string{}
 	rest := map[anonymousKey]int{}
 	var all []store.InboxRow
 	for _, row := range rows {
 		like := anonymousKey{"", row.Action, row.Reason, row.Minute}
 		if _, asked := sources[like]; !asked {
-			known, err := l.tx.InboxSources(ctx, row, maxAnonymousSources+1)
+			known, err := r.tx.InboxSources(ctx, row, maxAnonymousSources+1)
 			if err != nil {
 				return nil, err
 			}

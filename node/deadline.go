@@ -1,0 +1,68 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// net/http sets up to seven deadlines for one request on a connection that stays open,
+// and nearly all are minutes or seconds away and soon replaced. Each costs a timer of
+// the runtime. So a connection only notes a deadline that isn't soon, and a sweep finds
+// those that have passed.
+
+const (
+	// sweepDeadlinesEvery is how late a deadline that was only noted may take effect.
+	sweepDeadlinesEvery = 500 * time.Millisecond
+	// soon is below what the sweep is precise enough for: such a deadline is set at once.
+	soon = 4 * sweepDeadlinesEvery
+)
+
+// deadline is one deadline of a connection. Setting it stores at and then loads armed;
+// the sweep stores armed and then loads at. So at least one of the two sees the other,
+// and takes mu.
+type deadline struct {
+	at    atomic.Int64 // since openConns.start; 0: none
+	armed atomic.Bool  // the connection itself has a deadline
+	mu    sync.Mutex   // held while the connection's own deadline changes
+}
+
+// set sets the deadline, and the connection's own by apply where that is needed.
+func (d *deadline) set(of *openConns, t time.Time, apply func(time.Time) error) error {
+	at := int64(0)
+	if !t.IsZero() {
+		at = max(1, int64(t.Sub(of.start)))
+	}
+	isSoon := at != 0 && at-of.swept.Load() < int64(soon)
+	d.at.Store(at)
+	if !isSoon && !d.armed.Load() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !isSoon {
+		t = time.Time{}
+	}
+	d.armed.Store(isSoon)
+	return apply(t)
+}
+
+// enforce makes the deadline take effect if it has passed.
+func (d *deadline) enforce(now int64, apply func(time.Time) error) {
+	if !d.passed(now) || d.armed.Load() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.armed.Store(true)
+	if d.passed(now) {
+		_ = apply(time.Unix(1, 0)) // it fails only for a closed connection
+		return
+	}
+	d.armed.Store(false) // replaced in between
+}
+
+func (d *deadline) passed(now int64) bool {
+	at := d.at.Load()
+	return at != 0 && at <= now
+}

@@ -67,6 +67,7 @@ const (
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
+	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -108,6 +109,10 @@ func (v Verb) Roles() (all []Role) {
 	}
 	return all
 }
+
+// GrantedTo reports whether the role grants the action, as a table has it; access.Can
+// decides.
+func (v *Verb) GrantedTo(r Role) bool { return v.roles&r.bit() != 0 }
 
 // roleSet is a set of roles, one bit each.
 type roleSet uint8
@@ -167,6 +172,7 @@ var verbs = []Verb{
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
 	{Action: APIKeyLeak, By: ByProof},
+	{Action: APIKeyRefuse, By: ByProof},
 
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},

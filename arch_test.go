@@ -38,7 +38,7 @@ var siblings = map[string][]string{
 
 // upkeepers may write without an action of a caller: attempts, reports, last use, the
 // mail queue, the secret of cursors, the master key, the deletion of closed tenants.
-var upkeepers = []string{"app/apikey", "app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+var upkeepers = []string{"app/apikey", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (

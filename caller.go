@@ -19,6 +19,9 @@ type Caller struct {
 	// would hold them any more.
 	Replaced [][]byte
 
+	// KeyHash is that of the secret by which the caller, an API key, was authenticated.
+	KeyHash []byte
+
 	// Looking: the caller only views a page, and a refusal is not recorded.
 	Looking bool
 

@@ -53,6 +53,15 @@ func PrincipalOf(u User, s Session) Principal {
 	return p
 }
 
+// UserID is the user under whose authority the principal acts: itself, or the owner of an
+// API key; empty for others.
+func (p *Principal) UserID() string {
+	if p.Kind == ByUser {
+		return p.ID
+	}
+	return p.OwnerID
+}
+
 // Tenant is the principal's tenant as the object of an action.
 func (p *Principal) Tenant() Object {
 	return Object{Type: "tenant", ID: p.TenantID, TenantID: p.TenantID}

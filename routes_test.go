@@ -117,10 +117,22 @@ var refusals = map[string][]refusal{
 		{why: "nobody to invite", who: "ADMIN", body: `{"invitations":[]}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "a row of another form", who: "ADMIN", body: `{"invitations":[{"email":1}]}`, status: 400, code: doorward.CodeInvalidBody},
 	},
-	"POST /api/v2/tenants":       {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/tenants":        {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
-	"GET /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
-	"PATCH /api/v2/tenants/{id}": {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/api-keys":                  {{why: "no such status", who: "ADMIN", query: "status=ACTIVE", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/api-keys/{id}":             {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/api-keys/{id}":           {{why: "no key", who: "ADMIN", body: `{"name":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/api-keys/{id}":          {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/api-keys/{id}/rotate":     {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/api-keys/{id}/previous": {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"POST /api/v2/api-keys": {
+		{why: "what no key may do", who: "OWNER", body: `{"name":"x","permissions":["tenant.destroy"]}`, status: 422, code: doorward.CodeValidationFailed},
+		{why: "a role above one's own", who: "ADMIN", body: `{"name":"x","permissions":["message.read"],"role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
+	},
+	"GET /api/v2/auth/key":         {{why: "a session", who: "OWNER", status: 403, code: doorward.CodeForbidden}},
+	"POST /api/v2/auth/report-key": {{why: "no key", body: `{"key":"dwk_x"}`, status: 422, code: doorward.CodeValidationFailed}},
+	"POST /api/v2/tenants":         {{why: "no name", who: "operator", body: `{"ownerEmail":"x@x.example"}`, status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/tenants":          {{why: "too much", who: "operator", query: "limit=201", status: 422, code: doorward.CodeValidationFailed}},
+	"GET /api/v2/tenants/{id}":     {{why: "no tenant", who: "operator", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/tenants/{id}":   {{why: "no tenant", who: "operator", body: `{"status":"frozen"}`, status: 404, code: doorward.CodeNotFound}},
 	"GET /api/v2/audit-events": {
 		{why: "a key that is none", header: [2]string{"Authorization", "Bearer dwo_x"}, status: 401, code: doorward.CodeUnauthenticated},
 	},
@@ -287,6 +299,7 @@ func absentID(path string) string {
 	for part, prefix := range map[string]string{
 		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
 		"/invitations/{": doorward.PrefixInvitation, "/tenants/{": doorward.PrefixTenant,
+		"/api-keys/{": doorward.PrefixKey,
 	} {
 		if strings.Contains(path, part) {
 			return prefix + "absent"

@@ -92,7 +92,10 @@ func (u User) Version() string { return version(u.ID, u.Name, u.Role, u.Status) 
 // had already expired.
 type Ended struct {
 	Sessions    int64
+	APIKeys     int64
 	Invitations int64
+	// APIKeysTransferred have another owner instead.
+	APIKeysTransferred int64
 	// Revocation is its confirmation on all nodes; zero for what would end.
 	Revocation Revocation
 }

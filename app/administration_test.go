@@ -39,7 +39,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return err
 		},
 		"remove": func(by apptest.Person) error {
-			_, err := users.Remove(f.Context(), by.Caller, bob.User, nil)
+			_, err := users.Remove(f.Context(), by.Caller, bob.User, user.Handover{}, nil)
 			return err
 		},
 		"sign out": func(by apptest.Person) error { _, err := users.SignOut(f.Context(), by.Caller, bob.User); return err },
@@ -122,14 +122,17 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			{func() error { _, err := users.SignOut(ctx, owner.Caller, bob.User); return err }, []string{"done user.signout user"}},
 			{func() error { bob = f.SignIn(bob.User.Email, apptest.FirstPassword); return nil }, []string{"done session.open session"}},
 			{func() error { return refused(users.SetRole(ctx, bob.Caller, owner.User, doorward.RoleUser)) }, []string{"refused user.manage user reason  forbidden role OWNER USER"}},
-			{func() error { _, err := users.Remove(ctx, bob.Caller, owner.User, nil); return refused(err) }, []string{"refused user.remove user reason  forbidden"}},
+			{func() error {
+				_, err := users.Remove(ctx, bob.Caller, owner.User, user.Handover{}, nil)
+				return refused(err)
+			}, []string{"refused user.remove user reason  forbidden"}},
 			{func() error { _, err := invitations.Resend(ctx, owner.Caller, inv.ID); return err }, []string{"done invitation.resend invitation expiresAt"}},
 			{func() error { return invitations.Revoke(ctx, owner.Caller, inv.ID) }, []string{"done invitation.revoke invitation status PENDING REVOKED"}},
 			{func() error {
 				_, err := tenants.Edit(ctx, bob.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
 				return err
 			}, []string{"done tenant.update tenant invitationDays 30 9 allowedEmailDomains  x.example"}},
-			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
+			{func() error { _, err := users.Remove(ctx, owner.Caller, bob.User, user.Handover{}, nil); return err }, []string{"done user.remove user role ADMIN  sessionsEnded  1"}},
 			{func() error { _, _, err := tenants.Close(ctx, owner.Caller, acme.Name); return err }, []string{"done tenant.close tenant status active closing sessionsEnded  1"}},
 		} {
 			before, err := storetest.Events(ctx, f.DB.Read(), acme.ID)

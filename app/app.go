@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/app/leak"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/app/masterkey"
@@ -29,6 +30,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
@@ -55,6 +57,9 @@ type Settings struct {
 	Published    []lease.Setting
 	ChangeShared bool
 
+	// OperatorAddress gets the mails to the operator; empty: there are none.
+	OperatorAddress string
+
 	LinkURL   string         // of links in mails, without a slash at the end
 	MailBrand doorward.Brand // of the installation
 	Transport smtp.Transport // of mails
@@ -73,6 +78,7 @@ type App struct {
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
+	Leaks       *leak.Reports
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -110,6 +116,7 @@ func New(db *store.DB, s Settings) *App {
 	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
+	operatorKeys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	return &App{
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
@@ -118,9 +125,10 @@ func New(db *store.DB, s Settings) *App {
 		Passwords:    password.New(writer, db, verifier, rules, life),
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
-		Keys:         key.New(writer, db),
+		Keys:         operatorKeys,
 		MasterKey:    masterkey.New(writer, db, s.MasterKey),
-		APIKeys:      apikey.New(writer, db, s.KeyMaxDays),
+		APIKeys:      apiKeys,
+		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.Settle),
@@ -128,6 +136,21 @@ func New(db *store.DB, s Settings) *App {
 		Installation: installation.New(writer, life),
 		Lease:        l, PasswordRules: rules,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
+	}
+}
+
+// reported are the kinds of keys that whoever finds one can end.
+func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
+	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
+		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
+		if found {
+			s.Log.Error("an operator key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+		}
+		return err
+	}
+	return []leak.Kind{
+		{Prefix: apikey.Prefix, Hash: apikey.HashOf, End: apiKeys.EndLeaked},
+		{Prefix: key.OperatorPrefix, Hash: key.HashOf, End: endOperator},
 	}
 }
 
@@ -193,7 +216,7 @@ func (a *App) Run(ctx context.Context) {
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var leased, work sync.WaitGroup
 	leased.Go(func() { a.Lease.Run(following) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Inbox.Run, a.Mail.Run, a.sweepUntil} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

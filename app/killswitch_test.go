@@ -215,7 +215,7 @@ var killSwitch = []struct {
 	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
 	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
 	{"removed", func(f *apptest.Fixture, c holder) error {
-		_, err := f.Node(0).Users.Remove(f.Context(), c.owner.Caller, c.ann.User, nil)
+		_, err := f.Node(0).Users.Remove(f.Context(), c.owner.Caller, c.ann.User, user.Handover{}, nil)
 		return err
 	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 	{"left", func(f *apptest.Fixture, c holder) error {

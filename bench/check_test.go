@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -40,17 +41,41 @@ func BenchmarkCheck(b *testing.B) {
 	})
 	defer tracer.Close(time.Second)
 	door := doorwardtest.Start(b)
-	ann := door.Tenant("Acme").Join("ann@acme.example", "USER")
+	acme := door.Tenant("Acme")
+	ann := acme.Join("ann@acme.example", "USER")
 	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
 	cookie := "Cookie: JSESSIONID=" + ann.Token() + "\r\n"
 	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, cookie) })
 	b.Run("bearer", func(b *testing.B) { check(b, door, ann, nil, "Authorization: Bearer "+ann.Token()+"\r\n") })
+	for name, addresses := range map[string][]string{"key": {}, "key with addresses": {"127.0.0.0/8"}} {
+		id, key := keyOf(b, acme.Owner, addresses...)
+		b.Run(name, func(b *testing.B) { checkAs(b, door, "X-Auth-Key", id, nil, "Authorization: Bearer "+key+"\r\n") })
+	}
 	b.Run("on", func(b *testing.B) { check(b, door, ann, tracer, cookie) })
 	b.Run("unsampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"00\r\n") })
 	b.Run("sampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"01\r\n") })
 }
 
+// keyOf makes an API key of the person.
+func keyOf(b *testing.B, of *doorwardtest.Person, addresses ...string) (id, key string) {
+	b.Helper()
+	status, body := of.Post("/api/v2/api-keys", map[string]any{"name": "bench", "permissions": []string{"message.send"}, "allowedIps": addresses})
+	var made struct {
+		APIKey struct{ ID string }
+		Key    string
+	}
+	if err := json.Unmarshal(body, &made); status != http.StatusCreated || err != nil {
+		b.Fatalf("%d %s", status, body)
+	}
+	return made.APIKey.ID, made.Key
+}
+
 func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, lines string) {
+	b.Helper()
+	checkAs(b, door, "X-Auth-User", ann.ID, tracer, lines)
+}
+
+func checkAs(b *testing.B, door *doorwardtest.Server, name, id string, tracer *trace.Tracer, lines string) {
 	b.Helper()
 	base, err := url.Parse(door.URL)
 	if err != nil {
@@ -71,7 +96,7 @@ func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tr
 		clear(w.h)
 		handler.ServeHTTP(w, req)
 	}
-	if w.h.Get("X-Auth-User") != ann.ID {
+	if w.h.Get(name) != id {
 		b.Fatal("the check did not pass")
 	}
 }

@@ -40,6 +40,9 @@ import (
 // Password is everybody's password after Join. It passes the password rules.
 const Password = "four quiet green llamas"
 
+// OperatorAddress gets the mails to the operator.
+const OperatorAddress = "operator@door.example"
+
 // Option changes how the server is started.
 type Option func(*node.Config)
 
@@ -145,6 +148,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	s := &Server{tb: tb, mailbox: &dev.Mailbox{}, clock: &clock{}}
 	cfg := node.Defaults()
 	cfg.Database, cfg.Listen = "", "localhost:0"
+	cfg.OperatorAddress = OperatorAddress
 	cfg.Transport, cfg.Clock, cfg.Log, cfg.Version = s.mailbox, s.clock.now, slog.New(slog.DiscardHandler), "test"
 	cfg.Hash.MemoryKiB, cfg.Hash.Time = 1024, 1
 	cfg.Attempts, cfg.ConnectionsPerClient = credential.Limits{}, 0

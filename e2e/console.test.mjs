@@ -39,7 +39,7 @@ describe("the console", { concurrency: 2 }, () => {
 					await owner.page.locator(".opener").click();
 					await owner.look("console-menu");
 					await owner.page.keyboard.press("Escape");
-					assert.equal(await owner.page.locator(".tabs").isVisible(), false);
+					assert.equal(await owner.page.locator(".nav").isVisible(), false);
 				}
 				await owner.open("/console/people");
 				await owner.page.waitForSelector(".people");
@@ -64,7 +64,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await owner.page.waitForSelector(".notice.good");
 				assert.equal(await owner.page.locator("[name=role]:checked").inputValue(), "ADMIN");
 				await viewer.go("/console/invitations");
-				assert.equal(await viewer.page.locator(".tabs a").count(), 5, "the new role counts at once");
+				assert.equal(await viewer.page.locator(".nav a").count(), 5, "the new role counts at once");
 				await owner.page.locator("[name=role][value=VIEWER]").check();
 				await owner.send("/role");
 				assert.equal(await owner.page.locator(".consequences .loss").count(), 1);
@@ -228,7 +228,7 @@ describe("the console", { concurrency: 2 }, () => {
 				const viewer = await as("viewer");
 				const forms = () => viewer.page.locator("main form[method=post]").count();
 				await viewer.go("/console");
-				assert.equal(await viewer.page.locator(".tabs a").count(), 3);
+				assert.equal(await viewer.page.locator(".nav a").count(), 3);
 				assert.equal(await forms(), 0);
 				await viewer.look("console-overview-viewer");
 				await viewer.open("/console/people");
@@ -359,7 +359,15 @@ test("the console without JavaScript", async () => {
 	try {
 		const p = await Person.sit(browser, server.url, "phone-light-en", { javaScriptEnabled: false });
 		await p.signIn("owner@acme.example", password);
-		await p.go("/console/people");
+		await p.go("/console");
+		await p.page.locator(".opener").focus();
+		await p.page.keyboard.press("Enter");
+		for (const name of ["Overview", "People", "Invitations"]) {
+			await p.page.keyboard.press("Tab");
+			assert.equal(await p.page.locator(":focus").innerText(), name, "the keyboard reaches the menu");
+		}
+		await p.page.keyboard.press("Escape");
+		await p.open("/console/people");
 		await p.send("/console/people", { q: "user@" });
 		await p.page.locator(".people tbody a").click();
 		await p.send("/name", { name: "Uma" });

@@ -176,6 +176,13 @@ func (r Reader) CountLiveAPIKeys(ctx context.Context, tenantID string, now time.
 	return one(ctx, r, countColumn, sqlCountLiveAPIKeys, micros(now), tenantID)
 }
 
+const sqlCountLiveAPIKeysOf = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2 AND owner_id = $3`
+
+// CountLiveAPIKeysOf counts those that the user owns in the tenant.
+func (r Reader) CountLiveAPIKeysOf(ctx context.Context, tenantID, ownerID string, now time.Time) (int64, error) {
+	return one(ctx, r, int64Column, sqlCountLiveAPIKeysOf, micros(now), tenantID, ownerID)
+}
+
 const (
 	sqlInsertAPIKey = `INSERT INTO api_keys (id, tenant_id, name, search, role, permissions, status, owner_id, created_by, created_at,
   expires_at, rotate_by, ends_at, allowed_ips, per_second, noticed_at)
@@ -304,12 +311,18 @@ func (tx *Tx) TransferAPIKeys(ctx context.Context, tenantID, from, to string, ro
 	return tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
 }
 
-const sqlDisableAllAPIKeys = `UPDATE api_keys SET status = 'disabled' WHERE status = 'active' AND ends_at > $1 RETURNING id`
+const sqlDisableAllAPIKeys = `UPDATE api_keys SET status = 'disabled' WHERE status = 'active' AND ends_at > $1 RETURNING id, name, tenant_id`
 
-// DisableAllAPIKeys disables the keys of all tenants, and returns their ids.
-func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]string, error) {
+// KeyName names an API key to an operator.
+type KeyName struct{ ID, Name, TenantID string }
+
+// DisableAllAPIKeys disables the keys of all tenants, and returns them by id.
+func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]KeyName, error) {
 	tx.announce(ChangeAll, "")
-	return tx.sortedIDs(ctx, sqlDisableAllAPIKeys, micros(tx.Now))
+	columns := func(k *KeyName) []any { return []any{&k.ID, &k.Name, &k.TenantID} }
+	keys, err := list(ctx, tx.Reader, columns, sqlDisableAllAPIKeys, micros(tx.Now))
+	slices.SortFunc(keys, func(a, b KeyName) int { return strings.Compare(a.ID, b.ID) })
+	return keys, err
 }
 
 const sqlAPIKeysOver = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at <= $1 ORDER BY k.ends_at, k.id LIMIT $2`

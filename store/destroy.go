@@ -70,16 +70,18 @@ WHERE invited_by = $1`
 	sqlDeleteResetTokens = `DELETE FROM link_tokens WHERE subject_id IN (SELECT id FROM resets WHERE user_id = $1)`
 	sqlDeleteResets      = `DELETE FROM resets WHERE user_id = $1`
 	sqlDeleteDevices     = `DELETE FROM devices WHERE user_id = $1`
-	sqlDeleteAccount     = `DELETE FROM users WHERE id = $1`
-	sqlDeleteMailsTo     = `DELETE FROM mails WHERE recipient = $1`
-	sqlDeleteInboxOf     = `DELETE FROM inbox WHERE email = $1 OR source = $2`
+	// A node of the version before leaves keys of former members, which nobody can use.
+	sqlRevokeOwnKeys = `UPDATE api_keys SET status = 'revoked' WHERE owner_id = $1 AND status IN ('active', 'disabled')`
+	sqlDeleteAccount = `DELETE FROM users WHERE id = $1`
+	sqlDeleteMailsTo = `DELETE FROM mails WHERE recipient = $1`
+	sqlDeleteInboxOf = `DELETE FROM inbox WHERE email = $1 OR source = $2`
 )
 
 // DeleteAccount deletes an account that is in no tenant, with all its rows outside
 // of the audit trail.
 func (tx *Tx) DeleteAccount(ctx context.Context, a doorward.Account) error {
 	tx.announce(ChangeUser, a.ID)
-	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlDeleteAccount} {
+	for _, query := range []string{sqlDeleteOwnSessions, sqlDeleteResetTokens, sqlDeleteResets, sqlDeleteDevices, sqlForgetInviter, sqlRevokeOwnKeys, sqlDeleteAccount} {
 		if err := tx.run(ctx, query, a.ID); err != nil {
 			return err
 		}

@@ -16,18 +16,20 @@ const (
 	MailReset      MailKind = "reset"      // Recipient asked for a reset; whether there is an account shows at delivery
 
 	// Notices of what has happened; SubjectID is the audit event of it.
-	MailPasswordChanged MailKind = "password_changed"
-	MailSignedIn        MailKind = "signed_in" // from a browser that is not known
-	MailRoleChanged     MailKind = "role_changed"
-	MailSuspended       MailKind = "suspended"
-	MailRemoved         MailKind = "removed"
-	MailAPIKeyExpiring  MailKind = "apikey_expiring" // an API key of the recipient ends soon
-	MailAPIKeyLeaked    MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
+	MailPasswordChanged   MailKind = "password_changed"
+	MailSignedIn          MailKind = "signed_in" // from a browser that is not known
+	MailRoleChanged       MailKind = "role_changed"
+	MailSuspended         MailKind = "suspended"
+	MailRemoved           MailKind = "removed"
+	MailAPIKeyExpiring    MailKind = "apikey_expiring" // an API key of the recipient ends soon
+	MailAPIKeyLeaked      MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
+	MailOperatorKeyLeaked MailKind = "operator_key_leaked"
 )
 
 // MailKinds are all that this version can send.
 var MailKinds = []MailKind{
 	MailInvitation, MailReset, MailPasswordChanged, MailSignedIn, MailRoleChanged, MailSuspended, MailRemoved,
+	MailAPIKeyExpiring, MailAPIKeyLeaked, MailOperatorKeyLeaked,
 }
 
 // kindsToSend are the MailKinds as sqlDueMails looks for one of them.

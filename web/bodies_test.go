@@ -50,6 +50,10 @@ var takers = []taker{
 	{"PATCH /api/v2/users/usr_absent", m{"role": "NONE", "status": "none", "name": "X"}, "owner"},
 	{"PATCH /api/v2/tenant", m{"name": "X", "settings": m{"sessionIdleMinutes": 9999}}, "owner"},
 	{"DELETE /api/v2/tenant", m{"confirm": "acme"}, "owner"},
+	{"/api/v2/api-keys", m{"name": "X", "permissions": []string{"x"}, "role": "NONE", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
+	{"PATCH /api/v2/api-keys/key_absent", m{"name": "X", "permissions": []string{"x"}, "status": "none", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
+	{"/api/v2/api-keys/key_absent/rotate", m{"graceHours": 999}, "owner"},
+	{"/api/v2/auth/report-key", m{"key": "dwk_x"}, ""},
 	{"/api/v2/tenants", m{"name": "X", "ownerEmail": "none"}, "operator"},
 	{"PATCH /api/v2/tenants/tnt_absent", m{"status": "frozen"}, "operator"},
 }
@@ -150,6 +154,8 @@ func TestWrongTypesOfValues(t *testing.T) {
 				wrong["a string"], wrong["an object"] = `"7"`, `{"x":1}`
 			case []m:
 				wrong["a string"], wrong["an array"] = `"7"`, `{"x":1}`
+			case []string:
+				wrong["a string"], wrong["an array"], wrong["an array of it"] = `"7"`, `[7]`, `[["x"]]`
 			default:
 				wrong["a string"], wrong["a whole number with a fraction"] = `"7"`, "7.0"
 			}
@@ -192,15 +198,20 @@ func TestMissingMembers(t *testing.T) {
 		if strings.HasPrefix(k.path, "PATCH ") { // has no required members
 			return
 		}
-		if k.path == "/api/v2/auth/invite/bulk" {
+		switch k.path {
+		case "/api/v2/auth/invite/bulk":
 			post(t, m{}).invalid("/invitations", "out_of_range")
+			return
+		case "/api/v2/api-keys/key_absent/rotate": // has no required members
+			post(t, m{}).fails(http.StatusNotFound, "not_found")
 			return
 		}
 		required := map[string][]string{
 			"invite": {"/email", "/role"}, "complete-registration": {"/token", "/password", "/confirmPassword"},
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
-			"reset-password":  {"/token", "/password", "/confirmPassword"},
-			"change-password": {"/password", "/confirmPassword", "/currentPassword"},
+			"reset-password":   {"/token", "/password", "/confirmPassword"},
+			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "report-key": {"/key"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string

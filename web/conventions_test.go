@@ -115,7 +115,7 @@ var titles sync.Map
 
 // secretMember finds the values of a body that no answer may repeat. Short values
 // may occur in an answer by chance.
-var secretMember = regexp.MustCompile(`(?i)"(?:password|currentPassword|confirmPassword|token)"\s*:\s*"([^"\\]{12,})"`)
+var secretMember = regexp.MustCompile(`(?i)"(?:password|currentPassword|confirmPassword|token|key)"\s*:\s*"([^"\\]{12,})"`)
 
 func secrets(req *http.Request, sent string) (all []string) {
 	for _, found := range secretMember.FindAllStringSubmatch(sent, -1) {
@@ -157,6 +157,11 @@ var endpoints = map[string][]string{
 	"/api/v2/audit-events":                  {"GET", "HEAD"},
 	"/api/v2/users/usr_absent":              {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/users/usr_absent/sessions":     {"DELETE"},
+	"/api/v2/api-keys":                      {"GET", "HEAD", "POST"},
+	"/api/v2/api-keys/key_absent":           {"DELETE", "GET", "HEAD", "PATCH"},
+	"/api/v2/api-keys/key_absent/rotate":    {"POST"},
+	"/api/v2/api-keys/key_absent/previous":  {"DELETE"},
+	"/api/v2/auth/report-key":               {"POST"},
 	"/api/v2/tenants":                       {"GET", "HEAD", "POST"},
 	"/api/v2/tenants/tnt_absent":            {"GET", "HEAD", "PATCH"},
 }

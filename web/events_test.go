@@ -37,6 +37,7 @@ var moments = map[doorward.Action]string{
 	doorward.UserLeave:           "somebody leaves the tenant",
 	doorward.AuditRead:           "refused: one may not read the trail",
 	doorward.UserManage:          "refused: one may not change somebody; what is done has the names `user.role`, `user.suspend` …",
+	doorward.APIKeyManage:        "refused: one may not manage API keys; what is done has the names `apikey.create`, `apikey.update` …",
 	doorward.UserImport:          "a list of people is imported: once for each, and once for the tenant",
 	doorward.TenantCreate:        "a tenant is made",
 	doorward.TenantUpdate:        "name or settings of a tenant are changed",
@@ -64,13 +65,16 @@ var moments = map[doorward.Action]string{
 // meanings describe the fields. A new field needs a line.
 var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
+	"allowedIps":          "the addresses that a key may be used from, a space between them; empty: all",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
 	"cause":               "the act to the account that has ended the sessions, where another trail has it",
 	"count":               "of how many refusals or requests alike the event is the record; absent for one",
 	"database":            "the kind of the database before and after",
 	"destination":         "the file that the backup is in, where it is known",
 	"email":               "the address that was invited",
-	"expiresAt":           "when the invitation ends",
+	"endsAt":              "when the key ends",
+	"expiresAt":           "when the invitation or the key ends",
+	"hint":                "first and last characters of the secret of a key, before and after",
 	"invitationDays":      "a setting of the tenant",
 	"invitationsRevoked":  "how many invitations the act has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
@@ -79,8 +83,12 @@ var meanings = map[string]string{
 	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
+	"ownerId":             "the owner of the key",
 	"passwordHashes":      "`exported`, when hashes were in the export",
 	"people":              "how many people the import has changed",
+	"perSecond":           "how many requests a second a key may send; empty: no limit",
+	"permissions":         "what the key may do, a space between them",
+	"previousEndsAt":      "when the secret ends that a rotation has replaced",
 	"reason":              "why it was refused: a problem's code, see [errors.md](errors.md)",
 	"role":                "the role; of what was refused, the one it would have been",
 	"sessionAbsolute":     "a setting of the tenant",
@@ -106,8 +114,8 @@ func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	h := settle(t, d)
-	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
-		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
+	for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withKeys(), h.withAcceptances(), h.withSessions(),
+		h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant(), h.withTheEndOfKeys()) {
 		s.do()
 	}
 	h.withMuchToEnd()

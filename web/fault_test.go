@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/secret"
 )
 
 // inNeed are requests with a valid session that need the database.
@@ -46,6 +47,15 @@ func inNeed(email string) map[string]m {
 		"PATCH /api/v2/users/usr_x":             {"name": "Ann"},
 		"DELETE /api/v2/users/usr_x":            nil,
 		"DELETE /api/v2/users/usr_x/sessions":   nil,
+
+		"GET /api/v2/api-keys":                   nil,
+		"POST /api/v2/api-keys":                  {"name": "Reports", "permissions": []string{"report.read"}},
+		"GET /api/v2/api-keys/key_x":             nil,
+		"PATCH /api/v2/api-keys/key_x":           {"status": "disabled"},
+		"DELETE /api/v2/api-keys/key_x":          nil,
+		"POST /api/v2/api-keys/key_x/rotate":     {"graceHours": 0},
+		"DELETE /api/v2/api-keys/key_x/previous": nil,
+		"POST /api/v2/auth/report-key":           {"key": secret.NewKey("dwk_").Reveal()},
 	}
 }
 

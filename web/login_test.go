@@ -411,6 +411,8 @@ func TestOneCredentialAtATime(t *testing.T) {
 			"POST /api/v2/auth/invite/bulk", "GET /api/v2/invitations", "GET /api/v2/invitations/inv_x", "POST /api/v2/invitations/inv_x/resend",
 			"DELETE /api/v2/invitations/inv_x", "GET /api/v2/tenant", "PATCH /api/v2/tenant", "DELETE /api/v2/tenant", "POST /api/v2/tenant/restore",
 			"GET /api/v2/users", "GET /api/v2/users/usr_x", "PATCH /api/v2/users/usr_x", "DELETE /api/v2/users/usr_x", "DELETE /api/v2/users/usr_x/sessions",
+			"GET /api/v2/api-keys", "POST /api/v2/api-keys", "GET /api/v2/api-keys/key_x", "PATCH /api/v2/api-keys/key_x", "DELETE /api/v2/api-keys/key_x",
+			"POST /api/v2/api-keys/key_x/rotate", "DELETE /api/v2/api-keys/key_x/previous",
 		} {
 			for _, both := range []string{key, "nonsense", "", token} {
 				d.send(t, path, nil, as(token), bearer(both)).fails(http.StatusUnauthorized, "unauthenticated")

@@ -66,12 +66,13 @@ func (tx *Tx) Changed(field, from, to string) {
 
 const fieldSessionsEnded = "sessionsEnded"
 
-// RecordEnded adds to the event how many sessions and invitations the act has ended.
+// RecordEnded adds to the event how many sessions, API keys and invitations the act has
+// ended.
 func (tx *Tx) RecordEnded(e doorward.Ended) {
 	for _, n := range []struct {
 		field string
 		count int64
-	}{{fieldSessionsEnded, e.Sessions}, {"invitationsRevoked", e.Invitations}} {
+	}{{fieldSessionsEnded, e.Sessions}, {"apiKeysRevoked", e.APIKeys}, {"apiKeysTransferred", e.APIKeysTransferred}, {"invitationsRevoked", e.Invitations}} {
 		if n.count > 0 {
 			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
 		}
@@ -286,10 +287,14 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 	return by, Can(&by.Principal, op.Action, on).Err()
 }
 
-// asNow returns the caller as the session and the membership are now. Errors:
-// unauthenticated if the session has ended.
+// asNow returns the caller as the session, or the API key, and the membership are now.
+// Errors: unauthenticated if the session or key has ended.
 func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
-	if by.Kind != doorward.ByUser {
+	switch by.Kind {
+	case doorward.ByUser:
+	case doorward.ByKey:
+		return keyAsNow(ctx, tx, by)
+	default:
 		return by, nil
 	}
 	now, err := tx.Session(ctx, by.SessionID)
@@ -301,6 +306,17 @@ func asNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Call
 	}
 	by.Principal = doorward.PrincipalOf(now.User, now.Session)
 	return by, nil
+}
+
+func keyAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	now, err := tx.APIKeyBySecret(ctx, by.KeyHash, tx.Now)
+	if errors.Is(err, store.ErrNone) || err == nil && RefusesKey(&now.Key, now.SecretEndsAt, tx.Now) != "" {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "The API key has since ended.")
+	}
+	if err == nil {
+		by.Principal = doorward.PrincipalOfKey(now.Key, now.Tenant)
+	}
+	return by, err
 }
 
 // Require decides and writes nothing but a refusal: for reads and for route

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/doorward/doorward"
 )
@@ -25,6 +26,10 @@ const (
 	ReasonCredential Reason = "credential"
 	// ReasonKind: this kind of credential is not accepted here.
 	ReasonKind Reason = "kind"
+	// ReasonKey: the API key lacks what its role would grant.
+	ReasonKey Reason = "key"
+	// ReasonPerson: only the session of a person is accepted here.
+	ReasonPerson Reason = "person"
 	// ReasonOperator: the action belongs to the operator of the installation.
 	ReasonOperator Reason = "operator"
 	// ReasonProof: the feature has verified a proof, such as a password.
@@ -72,7 +77,7 @@ func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decisi
 		return Decision{Reason: ReasonUnknown, obstacle: string(act)}
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
-	case verb.By == doorward.ByRole && p.Kind == doorward.ByUser:
+	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
 		return canMember(p, verb, on)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
 		return yes(ReasonOperator)
@@ -87,17 +92,81 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 	case on != &ownTenant && on.TenantID != p.TenantID:
 		return no(ReasonForeign)
 	case !p.Permissions.Allow(verb):
-		return Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
+		return lacks(p, verb)
 	case on.Granted != "" && on.Granted.Outranks(p.Rank):
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Granted), given: true}
 	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held)}
 	case verb.Through == doorward.APIKeyManage && on.Held.Outranks(p.Rank):
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held), ofKey: true}
-	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
+	case isShut(p, verb.WhileClosing):
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonRole)
+}
+
+func lacks(p *doorward.Principal, verb *doorward.Verb) Decision {
+	d := Decision{Reason: ReasonRole, own: p.Role, obstacle: string(verb.Through)}
+	if p.Kind == doorward.ByKey && verb.GrantedTo(p.Role) {
+		d.Reason = ReasonKey
+	}
+	return d
+}
+
+// isShut reports whether the tenant keeps the principal out. There are no sessions in a
+// frozen tenant; keys stay, and are refused.
+func isShut(p *doorward.Principal, openWhileClosing bool) bool {
+	if p.Kind == doorward.ByKey {
+		return p.TenantStatus != doorward.TenantActive
+	}
+	return p.TenantStatus == doorward.TenantClosing && !openWhileClosing
+}
+
+// CanEnterInPerson is CanEnter for what only a person with a session may use.
+func CanEnterInPerson(p *doorward.Principal, openWhileClosing bool) Decision {
+	if p.Kind == doorward.ByKey {
+		return no(ReasonPerson)
+	}
+	return CanEnter(p, openWhileClosing)
+}
+
+// CanEnterByKey is CanEnter for what only an API key may use.
+func CanEnterByKey(p *doorward.Principal) Decision {
+	if p.Kind != doorward.ByKey && p.Kind != doorward.Anonymous {
+		return no(ReasonKind)
+	}
+	return CanEnter(p, false)
+}
+
+// KeyCause is why an API key is not valid, for the trail; callers aren't told.
+type KeyCause string
+
+// The causes.
+const (
+	KeyUnknown  KeyCause = "unknown"
+	KeyRevoked  KeyCause = "revoked"
+	KeyExpired  KeyCause = "expired"
+	KeyRotated  KeyCause = "rotated" // the secret, by a newer one
+	KeyDisabled KeyCause = "disabled"
+	KeyOwner    KeyCause = "owner" // is no active member
+)
+
+// RefusesKey says why a secret of an API key is not valid at now; empty: it is.
+// secretEndsAt is nil for the key's current secret.
+func RefusesKey(k *doorward.APIKey, secretEndsAt *time.Time, now time.Time) KeyCause {
+	switch status := k.StatusAt(now); {
+	case status == doorward.APIKeyExpired:
+		return KeyExpired
+	case status == doorward.APIKeyDisabled:
+		return KeyDisabled
+	case status != doorward.APIKeyActive:
+		return KeyRevoked // or a status of a newer version
+	case secretEndsAt != nil && !now.Before(*secretEndsAt):
+		return KeyRotated
+	case k.OwnerRole == "":
+		return KeyOwner
+	}
+	return ""
 }
 
 // CanEnter says whether the principal may use what is open to members of a tenant.
@@ -106,9 +175,9 @@ func CanEnter(p *doorward.Principal, openWhileClosing bool) Decision {
 	switch {
 	case p.Kind == doorward.Anonymous:
 		return no(ReasonCredential)
-	case p.Kind != doorward.ByUser:
+	case p.Kind != doorward.ByUser && p.Kind != doorward.ByKey:
 		return no(ReasonKind)
-	case p.TenantStatus == doorward.TenantClosing && !openWhileClosing:
+	case isShut(p, openWhileClosing):
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
 	return yes(ReasonTenant)
@@ -163,7 +232,11 @@ func (d Decision) Refusal() *doorward.Error {
 	case ReasonCredential:
 		return doorward.Fail(doorward.CodeUnauthenticated, "")
 	case ReasonKind:
-		return doorward.Fail(doorward.CodeForbidden, "An operator key does not work inside a tenant. Use a session.")
+		return doorward.Fail(doorward.CodeForbidden, "This kind of credential is not accepted here. Inside a tenant that is a session, or where it applies an API key.")
+	case ReasonKey:
+		return doorward.Fail(doorward.CodeForbidden, "The API key does not have the permission %s.", d.obstacle)
+	case ReasonPerson:
+		return doorward.Fail(doorward.CodeNotForKeys, "")
 	case ReasonOperator:
 		return doorward.Fail(doorward.CodeForbidden, "This needs an operator key, sent as \"Authorization: Bearer dwo_…\".")
 	}

@@ -306,6 +306,15 @@ func (w *Writer) alone(ctx context.Context, act doorward.Action) func(Record) er
 	}
 }
 
+// RefuseKey records that an API key was refused, and returns the reason. Refusals are
+// counted by client network, key and cause, whoever the caller is taken for.
+func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.Object, cause string, reason *doorward.Error) error {
+	row := refusal(by, doorward.APIKeyRefuse, on, reason)
+	row.Source, row.Subject = doorward.Network(by.IP), row.Subject+" "+cause
+	row.Event.Changes = append(row.Event.Changes, doorward.Change{Field: "cause", To: cause})
+	return w.file(by, row, reason, w.alone(ctx, doorward.APIKeyRefuse))
+}
+
 // RefuseWith is Refuse with other writes in the same transaction, which write
 // opens: a refused caller waits for one commit less. If write fails, nothing is
 // recorded and its error is returned.

@@ -8,6 +8,7 @@
 //	apikey.go   reading
 //	draft.go    creating, and the rules for what is typed
 //	edit.go     changing
+//	check.go    checks, from memory or the database
 //	end.go      rotating and ending
 //	report.go   a key that somebody has found
 //	sweep.go    notices before the end, and the end
@@ -20,7 +21,9 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/registry"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // Prefix begins the secret of every API key.
@@ -28,14 +31,24 @@ const Prefix = "dwk_"
 
 // Keys is the feature. Make it with New.
 type Keys struct {
-	writer  *access.Writer
-	db      *store.DB
-	maxDays int
+	writer   *access.Writer
+	db       *store.DB
+	lease    *lease.Lease
+	maxDays  int
+	registry *registry.Registry // by the hash of a secret
+	queries  registry.QueryLimiter
+	uses     usesByKey
 }
 
-// New returns the feature. Keys are valid for maxDays at most.
-func New(writer *access.Writer, db *store.DB, maxDays int) *Keys {
-	return &Keys{writer: writer, db: db, maxDays: maxDays}
+// inMemory is how many secrets are kept in memory; the database is behind them.
+const inMemory = 100_000
+
+// New returns the feature. Keys are valid for maxDays at most. The memory follows the
+// changes that the lease delivers.
+func New(writer *access.Writer, db *store.DB, l *lease.Lease, maxDays int) *Keys {
+	k := &Keys{writer: writer, db: db, lease: l, maxDays: maxDays, registry: registry.New(inMemory)}
+	l.Follow(k.apply, k.registry.Reset)
+	return k
 }
 
 // MaxDays is the longest validity of a key, and the default.

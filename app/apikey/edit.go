@@ -33,7 +33,7 @@ func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) 
 		case was.Ended(tx.Now):
 			return doorward.Fail(doorward.CodeKeyEnded, "")
 		}
-		if after, err = k.apply(ctx, tx, was, e); err != nil {
+		if after, err = k.edited(ctx, tx, was, e); err != nil {
 			return err
 		}
 		if !recordEdit(tx, was, after) {
@@ -61,8 +61,8 @@ func recordEdit(tx *access.Tx, was, is doorward.APIKey) (changed bool) {
 	return changed
 }
 
-// apply returns the key with the edit. Errors: validation_failed.
-func (k *Keys) apply(ctx context.Context, tx *access.Tx, key doorward.APIKey, e Edit) (doorward.APIKey, error) {
+// edited returns the key with the edit. Errors: validation_failed.
+func (k *Keys) edited(ctx context.Context, tx *access.Tx, key doorward.APIKey, e Edit) (doorward.APIKey, error) {
 	var faults, wrong []doorward.FieldError
 	if e.Name != nil {
 		key.Name = *e.Name

@@ -11,33 +11,17 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Reports from one client network that are looked at in a window.
-const (
-	reports      = 30
-	reportWindow = 10 * time.Minute
-)
-
-// Report ends a key that somebody has found, and notifies its owner and those who manage
-// keys. Whoever shows a secret may end its key. A secret that is unknown, or has ended, is
-// no error: the answer says nothing about it. Errors: validation_failed for what has not
-// the form of a key, too_many_attempts.
-func (k *Keys) Report(ctx context.Context, by doorward.Caller, text string) (doorward.Revocation, error) {
-	found, err := secret.ParseKey(text)
-	if err != nil {
-		return doorward.Revocation{}, doorward.Invalid("/key", "invalid", "This is no key: its form or its checksum is wrong.")
-	}
-	if err := k.countReport(ctx, by); err != nil {
-		return doorward.Revocation{}, err
-	}
-	hash := found.Hash()
+// EndLeaked ends the key of the hash, which somebody has found, and notifies its owner and
+// those who manage keys. A secret that is unknown, or has ended, is no error.
+func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	cred, err := k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
 	if errors.Is(err, store.ErrNone) || err == nil && hasEnded(cred, k.db.Now()) {
-		return doorward.Revocation{}, nil
+		return nil
 	}
 	if err != nil {
-		return doorward.Revocation{}, err
+		return err
 	}
-	return k.writer.Do(ctx, by, doorward.APIKeyLeak, object(cred.Key), func(tx *access.Tx) error {
+	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(cred.Key), func(tx *access.Tx) error {
 		revoked, err := tx.RevokeAPIKey(ctx, cred.Key.ID)
 		if err != nil || !revoked {
 			tx.SkipEvent()
@@ -46,22 +30,21 @@ func (k *Keys) Report(ctx context.Context, by doorward.Caller, text string) (doo
 		tx.Changed("status", string(cred.Key.Status), string(doorward.APIKeyRevoked))
 		return notifyOfLeak(ctx, tx, cred.Key)
 	})
+	return err
+}
+
+// HashOf returns the hash under which a secret of a key is stored. Errors: one that never
+// quotes the text.
+func HashOf(text string) (secret.Hash, error) {
+	key, err := secret.ParseKey(text)
+	if err != nil || key.Prefix() != Prefix {
+		return secret.Hash{}, secret.ErrMalformedKey
+	}
+	return key.Hash(), nil
 }
 
 func hasEnded(c store.KeyCredential, now time.Time) bool {
 	return c.Key.Ended(now) || c.SecretEndsAt != nil && !now.Before(*c.SecretEndsAt)
-}
-
-func (k *Keys) countReport(ctx context.Context, by doorward.Caller) error {
-	var t store.Throttle
-	err := k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		t, err = tx.HitThrottle(ctx, "report:"+doorward.Network(by.IP), reportWindow)
-		return err
-	})
-	if err == nil && t.Hits > reports {
-		err = &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(reportWindow).Sub(k.db.Now()))}
-	}
-	return err
 }
 
 // managers are the roles whose holders learn of a leak, besides the owner of the key.

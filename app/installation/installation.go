@@ -7,6 +7,7 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/doorward/doorward"
@@ -33,16 +34,21 @@ var object = doorward.Object{Type: "installation"}
 type Keep struct {
 	Sessions bool
 	Links    bool // in mails: invitations, resets
+	Keys     bool // of tenants
 }
 
-// Ended counts what a restore has ended.
-type Ended struct{ Sessions, Links int64 }
+// Ended is what a restore has ended.
+type Ended struct {
+	Sessions, Links int64
+	Keys            []store.KeyName // disabled
+}
 
 // Restored prepares a database that was restored from a backup. Sessions that have
 // ended since the backup, and links used or revoked since, would be valid again,
-// so all of them end unless keep says otherwise. Known browsers are always
-// forgotten, since trust in them may have ended since, and so are answers kept for
-// retries, since what they say was made may be gone. Before it returns, running
+// so all of them end unless keep says otherwise. Likewise API keys are disabled, which
+// tenants can undo key by key. Known browsers are always forgotten, since trust in
+// them may have ended since, and so are answers kept for retries, since what they say
+// was made may be gone. Before it returns, running
 // nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
@@ -56,6 +62,11 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 				return err
 			}
 		}
+		if !keep.Keys {
+			if ended.Keys, err = disableKeys(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if err := tx.EndAllTrust(ctx); err != nil {
 			return err
 		}
@@ -64,9 +75,21 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 		}
 		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))
 		tx.Changed("linksEnded", "", strconv.FormatInt(ended.Links, 10))
+		tx.Changed("apiKeysDisabled", "", strconv.Itoa(len(ended.Keys)))
 		return tx.InvalidateAll(ctx)
 	})
 	return ended, err
+}
+
+// disableKeys disables all API keys, and records that of each in its tenant's trail.
+func disableKeys(ctx context.Context, tx *access.Tx) ([]store.KeyName, error) {
+	keys, err := tx.DisableAllAPIKeys(ctx)
+	for _, k := range keys {
+		on := doorward.Object{Type: "key", ID: k.ID, TenantID: k.TenantID}
+		change := doorward.Change{Field: "status", From: string(doorward.APIKeyActive), To: string(doorward.APIKeyDisabled)}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyUpdate, on, change))
+	}
+	return keys, err
 }
 
 // BackedUp records that a backup was completed. The destination is its file, or

@@ -63,7 +63,7 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkFurther(ctx, tx, *inv); err != nil {
 		return err
 	}
-	inv.Days = o.days(tenant.Settings)
+	inv.Days, inv.InvitedBy = o.days(tenant.Settings), tx.By.UserID() // an API key may have another owner since
 	tx.Changed("email", "", inv.Email)
 	tx.Changed("role", "", string(inv.Role))
 	inv.CreatedAt, inv.ExpiresAt = tx.Now, expiry(tx, *inv)

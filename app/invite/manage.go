@@ -150,8 +150,8 @@ func renew(ctx context.Context, tx *access.Tx, inv *doorward.Invitation) error {
 	}
 	err = stillAuthorised(ctx, tx.Reader, *inv, tenant)
 	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
-		tx.Changed("invitedBy", inv.InvitedBy, tx.By.ID)
-		inv.InvitedBy, err = tx.By.ID, nil
+		tx.Changed("invitedBy", inv.InvitedBy, tx.By.UserID())
+		inv.InvitedBy, err = tx.By.UserID(), nil
 	}
 	if err != nil {
 		return err

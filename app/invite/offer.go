@@ -23,7 +23,7 @@ type Offer struct {
 // which stay empty, so that no decision depends on them.
 func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.FieldError) {
 	inv := doorward.Invitation{
-		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.ID,
+		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: by.TenantID, InvitedBy: by.UserID(),
 		Name: o.Name, Locale: o.Locale, State: doorward.InvitationPending, Delivery: doorward.DeliveryQueued,
 	}
 	var faults []doorward.FieldError

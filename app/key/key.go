@@ -98,6 +98,33 @@ func (k *Keys) RevokeOperator(ctx context.Context, by doorward.Caller, o store.O
 	return err
 }
 
+// EndLeaked ends the key of the hash, which somebody has found, and notifies the operator
+// by mail to the address, unless it is empty. It returns the key, and whether there was one.
+func (k *Keys) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash, operator string) (leaked store.OperatorKey, found bool, err error) {
+	leaked, err = k.db.Read().OperatorKey(ctx, hash[:])
+	if errors.Is(err, store.ErrNone) {
+		return leaked, false, nil
+	}
+	if err != nil {
+		return leaked, false, err
+	}
+	_, err = k.writer.Do(ctx, by, doorward.APIKeyLeak, object(leaked.ID), func(tx *access.Tx) (err error) {
+		if found, err = tx.DeleteOperatorKey(ctx, leaked.ID); err != nil {
+			return err
+		}
+		if !found {
+			tx.SkipEvent()
+			return nil
+		}
+		tx.Changed("name", leaked.Name, "")
+		if operator == "" {
+			return nil
+		}
+		return tx.Notify(ctx, store.MailOperatorKeyLeaked, operator)
+	})
+	return leaked, found && err == nil, err
+}
+
 // HashOf returns the hash under which an operator key is stored. Its form is that of
 // other keys, or for older ones the prefix and a token. Errors: one that never quotes
 // the text.

@@ -30,7 +30,12 @@ type variables struct {
 	IP         string
 	Browser    string
 	System     string
-	ByMail     bool // the password was changed with the link of a mail
+	ByMail     bool   // the password was changed with the link of a mail
+	Key        string // name of an API key or operator key
+	Hint       string // first and last characters of its secret
+	Owner      string // of the key, by name and address; empty for somebody who has left
+	LastUsed   string // empty: never
+	RotateBy   bool   // the key ends because its owner has changed
 }
 
 // sanitized returns the variables, each safe in one line.
@@ -38,6 +43,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed,
 	} {
 		*s = oneLine(*s)
 	}
@@ -78,7 +84,7 @@ type letter struct {
 	OpenLink, Button    text
 	Link                string // empty: there is neither link nor code
 	EnterCode           text
-	Code                string
+	Code                string // empty: there is only a link
 	Note                text
 	Style               style
 }
@@ -160,7 +166,7 @@ func (l *letter) text() string {
 		blocks = append(blocks, wrap(p))
 	}
 	if l.Link != "" {
-		blocks = append(blocks, wrap(l.OpenLink), l.Link, wrap(l.EnterCode), l.Code)
+		blocks = append(blocks, wrap(l.OpenLink), l.Link, wrap(l.EnterCode), l.Code) // no code: both are empty
 	}
 	blocks = append(blocks, wrap(l.Note))
 	return strings.Join(present(blocks), "\n\n") + "\n"

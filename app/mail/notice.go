@@ -31,6 +31,10 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailRoleChanged:     (*Mail).composeMembership,
 	store.MailSuspended:       (*Mail).composeMembership,
 	store.MailRemoved:         (*Mail).composeMembership,
+
+	store.MailAPIKeyExpiring:    (*Mail).composeExpiring,
+	store.MailAPIKeyLeaked:      (*Mail).composeLeak,
+	store.MailOperatorKeyLeaked: (*Mail).composeOperatorLeak,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -75,10 +79,91 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	}).withStyle(m.styleOf(tenant)), err
 }
 
+// aboutAPIKey returns the key that the event is about, and what all mails about keys say
+// of it.
+func aboutAPIKey(ctx context.Context, tx *store.Tx, e doorward.Event) (doorward.APIKey, variables, error) {
+	key, err := tx.APIKey(ctx, e.Target.ID, tx.Now)
+	if err != nil {
+		return key, variables{}, err
+	}
+	tenant, err := tx.Tenant(ctx, key.TenantID)
+	if err != nil {
+		return key, variables{}, err
+	}
+	owner, err := nameIn(ctx, tx, key.TenantID, key.OwnerID)
+	w := variables{Tenant: tenant.Name, Key: key.Name, Hint: key.Hint, Owner: owner, At: minute(e.At), IP: e.IP}
+	if key.LastUsedAt != nil {
+		w.LastUsed = minute(*key.LastUsedAt)
+	}
+	return key, w, err
+}
+
+// composeExpiring makes the notice to the owner of a key that ends soon. It is obsolete
+// once the key has ended, or has another end or owner.
+func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	key, w, err := aboutAPIKey(ctx, tx, e)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
+	if err != nil {
+		return nil, err
+	}
+	ends := key.EndsAt()
+	if key.Ended(tx.Now) || ends.Format(time.RFC3339) != changeOf(e, "endsAt").To || owner.Email != row.Recipient {
+		return nil, store.ErrNone
+	}
+	tenant, err := tx.Tenant(ctx, key.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	w.Name, w.Until, w.RotateBy = owner.Name, minute(ends), ends.Before(key.ExpiresAt)
+	w.Link = m.baseURL + "/console/keys/" + key.ID
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return newLetter(row.Kind, locale, w).withStyle(m.styleOf(tenant)), err
+}
+
+// composeLeak makes the notice of an API key that somebody has found. Like other security
+// notices it has no link and no image.
+func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	_, w, err := aboutAPIKey(ctx, tx, e)
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	return newLetter(row.Kind, locale, w), err
+}
+
+// composeOperatorLeak makes the notice of an operator key that somebody has found. The
+// key is deleted, so the event has its name.
+func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+	e, err := tx.Event(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	return newLetter(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: minute(e.At), IP: e.IP}), nil
+}
+
 // actorOf names the event's actor: empty for the operator, the address of a user
-// who has left.
+// who has left, the name of an API key.
 func actorOf(ctx context.Context, tx *store.Tx, e doorward.Event) (string, error) {
-	if e.ActorType != doorward.ByUser {
+	switch e.ActorType {
+	case doorward.ByUser:
+	case doorward.ByKey:
+		key, err := tx.APIKey(ctx, e.ActorID, e.At)
+		if errors.Is(err, store.ErrNone) {
+			return e.ActorID, nil
+		}
+		return key.Name, err
+	default:
 		return "", nil
 	}
 	name, err := nameIn(ctx, tx, e.Target.TenantID, e.ActorID)

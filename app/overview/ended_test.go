@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/storetest"
 )
@@ -29,7 +30,7 @@ func TestEndedAreTheLive(t *testing.T) {
 			{doorward.UserSignOut, func(who apptest.Person) (doorward.Ended, error) { return users.SignOut(ctx, owner.Caller, who.User) }},
 			{doorward.UserSuspend, func(who apptest.Person) (doorward.Ended, error) { return users.Suspend(ctx, owner.Caller, who.User) }},
 			{doorward.UserRemove, func(who apptest.Person) (doorward.Ended, error) {
-				return users.Remove(ctx, owner.Caller, who.User, nil)
+				return users.Remove(ctx, owner.Caller, who.User, user.Handover{}, nil)
 			}},
 			{doorward.UserLeave, func(who apptest.Person) (doorward.Ended, error) { return users.Leave(ctx, who.Caller, acme.ID) }},
 		}

@@ -143,8 +143,12 @@ func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member door
 	if err != nil {
 		return doorward.Ended{}, err
 	}
+	keys, err := o.db.Read().CountLiveAPIKeysOf(ctx, member.TenantID, member.ID, now)
+	if err != nil {
+		return doorward.Ended{}, err
+	}
 	invitations, err := o.db.Read().CountInvitationsBy(ctx, member.TenantID, member.ID, now)
-	return doorward.Ended{Sessions: sessions, Invitations: invitations}, err
+	return doorward.Ended{Sessions: sessions, APIKeys: keys, Invitations: invitations}, err
 }
 
 // AllAtStake counts what would end if the caller's tenant were closed now.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -9,15 +10,18 @@ import (
 )
 
 const (
-	// FlushEvery is the minimum interval between writes of a credential's last use.
-	FlushEvery = time.Minute
-	// SweepEvery is how often Sweep has to be called.
-	SweepEvery = 30 * time.Second
+	// flushEvery is the minimum interval between writes of a credential's last use.
+	flushEvery = time.Minute
+	// sweepEvery is how often memory is searched for uses that no later use has
+	// flushed.
+	sweepEvery = 30 * time.Second
 	// FlushLag is how far the database may be behind a running node, with a margin for
 	// a slow flush.
-	FlushLag = FlushEvery + SweepEvery + 30*time.Second
+	FlushLag = flushEvery + sweepEvery + 30*time.Second
 	// flushBatch is how many credentials are written in one transaction.
 	flushBatch = 200
+	// endWithin bounds the last writes, at shutdown.
+	endWithin = 5 * time.Second
 )
 
 // uses holds the uses to be written. Each stays until it is written, so a use that is
@@ -77,7 +81,7 @@ func (r *Registry) Use(h secret.Hash, e *Entry, now int64) {
 		return
 	}
 	e.seen.CompareAndSwap(seen, now) // if this fails, another use of the same instant was stored
-	if now-e.flushed.Load() >= FlushEvery.Microseconds() {
+	if now-e.flushed.Load() >= flushEvery.Microseconds() {
 		r.queue(h, e, now)
 	}
 }
@@ -123,12 +127,36 @@ func (r *Registry) Flush(write func([]store.Use) error) error {
 	}
 }
 
-// Sweep queues uses that have been unwritten for a minute, and removes entries that
+// Run writes uses until ctx ends, then all that remain. now is in Unix microseconds.
+func (r *Registry) Run(ctx context.Context, now func() int64, write func(context.Context, []store.Use) error) {
+	flush := func(ctx context.Context) {
+		_ = r.Flush(func(uses []store.Use) error { return write(ctx, uses) }) // on an error the uses are kept and retried in a second
+	}
+	second, sweep := time.NewTicker(time.Second), time.NewTicker(sweepEvery)
+	defer second.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.queueAll()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+			defer cancel()
+			flush(last) // if it fails, at worst a session idles out a minute early
+			return
+		case <-sweep.C:
+			r.sweep(now())
+		case <-second.C:
+		}
+		flush(ctx)
+	}
+}
+
+// sweep queues uses that have been unwritten for a minute, and removes entries that
 // have expired at now.
-func (r *Registry) Sweep(now int64) {
+func (r *Registry) sweep(now int64) {
 	r.each(func(h secret.Hash, e *Entry) bool {
 		seen, flushed := e.seen.Load(), e.flushed.Load()
-		if seen > flushed && now-flushed >= FlushEvery.Microseconds() {
+		if seen > flushed && now-flushed >= flushEvery.Microseconds() {
 			r.queue(h, e, seen)
 		}
 		g := e.grant.Value()
@@ -136,8 +164,8 @@ func (r *Registry) Sweep(now int64) {
 	})
 }
 
-// QueueAll passes to Flush everything that this node knows and the database doesn't.
-func (r *Registry) QueueAll() {
+// queueAll passes to Flush everything that this node knows and the database doesn't.
+func (r *Registry) queueAll() {
 	r.each(func(h secret.Hash, e *Entry) bool {
 		if seen := e.seen.Load(); seen > e.flushed.Load() {
 			r.queue(h, e, seen)

@@ -38,28 +38,7 @@ func (s *Sessions) flushRequested(ctx context.Context, subject string) error {
 
 // Run writes uses until ctx ends, then all that remain.
 func (s *Sessions) Run(ctx context.Context) {
-	second, sweep := time.NewTicker(time.Second), time.NewTicker(registry.SweepEvery)
-	defer second.Stop()
-	defer sweep.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			s.flushAll(context.WithoutCancel(ctx))
-			return
-		case <-sweep.C:
-			s.registry.Sweep(s.db.Now().UnixMicro())
-		case <-second.C:
-		}
-		_ = s.Flush(ctx) // on an error the uses are kept and retried in a second
-	}
-}
-
-// flushAll writes everything this node knows that the database doesn't.
-func (s *Sessions) flushAll(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	s.registry.QueueAll()
-	_ = s.Flush(ctx) // the process ends; at worst a session idles out a minute early
+	s.registry.Run(ctx, func() int64 { return s.db.Now().UnixMicro() }, s.write)
 }
 
 // Sweep deletes the rows of sessions that have certainly expired, a node's

@@ -18,9 +18,9 @@ import (
 const ExportFormat = 1
 
 // Export writes everything about a tenant to w as one JSON document: settings,
-// logo, people, invitations, and the audit trail. With hashes it includes the
+// logo, people, invitations, API keys, and the audit trail. With hashes it includes the
 // password hashes of the people, which are those of their accounts in all tenants.
-// It never includes tokens and sessions.
+// It never includes tokens, secrets of keys and sessions.
 //
 // All of it is of one instant, and it is streamed, so a large tenant or a slow w
 // affects no other request. The export is recorded before the first byte, and so
@@ -95,6 +95,9 @@ func (d *document) write(id string, now time.Time) {
 	})
 	items(d, "invitations", func(add func(any) error) error {
 		return d.read.EachInvitation(d.ctx, id, func(i doorward.Invitation) error { return add(invitationOf(i, now)) })
+	})
+	items(d, "apiKeys", func(add func(any) error) error {
+		return d.read.EachAPIKey(d.ctx, id, now, func(k doorward.APIKey) error { return add(apiKeyOf(k, now)) })
 	})
 	items(d, "auditEvents", func(add func(any) error) error {
 		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(eventOf(e)) })
@@ -225,6 +228,35 @@ func invitationOf(i doorward.Invitation, now time.Time) exportedInvitation {
 	}
 	if i.InvitedBy != "" {
 		out.InvitedBy = &i.InvitedBy
+	}
+	return out
+}
+
+type exportedAPIKey struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Status      string            `json:"status"`
+	Role        string            `json:"role"`
+	Permissions []doorward.Action `json:"permissions"`
+	OwnerID     string            `json:"ownerId"`
+	CreatedBy   string            `json:"createdBy"`
+	CreatedAt   time.Time         `json:"createdAt"`
+	ExpiresAt   time.Time         `json:"expiresAt"`
+	RotateBy    *time.Time        `json:"rotateBy,omitempty"`
+	AllowedIPs  []string          `json:"allowedIps"`
+	PerSecond   int               `json:"perSecond,omitempty"`
+	LastUsedAt  *time.Time        `json:"lastUsedAt,omitempty"`
+	LastUsedIP  string            `json:"lastUsedIp,omitempty"`
+}
+
+func apiKeyOf(k doorward.APIKey, now time.Time) exportedAPIKey {
+	out := exportedAPIKey{
+		ID: k.ID, Name: k.Name, Status: string(k.StatusAt(now)), Role: string(k.Role), Permissions: k.Permissions, OwnerID: k.OwnerID,
+		CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RotateBy: k.RotateBy, AllowedIPs: []string{},
+		PerSecond: k.PerSecond, LastUsedAt: k.LastUsedAt, LastUsedIP: k.LastUsedIP,
+	}
+	for _, p := range k.AllowedIPs {
+		out.AllowedIPs = append(out.AllowedIPs, doorward.AddressText(p))
 	}
 	return out
 }

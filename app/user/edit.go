@@ -14,6 +14,8 @@ type Edit struct {
 	Role   *doorward.Role
 	Status *doorward.UserStatus
 	Name   *string
+	// Keys says what becomes of API keys when the member is suspended.
+	Keys Handover
 	// Versions, unless empty, are the versions that the edit is based on; see
 	// doorward.User.Version.
 	Versions []string
@@ -36,7 +38,7 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if err := u.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return target, doorward.Ended{}, err
 	}
-	if faults := e.faults(); len(faults) > 0 {
+	if faults := append(e.faults(), e.Keys.faults(by, target)...); len(faults) > 0 {
 		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
@@ -54,7 +56,7 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 
 // reload returns the member as it is now, for the first decision.
 func (u *Users) reload(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.User, error) {
-	if by.Kind == doorward.ByUser && target.TenantID != by.TenantID {
+	if by.TenantID != "" && target.TenantID != by.TenantID {
 		return target, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return current(ctx, u.db.Read(), target)
@@ -154,7 +156,7 @@ func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
 	if err := requireOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
 		return err
 	}
-	if r.ended, err = r.users.endAll(r.ctx, tx, object(now)); err != nil {
+	if r.ended, err = r.users.endAll(r.ctx, tx, object(now), r.Keys); err != nil {
 		return err
 	}
 	return notifyMember(r.ctx, tx, store.MailSuspended, now)

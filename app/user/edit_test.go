@@ -23,7 +23,7 @@ func TestRemoveAsSeen(t *testing.T) {
 				if i == 0 {
 					return f.Node(round).Users.SetRole(f.Context(), owner.Caller, bob.User, doorward.RoleUser)
 				}
-				_, err := f.Node(round+i).Users.Remove(f.Context(), owner.Caller, bob.User, []string{seen.Version()})
+				_, err := f.Node(round+i).Users.Remove(f.Context(), owner.Caller, bob.User, user.Handover{}, []string{seen.Version()})
 				return err
 			})
 			switch {
@@ -109,7 +109,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		if after.Role != role || after.Status != status || ended.Sessions != 1 || ended.Invitations != 1 {
 			f.Errorf("the edit would leave %v, %v and end %+v", after.Role, after.Status, ended)
 		}
-		ended, err = f.Node(1).Users.TryRemove(f.Context(), owner.Caller, bob.User, nil)
+		ended, err = f.Node(1).Users.TryRemove(f.Context(), owner.Caller, bob.User, user.Handover{}, nil)
 		f.NoError(err)
 		if ended.Sessions != 1 || ended.Invitations != 1 {
 			f.Errorf("the removal would end %+v", ended)

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/roster"
+	"github.com/doorward/doorward/app/user"
 )
 
 // What is kept of an account without a membership, and how its person returns.
@@ -51,7 +52,7 @@ func TestLastMembership(t *testing.T) {
 			_, boss := f.Tenant()
 			for how, end := range map[string]func(apptest.Person) error{
 				"removed": func(p apptest.Person) error {
-					_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, nil)
+					_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
 					return err
 				},
 				"left": func(p apptest.Person) error {
@@ -130,7 +131,7 @@ func TestImportOfWhoWasRemoved(t *testing.T) {
 		p, bare := f.Join(owner, doorward.RoleUser), f.Join(owner, doorward.RoleUser)
 		hash := f.Account(p).PasswordHash
 		for _, gone := range []apptest.Person{p, bare} {
-			_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, gone.User, nil)
+			_, err := f.Node(0).Users.Remove(f.Context(), owner.Caller, gone.User, user.Handover{}, nil)
 			f.NoError(err)
 		}
 		list := roster.List{People: []roster.Person{
@@ -188,7 +189,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
 				errs := apptest.Together(2, func(i int) error {
 					if i == round%2 {
-						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, nil)
+						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
 						return err
 					}
 					return comes(i, p, token)

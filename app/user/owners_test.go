@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/store"
 )
 
@@ -20,7 +21,7 @@ var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person)
 		return err
 	},
 	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
-		_, err := f.Node(i).Users.Remove(f.Context(), by.Caller, target.User, nil)
+		_, err := f.Node(i).Users.Remove(f.Context(), by.Caller, target.User, user.Handover{}, nil)
 		return err
 	},
 	func(f *apptest.Fixture, i int, by, _ apptest.Person) error {

@@ -39,35 +39,40 @@ func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) 
 			return err
 		}
 		tx.Changed("role", string(now.Role), "")
-		ended, err = u.remove(ctx, tx, object(now))
+		ended, err = u.remove(ctx, tx, object(now), Handover{})
 		return err
 	})
 	return onSuccess(ended, held, err)
 }
 
-// Remove ends the membership of another member, with sessions in the tenant,
-// invitations sent there, and, without another active membership, reset links.
+// Remove ends the membership of another member, with sessions in the tenant, API keys
+// owned there, unless keys transfers them, invitations sent there, and, without another
+// active membership, reset links.
 // With the last membership it deletes the password and the known browsers.
 // versions, unless empty, are those that the decision is based on; see
 // doorward.User.Version. Errors: not_found, last_owner, forbidden,
-// precondition_failed.
-func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
-	return u.removeBy(ctx, by, target, versions, u.change)
+// precondition_failed, validation_failed.
+func (u *Users) Remove(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string) (doorward.Ended, error) {
+	return u.removeBy(ctx, by, target, keys, versions, u.change)
 }
 
 // TryRemove returns what Remove would, and changes nothing. Errors: as of Remove.
-func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorward.User, versions []string) (doorward.Ended, error) {
-	return u.removeBy(ctx, by, target, versions, u.tryChange)
+func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string) (doorward.Ended, error) {
+	return u.removeBy(ctx, by, target, keys, versions, u.tryChange)
 }
 
-func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, versions []string, change changeFunc) (doorward.Ended, error) {
+func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string, change changeFunc) (doorward.Ended, error) {
 	var ended doorward.Ended
+	faults := keys.faults(by, target)
 	held, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
 		if err := unchanged(now, versions); err != nil {
 			return err
 		}
+		if len(faults) > 0 {
+			return doorward.InvalidFields(faults...)
+		}
 		tx.Changed("role", string(now.Role), "")
-		if ended, err = u.remove(ctx, tx, object(now)); err != nil {
+		if ended, err = u.remove(ctx, tx, object(now), keys); err != nil {
 			return err
 		}
 		return notifyMember(ctx, tx, store.MailRemoved, now)
@@ -77,7 +82,7 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 
 // remove locks the account before the membership, as a login does, so that accepting
 // an invitation comes either before it or after it.
-func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
+func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
 	if _, err := tx.HoldAccount(ctx, on.ID); err != nil {
 		return doorward.Ended{}, err
 	}
@@ -91,7 +96,7 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended, err := u.endAll(ctx, tx, on)
+	ended, err := u.endAll(ctx, tx, on, keys)
 	if err != nil {
 		return ended, err
 	}
@@ -155,9 +160,13 @@ func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorw
 	return err
 }
 
-// endAll ends the sessions, invitations and resets that depend on the membership.
-func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object) (ended doorward.Ended, err error) {
+// endAll ends the sessions, API keys, invitations and resets that depend on the
+// membership.
+func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (ended doorward.Ended, err error) {
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, on.TenantID, on.ID); err != nil {
+		return ended, err
+	}
+	if ended.APIKeys, ended.APIKeysTransferred, err = handOver(ctx, tx, on, keys); err != nil {
 		return ended, err
 	}
 	if ended.Invitations, err = tx.RevokeInvitationsBy(ctx, on.TenantID, on.ID); err != nil {

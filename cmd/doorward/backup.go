@@ -265,14 +265,18 @@ Sessions that were ended since the backup would become valid again, and so would
 links in mails that were used or revoked since. So all sessions and links end: people
 must sign in again, and invitations have to be sent again from their list. All
 known browsers are forgotten, since some may have been removed since.
+API keys of tenants are disabled, since some may have been revoked since; they are
+listed, and an administrator of the tenant can enable those that are still wanted.
+
 Restore checks that the master key's file fits the backup.
 
 Other changes since the backup are lost and have to be repeated; restore lists
 them, suspensions and new passwords first. Operator keys that were revoked since
 stay revoked, and are listed.
 
-With --finish there is no FILE: it only ends sessions, links and known browsers, in a
-database that another program has restored, such as pg_restore or a snapshot. Stop
+With --finish there is no FILE: it only ends sessions, links and known browsers, and
+disables API keys, in a database that another program has restored, such as pg_restore
+or a snapshot. Stop
 all servers on it first. It can't know which operator keys were revoked since, so it
 lists all valid ones.`,
 		Example: `  doorward restore /var/backups/doorward.db
@@ -305,6 +309,7 @@ lists all valid ones.`,
 	cmd.Flags().BoolVar(&finish, "finish", false, "only end sessions, links and known browsers, in a database that another program has restored")
 	cmd.Flags().BoolVar(&o.Keep.Sessions, "keep-sessions", false, "keep the sessions in the backup valid, also those that were ended since")
 	cmd.Flags().BoolVar(&o.Keep.Links, "keep-links", false, "keep the links in mails valid, also those that were used or revoked since")
+	cmd.Flags().BoolVar(&o.Keep.Keys, "keep-keys", false, "keep the API keys of tenants in the backup valid, also those that were revoked since")
 	return cmd
 }
 
@@ -328,6 +333,7 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	}
 	warnKeyMissing(cmd.ErrOrStderr(), cfg, fit)
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
+	printAPIKeys(cmd.OutOrStdout(), ended.Keys)
 	printKeys(cmd.OutOrStdout(), "Valid operator keys, including any that were revoked since the backup:", keys)
 	return nil
 }
@@ -340,6 +346,17 @@ func printKeys(out io.Writer, heading string, keys []store.OperatorKey) {
 	fmt.Fprintln(out, heading)
 	for _, k := range keys {
 		fmt.Fprintf(out, "  %s  %s\n", k.ID, k.Name)
+	}
+}
+
+// printAPIKeys lists keys that were disabled, by id, name and tenant.
+func printAPIKeys(out io.Writer, keys []store.KeyName) {
+	if len(keys) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "API keys that were disabled. Enable those that are still wanted, in the console or with PATCH /api/v2/api-keys/{id}:")
+	for _, k := range keys {
+		fmt.Fprintf(out, "  %s  %s  %s\n", k.ID, k.Name, k.TenantID)
 	}
 }
 
@@ -371,6 +388,7 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 	for _, action := range lockoutsFirst(r.Undone) {
 		fmt.Fprintf(out, "  %-20s %d\n", action, r.Undone[action])
 	}
+	printAPIKeys(out, r.Ended.Keys)
 	printKeys(out, "Operator keys that were revoked since the backup, and stay revoked:", r.KeysRevoked)
 	printKeys(out, "Operator keys that are valid and may have been revoked since the backup. Revoke those again with \"doorward key revoke-operator\":", r.KeysUnknown)
 	if r.Tampered > 0 {
@@ -382,7 +400,7 @@ func printRestored(out, warn io.Writer, file string, r node.Restored) {
 // are listed first.
 var lockouts = []doorward.Action{
 	doorward.UserSuspend, doorward.UserRemove, doorward.UserRole, doorward.PasswordReset, doorward.PasswordChange,
-	doorward.InvitationRevoke, doorward.TenantFreeze, doorward.TenantClose,
+	doorward.InvitationRevoke, doorward.APIKeyRevoke, doorward.APIKeyLeak, doorward.TenantFreeze, doorward.TenantClose,
 }
 
 func lockoutsFirst(done map[doorward.Action]int) []doorward.Action {

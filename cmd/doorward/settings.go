@@ -402,7 +402,8 @@ func (s *settings) openMail(cfg *node.Config) (err error) {
 		named := strings.NewReplacer("mail destination", s.from.name("smtp"), "mail sender", s.from.name("mail-from"))
 		return badConfig("%s.", named.Replace(err.Error()))
 	}
-	return nil
+	cfg.OperatorAddress, err = smtp.Address(s.raw.MailFrom)
+	return err
 }
 
 func (s *settings) readBrand(cfg *node.Config) error {

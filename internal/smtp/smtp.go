@@ -94,6 +94,15 @@ func Open(dest, from string, log *slog.Logger) (Transport, error) {
 	return nil, errors.New("mail destination: write smtp://user:password@host:port, smtps://user:password@host:port, file:DIR, or log: for development")
 }
 
+// Address returns the address of a sender that Open accepts.
+func Address(from string) (string, error) {
+	sender, err := parseSender(from)
+	if err != nil {
+		return "", err
+	}
+	return sender.Address, nil
+}
+
 // Permanent reports whether err, from Transport.Send, is final for the mail: the
 // server refused its recipient or its content with a 5xx reply (RFC 5321 section
 // 4.2.1), or it is malformed. Everything else may succeed later, including refused

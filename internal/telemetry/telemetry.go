@@ -28,7 +28,7 @@ type Metrics struct {
 
 // Checks are the results of access checks.
 type Checks struct {
-	Allowed, Unauthenticated, Forbidden, Invalid, Unavailable prometheus.Counter
+	Allowed, Unauthenticated, Forbidden, Invalid, Limited, Unavailable prometheus.Counter
 }
 
 // durations are the bounds of request times: a read from memory, a transaction, a
@@ -55,6 +55,7 @@ func New() *Metrics {
 		Unauthenticated: checks.WithLabelValues("unauthenticated"),
 		Forbidden:       checks.WithLabelValues("forbidden"),
 		Invalid:         checks.WithLabelValues("invalid"),
+		Limited:         checks.WithLabelValues("limited"),
 		Unavailable:     checks.WithLabelValues("unavailable"),
 	}
 	return m

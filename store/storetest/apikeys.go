@@ -93,6 +93,7 @@ func apiKeys(f *fixture) {
 	equal(f, p.Items, []doorward.APIKey{second})
 
 	equal(f, f.value(f.Read().CountLiveAPIKeys(ctx, acme.ID, now)), 2)
+	equal(f, f.value(f.Read().CountLiveAPIKeysOf(ctx, acme.ID, ann.ID, now)), int64(1))
 	equal(f, f.value(gather(func(fn func(doorward.APIKey) error) error { return f.Read().EachAPIKey(ctx, acme.ID, now, fn) })),
 		[]doorward.APIKey{bare, first, second})
 	equal(f, f.changed(func(tx *store.Tx) { noError(f, tx.DeleteAPIKeys(ctx, acme.ID)) }), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
@@ -182,7 +183,7 @@ func endOfAPIKeys(f *fixture) {
 	}), ofSecrets(k, "first"))
 	equal(f, f.value(f.Read().APIKeysOver(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
 	equal(f, f.changed(func(tx *store.Tx) {
-		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []string{late.ID, other.ID})
+		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName{{ID: late.ID, Name: "late", TenantID: ann.TenantID}, {ID: other.ID, Name: "other", TenantID: ann.TenantID}})
 	}), []store.Change{{Kind: store.ChangeAll}})
 	equal(f, []doorward.APIKeyStatus{status(k), status(late)}, []doorward.APIKeyStatus{doorward.APIKeyRevoked, doorward.APIKeyDisabled})
 
@@ -194,7 +195,7 @@ func endOfAPIKeys(f *fixture) {
 		f.wantChange(tx.ExpireAPIKey(ctx, late.ID))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, k.ID))
-		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []string(nil))
+		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName(nil))
 	}), []store.Change{{Kind: store.ChangeAll}})
 	equal(f, status(late), doorward.APIKeyExpired)
 }

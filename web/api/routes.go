@@ -57,6 +57,16 @@ func Routes(a *app.App) []front.Route {
 		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
 		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.inviteBulk, viewSent), docInviteBulk),
 
+		front.On("GET /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKeys), docAPIKeys),
+		front.On("POST /api/v2/api-keys", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusCreated, h.createAPIKey), docCreateAPIKey),
+		front.On("GET /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.apiKey), docAPIKey),
+		front.On("PATCH /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusOK, h.editAPIKey), docEditAPIKey),
+		front.On("DELETE /api/v2/api-keys/{id}", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.revokeAPIKey), docRevokeAPIKey),
+		front.On("POST /api/v2/api-keys/{id}/rotate", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusCreated, h.rotateAPIKey), docRotateAPIKey),
+		front.On("DELETE /api/v2/api-keys/{id}/previous", front.Allowed(doorward.APIKeyManage), front.JSON(http.StatusNoContent, h.endPreviousSecret), docEndPreviousSecret),
+		front.On("GET /api/v2/auth/key", front.KeyOnly(), front.JSON(http.StatusOK, h.selfKey), docSelfKey),
+		front.On("POST /api/v2/auth/report-key", front.Public(), front.JSON(http.StatusNoContent, h.reportKey), docReportKey),
+
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 
 		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),

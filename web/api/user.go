@@ -98,7 +98,28 @@ func changedMember(c *front.Call) (doorward.User, error) {
 }
 
 // dryRun answers as if the action were done, without doing it.
-var dryRun = []front.Parameter{{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}}
+var dryRun = front.Parameter{Name: "dryRun", Description: "With `true` nothing is changed, recorded or mailed: the answer says what would be", Enum: []string{"true", "false"}}
+
+// ending are the parameters of operations that may end what depends on a membership.
+var ending = []front.Parameter{
+	dryRun,
+	{Name: "apiKeys", Description: "What becomes of the API keys that the person owns in this tenant: they `end`, as without this, or `transfer` to another owner, by whom they must be rotated within 7 days", Enum: []string{"end", "transfer"}},
+	{Name: "ownerId", Description: "With `apiKeys=transfer` the next owner, an active member; oneself if absent"},
+}
+
+// handover reads the parameters about API keys.
+func handover(c *front.Call) (h user.Handover, err error) {
+	keys, err := c.Filter("apiKeys")
+	if err != nil {
+		return h, err
+	}
+	if keys != "" && keys != "end" && keys != "transfer" {
+		return h, doorward.InvalidFields(doorward.FieldError{Parameter: "apiKeys", Code: "invalid", Message: "API keys end, or they transfer."})
+	}
+	h.Transfer = keys == "transfer"
+	h.OwnerID, err = c.Filter("ownerId")
+	return h, err
+}
 
 type editUserInput struct {
 	Role   *string `json:"role,omitempty" enum:"OWNER,ADMIN,USER,VIEWER"`
@@ -113,9 +134,9 @@ type editedUser struct {
 
 var docEditUser = front.Doc{
 	ID: "editUser", Tag: "People", Summary: "Change role, status or name of a person",
-	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
+	Description: "All changes or none. Effective on every node before the answer. An ADMIN changes USERs and VIEWERs and grants up to ADMIN; only an OWNER changes ADMINs and OWNERs. A suspension ends the sessions in this tenant, the API keys that the person owns or hands them over, the invitations that the person has sent, and reset links when no active membership is left; a change of role ends no session and counts at once. With `If-Match`, a change by somebody else since is 412. Suspending oneself clears the cookie.",
 	Versioned:   true,
-	Query:       dryRun,
+	Query:       ending,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed},
 }
 
@@ -128,8 +149,12 @@ func (a *api) editUser(ctx context.Context, c *front.Call, in editUserInput) (ed
 	if err != nil {
 		return editedUser{}, err
 	}
+	keys, err := handover(c)
+	if err != nil {
+		return editedUser{}, err
+	}
 	u, ended, err := a.app.Users.Edit(ctx, c.Caller, target, user.Edit{
-		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Versions: c.Versions(), DryRun: dry,
+		Role: (*doorward.Role)(in.Role), Status: (*doorward.UserStatus)(in.Status), Name: in.Name, Keys: keys, Versions: c.Versions(), DryRun: dry,
 	})
 	if err != nil || dry {
 		return editedUser{front.ViewUser(u), front.ViewEnded(ended)}, err
@@ -151,7 +176,7 @@ var docRemoveUser = front.Doc{
 	ID: "removeUser", Tag: "People", Summary: "Remove a person from the tenant",
 	Description: "Ends the membership and everything that a suspension ends. The account stays, and so do memberships in other tenants. With `If-Match`, a change by somebody else since is 412. Removing oneself clears the cookie.",
 	Conditional: true,
-	Query:       dryRun,
+	Query:       ending,
 	Errors:      []doorward.Code{doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeLastOwner, doorward.CodePreconditionFailed, doorward.CodeValidationFailed},
 }
 
@@ -164,12 +189,16 @@ func (a *api) removeUser(ctx context.Context, c *front.Call, _ front.None) (endO
 	if err != nil {
 		return endOnly{}, err
 	}
+	keys, err := handover(c)
+	if err != nil {
+		return endOnly{}, err
+	}
 	if dry {
-		counts, err := a.app.Users.TryRemove(ctx, c.Caller, target, c.Versions())
+		counts, err := a.app.Users.TryRemove(ctx, c.Caller, target, keys, c.Versions())
 		return endOnly{front.ViewEnded(counts)}, err
 	}
 	return a.endUser(ctx, c, func(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
-		return a.app.Users.Remove(ctx, by, target, c.Versions())
+		return a.app.Users.Remove(ctx, by, target, keys, c.Versions())
 	})
 }
 

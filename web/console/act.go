@@ -37,7 +37,7 @@ var memberActions = map[string]memberAction{
 		return h.app.Users.SignOut(ctx, c.Caller, u)
 	}},
 	"remove": {ends: true, danger: true, gone: true, do: func(ctx context.Context, h *console, c *ui.Call, u doorward.User) (doorward.Ended, error) {
-		return h.app.Users.Remove(ctx, c.Caller, u, version(c))
+		return h.app.Users.Remove(ctx, c.Caller, u, user.Handover{}, version(c))
 	}},
 }
 

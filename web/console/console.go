@@ -18,6 +18,7 @@
 //	settings.go     settings; closing the tenant
 //	brand.go        colour and logo
 //	list.go         filters and pages of lists
+//	nav.go          the navigation: groups of links, each with the permission it needs
 package console
 
 import (

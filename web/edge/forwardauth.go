@@ -83,8 +83,16 @@ func (c *checker) answer(w http.ResponseWriter, r *http.Request) int {
 	c.site.Metrics.Checks.Allowed.Inc()
 	h := w.Header()
 	c.site.SetHeaders(h, r)
-	setIdentity(h, &[6]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, ""})
+	setIdentity(h, identityOf(&p))
 	return http.StatusOK
+}
+
+// identityOf returns the values for setIdentity.
+func identityOf(p *doorward.Principal) *[6]string {
+	if p.Kind == doorward.ByKey {
+		return &[6]string{"", p.TenantID, string(p.Role), "", "", p.ID}
+	}
+	return &[6]string{p.ID, p.TenantID, string(p.Role), p.Email, p.SessionID, ""}
 }
 
 // unreadBodyTimeout is how long to wait for the rest of an unread body.
@@ -110,6 +118,8 @@ func (c *checker) refuse(w http.ResponseWriter, r *http.Request, p doorward.Prin
 		counts.Forbidden.Inc()
 	case e.Kind() == doorward.KindMalformed:
 		counts.Invalid.Inc()
+	case e.Kind() == doorward.KindTooMany:
+		counts.Limited.Inc()
 	default:
 		counts.Unavailable.Inc()
 	}
@@ -131,7 +141,11 @@ func setIdentity(h http.Header, v *[6]string) {
 
 // identify finds the caller in memory, or else in the database.
 func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
-	if token, ok := c.site.OneCredential(r); ok {
+	if key, ok := c.site.OneKey(r); ok {
+		if p, ok := c.site.App.APIKeys.Remembered(key, c.site.ClientAddr(r)); ok {
+			return p, nil
+		}
+	} else if token, ok := c.site.OneCredential(r); ok {
 		if p, ok := c.site.App.Sessions.Remembered(token); ok {
 			return p, nil
 		}
@@ -139,6 +153,9 @@ func (c *checker) identify(r *http.Request) (doorward.Principal, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	by, err := c.site.Caller(ctx, r)
+	if err == nil && by.Kind == doorward.Operator { // not for what the platform's services do
+		err = doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
 	return by.Principal, err
 }
 

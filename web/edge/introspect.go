@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/front"
 )
@@ -25,13 +28,15 @@ func Routes(a *app.App) []front.Route {
 type introspection struct{ app *app.App }
 
 type question struct {
-	Credential string `json:"credential" doc:"The token of a session"`
-	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether the role grants it"`
+	Credential string `json:"credential" doc:"The token of a session, or an API key"`
+	Action     string `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
+	IP         string `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
 }
 
 type introspectInput struct {
-	Credential string     `json:"credential,omitempty" doc:"The token of a session"`
-	Action     string     `json:"action,omitempty" example:"message.send" doc:"Asks whether the role grants it"`
+	Credential string     `json:"credential,omitempty" doc:"The token of a session, or an API key"`
+	Action     string     `json:"action,omitempty" example:"message.send" doc:"Asks whether it is permitted"`
+	IP         string     `json:"ip,omitempty" example:"192.0.2.7" doc:"Where the API key was used from. A key bound to addresses is inactive without"`
 	Items      []question `json:"items,omitempty" maxItems:"100" doc:"Several at once, instead of credential and action"`
 }
 
@@ -39,6 +44,7 @@ type answer struct {
 	Active  bool           `json:"active"`
 	User    *front.User    `json:"user,omitempty"`
 	Session *front.Session `json:"session,omitempty"`
+	APIKey  *front.APIKey  `json:"apiKey,omitempty"`
 	Allowed *bool          `json:"allowed,omitempty" doc:"Present if an action was given"`
 }
 
@@ -47,13 +53,14 @@ type answers struct {
 	Active  *bool          `json:"active,omitempty"`
 	User    *front.User    `json:"user,omitempty"`
 	Session *front.Session `json:"session,omitempty"`
+	APIKey  *front.APIKey  `json:"apiKey,omitempty"`
 	Allowed *bool          `json:"allowed,omitempty" doc:"Present if an action was given"`
 	Items   []answer       `json:"items,omitempty" doc:"In the order of the request, if there were several"`
 }
 
 var docIntrospect = front.Doc{
 	ID: "introspect", Tag: "Access", Summary: "Check a credential",
-	Description: "For services that get the credential themselves, without a gateway. For an invalid credential the answer is only `{\"active\": false}`. A batch has 1 to 100 items. Introspection counts as a use of the session, so call it when a request arrives and not on a timer. `session.current` is always true: it is the session of the credential.",
+	Description: "For services that get the credential themselves, without a gateway. For an invalid credential the answer is only `{\"active\": false}`. A batch has 1 to 100 items. For an API key the answer has `apiKey` instead of `user` and `session`. Introspection counts as a use of the session or key, so call it when a request arrives and not on a timer. `session.current` is always true: it is the session of the credential.",
 }
 
 // maxQuestions in one batch.
@@ -63,7 +70,7 @@ func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectI
 	batch := in.Items != nil
 	questions := in.Items
 	if !batch {
-		questions = []question{{in.Credential, in.Action}}
+		questions = []question{{in.Credential, in.Action, in.IP}}
 	}
 	if err := check(in, questions); err != nil {
 		return answers{}, err
@@ -76,7 +83,7 @@ func (i *introspection) serve(ctx context.Context, _ *front.Call, in introspectI
 		return answers{Items: all}, nil
 	}
 	a := all[0]
-	return answers{Active: &a.Active, User: a.User, Session: a.Session, Allowed: a.Allowed}, nil
+	return answers{Active: &a.Active, User: a.User, Session: a.Session, APIKey: a.APIKey, Allowed: a.Allowed}, nil
 }
 
 // batchWorkers is how many questions of a batch query the database at the same time, so
@@ -98,7 +105,7 @@ func (i *introspection) answerAll(ctx context.Context, questions []question) ([]
 }
 
 func check(in introspectInput, questions []question) error {
-	if in.Items != nil && (in.Credential != "" || in.Action != "") {
+	if in.Items != nil && (in.Credential != "" || in.Action != "" || in.IP != "") {
 		return doorward.Invalid("/items", "invalid", "Ask one question, or several in \"items\", not both.")
 	}
 	if len(questions) < 1 || len(questions) > maxQuestions {
@@ -113,6 +120,9 @@ func check(in introspectInput, questions []question) error {
 		if q.Credential == "" {
 			faults = append(faults, doorward.FieldError{Pointer: at + "/credential", Code: "required", Message: "Send the credential to ask about."})
 		}
+		if _, err := netip.ParseAddr(q.IP); q.IP != "" && err != nil {
+			faults = append(faults, doorward.FieldError{Pointer: at + "/ip", Code: "invalid", Message: "Write the client's address, such as 192.0.2.7 or 2001:db8::1."})
+		}
 		if q.Action != "" && !doorward.Action(q.Action).IsPermission() {
 			faults = append(faults, doorward.FieldError{Pointer: at + "/action", Code: "invalid", Message: "There is no such action; the table of permissions lists them."})
 		}
@@ -124,6 +134,9 @@ func check(in introspectInput, questions []question) error {
 }
 
 func (i *introspection) answer(ctx context.Context, q question) (answer, error) {
+	if strings.HasPrefix(q.Credential, apikey.Prefix) {
+		return i.answerKey(ctx, q)
+	}
 	token, err := secret.Parse(q.Credential)
 	if err != nil {
 		return answer{}, nil //nolint:nilerr // of another form: no credential
@@ -140,6 +153,22 @@ func (i *introspection) answer(ctx context.Context, q question) (answer, error) 
 	a := answer{Active: true, User: &user, Session: &session}
 	if q.Action != "" {
 		p = doorward.PrincipalOf(cred.User, cred.Session)
+		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
+		a.Allowed = &allowed
+	}
+	return a, nil
+}
+
+// answerKey answers for an API key, used from the address that the service names: the
+// service's own plays no part.
+func (i *introspection) answerKey(ctx context.Context, q question) (answer, error) {
+	key, p, err := i.app.APIKeys.Introspect(ctx, q.Credential, q.IP)
+	if err != nil || !access.CanEnter(&p, false).Allowed { // of a tenant that is frozen or closing
+		return inactive(err)
+	}
+	view := front.ViewAPIKey(key, i.app.Now())
+	a := answer{Active: true, APIKey: &view}
+	if q.Action != "" {
 		allowed := access.CanInTenant(&p, doorward.Action(q.Action)).Allowed
 		a.Allowed = &allowed
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Guard decides who may call a route. Make it with Public, Optional, SignedIn,
+// Guard decides who may call a route. Make it with Public, Optional, SignedIn, KeyOnly,
 // OperatorOnly or Allowed.
 type Guard struct {
 	name   string
@@ -24,6 +25,7 @@ const (
 	public   = "public"
 	optional = "optional"
 	signedIn = "session"
+	keyOnly  = "key"
 	operator = "operator"
 )
 
@@ -34,13 +36,17 @@ func Public() Guard { return Guard{name: public} }
 // the request fails.
 func Optional() Guard { return Guard{name: optional} }
 
-// SignedIn routes need a session, whatever its role.
+// SignedIn routes need a session, whatever its role. They are about the person: API keys
+// are refused.
 func SignedIn() Guard { return Guard{name: signedIn} }
+
+// KeyOnly routes need an API key.
+func KeyOnly() Guard { return Guard{name: keyOnly} }
 
 // OperatorOnly routes need an operator key.
 func OperatorOnly() Guard { return Guard{name: operator} }
 
-// Allowed routes need a session whose role grants the action.
+// Allowed routes need a session, or an API key, that is permitted the action.
 func Allowed(action doorward.Action) Guard { return Guard{name: signedIn, action: action} }
 
 // WhileClosing also admits the OWNERs of a tenant that is being closed.
@@ -55,7 +61,7 @@ func (g Guard) RefusesWhileClosing() bool {
 	return !g.closing && g.name != public && g.name != operator
 }
 
-// Name is "public", "optional", "session", "operator" or the action that is needed.
+// Name is "public", "optional", "session", "key", "operator" or the action that is needed.
 func (g Guard) Name() string {
 	if g.action != "" {
 		return string(g.action)
@@ -98,8 +104,12 @@ func (g Guard) enter(p *doorward.Principal) access.Decision {
 	switch {
 	case g.name == operator:
 		return access.CanOperate(p)
-	case g.name != signedIn && p.Kind == doorward.Anonymous:
+	case g.name == optional && p.Kind == doorward.Anonymous, g.name == public:
 		return access.Decision{Allowed: true} // the route needs nobody
+	case g.name == keyOnly:
+		return access.CanEnterByKey(p)
+	case g.action == "":
+		return access.CanEnterInPerson(p, g.closing)
 	}
 	return access.CanEnter(p, g.closing)
 }
@@ -148,8 +158,13 @@ func (s *Site) withSession(ctx context.Context, by doorward.Caller, token secret
 // withBearer tells tokens of sessions from keys by their length, since a token may
 // begin like a key. Pages take the cookie only.
 func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Request, bearer string) (doorward.Caller, error) {
-	if token, err := secret.Parse(bearer); err == nil && !infoOf(r).page {
-		return s.withSession(ctx, by, token)
+	if !infoOf(r).page {
+		if token, err := secret.Parse(bearer); err == nil {
+			return s.withSession(ctx, by, token)
+		}
+		if strings.HasPrefix(bearer, apikey.Prefix) {
+			return s.App.APIKeys.Check(ctx, by, bearer)
+		}
 	}
 	return s.App.Keys.Check(ctx, by, bearer)
 }

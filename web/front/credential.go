@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/internal/secret"
 )
@@ -119,14 +120,36 @@ func (s *Site) OneCredential(r *http.Request) (secret.Token, bool) {
 }
 
 func (s *Site) bearerAlone(cookies []string, authorization string) (secret.Token, bool) {
-	for _, line := range cookies {
-		if _, _, _, ok := nextSession(line, s.Cookie); ok {
-			return secret.Token{}, false
-		}
+	if s.hasSession(cookies) {
+		return secret.Token{}, false
 	}
 	text, _ := bearerIn(authorization)
 	token, err := secret.Parse(text)
 	return token, err == nil
+}
+
+// OneKey reports whether the request has exactly one credential and that is the API key
+// returned, told without allocating.
+func (s *Site) OneKey(r *http.Request) (secret.Key, bool) {
+	authorization := r.Header["Authorization"]
+	if len(authorization) != 1 || s.hasSession(r.Header["Cookie"]) {
+		return secret.Key{}, false
+	}
+	text, _ := bearerIn(authorization[0])
+	if !strings.HasPrefix(text, apikey.Prefix) {
+		return secret.Key{}, false
+	}
+	key, err := secret.ParseKey(text)
+	return key, err == nil
+}
+
+func (s *Site) hasSession(cookies []string) bool {
+	for _, line := range cookies {
+		if _, _, _, ok := nextSession(line, s.Cookie); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // HasBearer reports whether the request has a bearer credential, valid or not. A page

@@ -188,37 +188,56 @@ func sameHost(origin, scheme, host string) bool {
 	return ok && norm(rest) == norm(host)
 }
 
-// clientIP reads X-Forwarded-For from the right, past trusted proxies, to the first
-// other address: entries further left can be forged.
+// clientIP is ClientAddr as text, or the peer's name if that is no address.
 func (s *Site) clientIP(r *http.Request) string {
-	addr := hostOnly(r.RemoteAddr)
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && s.trusted(addr); i-- {
-		next, err := netip.ParseAddr(hostOnly(strings.TrimSpace(hops[i])))
-		if err != nil {
-			break
+	if addr := s.ClientAddr(r); addr.IsValid() {
+		return addr.String()
+	}
+	return r.RemoteAddr
+}
+
+// ClientAddr reads X-Forwarded-For from the right, past trusted proxies, to the first
+// other address: entries further left can be forged. It is the zero Addr if the peer has
+// no address. It doesn't allocate for well-formed ones.
+func (s *Site) ClientAddr(r *http.Request) netip.Addr {
+	addr := parseHost(r.RemoteAddr)
+	lines := r.Header["X-Forwarded-For"]
+	for n := len(lines) - 1; n >= 0; n-- {
+		for rest, more := lines[n], true; more; {
+			if !s.trusted(addr) {
+				return addr
+			}
+			var hop string
+			if at := strings.LastIndexByte(rest, ','); at >= 0 {
+				rest, hop = rest[:at], rest[at+1:]
+			} else {
+				hop, more = rest, false
+			}
+			next := parseHost(strings.TrimSpace(hop))
+			if !next.IsValid() {
+				return addr
+			}
+			addr = next
 		}
-		addr = next.String()
 	}
 	return addr
 }
 
-func (s *Site) trusted(addr string) bool {
-	ip, err := netip.ParseAddr(addr)
+func (s *Site) trusted(addr netip.Addr) bool {
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// parseHost reads an address with or without a port, or brackets of IPv6; the zero Addr
+// for anything else.
+func parseHost(text string) netip.Addr {
+	if strings.HasPrefix(text, "[") || strings.Count(text, ":") == 1 {
+		if host, _, err := net.SplitHostPort(text); err == nil {
+			text = host
+		}
+	}
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {
-		return false
+		return netip.Addr{}
 	}
-	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
-}
-
-// hostOnly removes the port of an address, and the brackets of IPv6.
-func hostOnly(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		addr = host
-	}
-	addr = strings.Trim(addr, "[]")
-	if ip, err := netip.ParseAddr(addr); err == nil {
-		return ip.Unmap().WithZone("").String()
-	}
-	return addr
+	return addr.Unmap().WithZone("")
 }

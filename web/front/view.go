@@ -29,14 +29,15 @@ func ViewSession(s doorward.Session, current bool, l doorward.SessionLimits) Ses
 
 // Ended counts what an operation has ended, as answers show it.
 type Ended struct {
-	Sessions    int64 `json:"sessions"`
-	APIKeys     int64 `json:"apiKeys" doc:"0: there are no keys of a tenant yet"`
-	Invitations int64 `json:"invitations"`
+	Sessions           int64 `json:"sessions"`
+	APIKeys            int64 `json:"apiKeys"`
+	Invitations        int64 `json:"invitations"`
+	APIKeysTransferred int64 `json:"apiKeysTransferred,omitempty" doc:"Absent if none. They have another owner now, and must be rotated within 7 days"`
 }
 
 // ViewEnded returns the counts as they are shown.
 func ViewEnded(e doorward.Ended) Ended {
-	return Ended{Sessions: e.Sessions, Invitations: e.Invitations}
+	return Ended{Sessions: e.Sessions, APIKeys: e.APIKeys, Invitations: e.Invitations, APIKeysTransferred: e.APIKeysTransferred}
 }
 
 // User is a user as answers show it.
@@ -59,4 +60,47 @@ func ViewUser(u doorward.User) User {
 		ID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role, Status: u.Status, TenantID: u.TenantID, TenantName: u.TenantName,
 		Permissions: u.Role.Permissions(), CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt,
 	}
+}
+
+// APIKey is an API key as answers show it.
+type APIKey struct {
+	ID                   string                `json:"id" example:"key_7wd2c5tpae7kq2m5x3yh4n6rj7"`
+	Name                 string                `json:"name" example:"Reports of the shop"`
+	Status               doorward.APIKeyStatus `json:"status" enum:"active,disabled,expired,revoked"`
+	Role                 doorward.Role         `json:"role" enum:"ADMIN,USER,VIEWER" doc:"What the key may do at most, and whose objects it may act on"`
+	Permissions          []doorward.Action     `json:"permissions" example:"[\"message.send\"]" doc:"What it was given, sorted"`
+	EffectivePermissions []doorward.Action     `json:"effectivePermissions" example:"[\"message.send\"]" doc:"What it may do now: those that its role and the owner's role grant, sorted"`
+	OwnerID              string                `json:"ownerId" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of the user under whose authority it acts"`
+	CreatedBy            string                `json:"createdBy" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of the user or key"`
+	CreatedAt            time.Time             `json:"createdAt"`
+	ExpiresAt            time.Time             `json:"expiresAt"`
+	AllowedIPs           []string              `json:"allowedIps" example:"[\"192.0.2.0/24\"]" doc:"Addresses and networks that it may be used from; empty: all"`
+	PerSecond            int                   `json:"perSecond,omitempty" doc:"Requests a second, over all nodes; absent: no limit"`
+	Hint                 string                `json:"hint" example:"dwk_Ab3f…9xQ2" doc:"First and last characters of the newest secret"`
+	LastUsedAt           *time.Time            `json:"lastUsedAt,omitempty" doc:"Absent if it was never used"`
+	LastUsedIP           string                `json:"lastUsedIp,omitempty"`
+	Previous             *PreviousSecret       `json:"previous,omitempty" doc:"The secret that a rotation has replaced, while it is still valid"`
+	RotateBy             *time.Time            `json:"rotateBy,omitempty" doc:"The key ends then unless it is rotated before, because its owner has changed"`
+}
+
+// PreviousSecret is the secret that a rotation has replaced, as answers show it.
+type PreviousSecret struct {
+	EndsAt     time.Time  `json:"endsAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty" doc:"Absent if it was never used"`
+}
+
+// ViewAPIKey returns the key as it is shown at now.
+func ViewAPIKey(k doorward.APIKey, now time.Time) APIKey {
+	v := APIKey{
+		ID: k.ID, Name: k.Name, Status: k.StatusAt(now), Role: k.Role, Permissions: k.Permissions, EffectivePermissions: k.EffectivePermissions(),
+		OwnerID: k.OwnerID, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, AllowedIPs: make([]string, 0, len(k.AllowedIPs)),
+		PerSecond: k.PerSecond, Hint: k.Hint, LastUsedAt: k.LastUsedAt, LastUsedIP: k.LastUsedIP, RotateBy: k.RotateBy,
+	}
+	for _, p := range k.AllowedIPs {
+		v.AllowedIPs = append(v.AllowedIPs, doorward.AddressText(p))
+	}
+	if p := k.PreviousAt(now); p != nil {
+		v.Previous = &PreviousSecret{EndsAt: p.EndsAt, LastUsedAt: p.LastUsedAt}
+	}
+	return v
 }

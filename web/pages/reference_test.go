@@ -160,7 +160,7 @@ func valid(t *testing.T, what string, schema *openapi3.Schema, example string) {
 	if err := schema.VisitJSON(v); err != nil {
 		t.Errorf("%s: the example is not as the document says: %v", what, err)
 	}
-	if strings.Contains(example, "…") {
+	if strings.Contains(example, `"…"`) {
 		t.Errorf("%s: the example lacks a value: add it to the document or to stock: %s", what, example)
 	}
 }
@@ -211,6 +211,8 @@ var understood = map[string]string{
 	"setTenantLogo": "logo_refused", // there is no file
 	"leaveTenant":   "not_found", "switchTenant": "not_found", "endSession": "not_found", "setTenantStatus": "not_found", "getTenantById": "not_found",
 	"getUser": "not_found", "editUser": "not_found", "removeUser": "not_found", "signOutUser": "not_found",
+	"getApiKey": "not_found", "editApiKey": "not_found", "revokeApiKey": "not_found", "rotateApiKey": "not_found", "endPreviousSecret": "not_found",
+	"reportKey":     "validation_failed", // a complete key would alarm secret scanners
 	"getInvitation": "not_found", "resendInvitation": "not_found", "revokeInvitation": "not_found",
 }
 

@@ -1,0 +1,304 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/registry"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// grant is what a check of a secret needs besides its entry.
+type grant struct {
+	allowed []netip.Prefix // none: all
+	use     *lastUse
+}
+
+func (g *grant) admits(ip netip.Addr) bool {
+	return len(g.allowed) == 0 || slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// lastUse is what a node remembers of a key while entries of its secrets come and go.
+type lastUse struct {
+	from atomic.Pointer[netip.Addr] // of the last use
+}
+
+// note keeps the client's address. It allocates only when that has changed.
+func (u *lastUse) note(ip netip.Addr) {
+	if was := u.from.Load(); was == nil || *was != ip {
+		changed := ip // &ip would allocate on every call
+		u.from.Store(&changed)
+	}
+}
+
+// usesByKey finds the use of a key, which both of its secrets share, as long as an entry
+// holds it.
+type usesByKey struct {
+	mu  sync.Mutex
+	all map[string]weak.Pointer[lastUse]
+}
+
+func (u *usesByKey) of(id string) *lastUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known := u.all[id].Value(); known != nil {
+		return known
+	}
+	if u.all == nil {
+		u.all = map[string]weak.Pointer[lastUse]{}
+	}
+	fresh := new(lastUse)
+	u.all[id] = weak.Make(fresh)
+	runtime.AddCleanup(fresh, u.forget, id)
+	return fresh
+}
+
+// forget removes a use that no entry holds any more.
+func (u *usesByKey) forget(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all[id].Value() == nil {
+		delete(u.all, id)
+	}
+}
+
+// Remembered is Check from memory alone, without allocation, for a key that may be used
+// from the address; false means that Check must be called.
+func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bool) {
+	return k.remembered(key.Hash(), ip)
+}
+
+// remembered tests the lease before it reads the entry, as sessions do.
+func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (doorward.Principal, bool) {
+	if !k.lease.Valid() || k.db.Clock().Wrong() {
+		return doorward.Principal{}, false
+	}
+	e := k.registry.Get(hash)
+	now := k.db.Now().UnixMicro()
+	if e == nil {
+		return doorward.Principal{}, false
+	}
+	p, extra, inTime := e.Check(now)
+	if !inTime {
+		return doorward.Principal{}, false
+	}
+	g := extra.(*grant)
+	if !g.admits(ip) {
+		return doorward.Principal{}, false
+	}
+	if ip.IsValid() {
+		g.use.note(ip)
+	}
+	k.registry.Use(hash, e, now)
+	return p, true
+}
+
+// Check returns the caller as the API key of a secret, used from the caller's address,
+// and records the use. It does no I/O for a key in memory while the lease is valid.
+// Errors: unauthenticated for a key that is unknown, has ended or is disabled, which
+// callers can't tell apart; ip_not_allowed; too_many_attempts after many unknown ones
+// from the client's network; unavailable. Refusals are recorded.
+func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
+	key, err := secret.ParseKey(text)
+	if err != nil || key.Prefix() != Prefix {
+		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	hash, ip := key.Hash(), addressOf(by.IP)
+	p, ok := k.remembered(hash, ip)
+	if !ok {
+		if p, err = k.load(ctx, by, hash, ip); err != nil {
+			return by, err
+		}
+	}
+	by.Principal, by.KeyHash = p, hash[:]
+	return by, nil
+}
+
+// Introspect returns the key of a secret, used from an address, and its principal, and
+// records the use. It asks the database. Refusals aren't recorded: a service that may ask
+// does so. Errors: unauthenticated for a key that isn't valid from there, or is bound to
+// addresses and none is given; unavailable.
+func (k *Keys) Introspect(ctx context.Context, text, ip string) (doorward.APIKey, doorward.Principal, error) {
+	key, err := secret.ParseKey(text)
+	if err != nil || key.Prefix() != Prefix {
+		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	hash := key.Hash()
+	cred, err := k.read(ctx, hash)
+	refused := err == nil && access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()) != ""
+	if errors.Is(err, store.ErrNone) || refused || err == nil && !k.use(cred, hash, addressOf(ip)) {
+		return doorward.APIKey{}, doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
+	}
+	return cred.Key, doorward.PrincipalOfKey(cred.Key, cred.Tenant), err
+}
+
+// use records a use, unless the key may not be used from the address.
+func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool {
+	g := k.grantOf(c)
+	if !g.admits(ip) {
+		return false
+	}
+	if ip.IsValid() {
+		g.use.note(ip)
+	}
+	now := k.db.Now().UnixMicro()
+	if e := k.registry.Get(hash); e != nil {
+		k.registry.Use(hash, e, now)
+	} else { // not in memory, but the use counts all the same
+		k.registry.UseUnknown(hash, now)
+	}
+	return true
+}
+
+func (k *Keys) grantOf(c store.KeyCredential) *grant {
+	return &grant{allowed: c.Key.AllowedIPs, use: k.uses.of(c.Key.ID)}
+}
+
+// addressOf is the zero Addr, which no network contains, for what is no address.
+func addressOf(ip string) netip.Addr {
+	addr, _ := netip.ParseAddr(ip)
+	return addr.Unmap().WithZone("")
+}
+
+// load reads the key from the database and puts it in memory.
+func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, ip netip.Addr) (doorward.Principal, error) {
+	cred, err := k.read(ctx, hash)
+	if errors.Is(err, store.ErrNone) {
+		return doorward.Principal{}, k.refuseUnknown(ctx, by)
+	}
+	if err != nil {
+		return doorward.Principal{}, err
+	}
+	on := object(cred.Key)
+	if cause := access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()); cause != "" {
+		return doorward.Principal{}, k.writer.RefuseKey(ctx, by, on, string(cause), doorward.Fail(doorward.CodeUnauthenticated, ""))
+	}
+	p := doorward.PrincipalOfKey(cred.Key, cred.Tenant)
+	if !k.use(cred, hash, ip) {
+		by.Principal = p
+		return p, k.writer.RefuseKey(ctx, by, on, "address", doorward.Fail(doorward.CodeIPNotAllowed, ""))
+	}
+	return p, nil
+}
+
+// read loads the key by rule 5 of the lease.
+func (k *Keys) read(ctx context.Context, hash secret.Hash) (store.KeyCredential, error) {
+	var cred store.KeyCredential
+	if err := k.db.Clock().Err(); err != nil {
+		return cred, err // expiry can't be determined
+	}
+	mark := k.registry.Mark()
+	err := k.queries.Do(func() (err error) {
+		cred, err = k.db.Read().APIKeyBySecret(ctx, hash[:], k.db.Now())
+		return err
+	})
+	if err == nil && access.RefusesKey(&cred.Key, cred.SecretEndsAt, k.db.Now()) == "" {
+		k.registry.Put(hash, k.entryOf(cred, mark))
+	}
+	return cred, err
+}
+
+// entryOf makes the entry of a secret, until it or the key ends.
+func (k *Keys) entryOf(c store.KeyCredential, mark uint64) *registry.Entry {
+	until, seen := c.Key.EndsAt(), c.Key.CreatedAt
+	if c.SecretEndsAt != nil && c.SecretEndsAt.Before(until) {
+		until = *c.SecretEndsAt
+	}
+	if c.Key.LastUsedAt != nil {
+		seen = *c.Key.LastUsedAt
+	}
+	return registry.NewKeyEntry(doorward.PrincipalOfKey(c.Key, c.Tenant), until, seen, k.grantOf(c), mark)
+}
+
+// Unknown secrets from one client network that are looked up in a window. Those beyond
+// are refused by themselves: valid keys and logins are not affected.
+const (
+	unknownSecrets = 30
+	unknownWindow  = 10 * time.Minute
+)
+
+// refuseUnknown counts an unknown secret, over all nodes, and records it. Beyond the limit
+// it only reads.
+func (k *Keys) refuseUnknown(ctx context.Context, by doorward.Caller) error {
+	bucket := "unknown-keys:" + doorward.Network(by.IP)
+	t, err := k.db.Read().Throttle(ctx, bucket)
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	if !k.isFull(t) {
+		err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+			t, err = tx.HitThrottle(ctx, bucket, unknownWindow)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t.Hits-- // this one
+	}
+	if k.isFull(t) {
+		return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(time.Second, t.Since.Add(unknownWindow).Sub(k.db.Now()))}
+	}
+	return k.writer.RefuseKey(ctx, by, doorward.Object{Type: "key"}, string(access.KeyUnknown), doorward.Fail(doorward.CodeUnauthenticated, ""))
+}
+
+// isFull reports whether the limit of unknown secrets is used up.
+func (k *Keys) isFull(t store.Throttle) bool {
+	return t.Hits >= unknownSecrets && k.db.Now().Before(t.Since.Add(unknownWindow))
+}
+
+// InMemory counts the secrets in memory.
+func (k *Keys) InMemory() int { return k.registry.Len() }
+
+// Run writes last uses until ctx ends, then all that remain.
+func (k *Keys) Run(ctx context.Context) {
+	k.registry.Run(ctx, func() int64 { return k.db.Now().UnixMicro() }, k.write)
+}
+
+// Flush writes last uses. What can't be written now is kept for the next flush.
+func (k *Keys) Flush(ctx context.Context) error {
+	return k.registry.Flush(func(uses []store.Use) error { return k.write(ctx, uses) })
+}
+
+// writeWithin bounds one write: a hanging connection would otherwise delay the writes
+// for up to 15 minutes, TCP's own timeout.
+const writeWithin = 5 * time.Second
+
+func (k *Keys) write(ctx context.Context, uses []store.Use) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	all := make([]store.KeyUse, len(uses))
+	for i, u := range uses {
+		all[i] = store.KeyUse{Use: u, IP: k.lastAddress(u.Hash)}
+	}
+	return k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchAPIKeys(ctx, all) })
+}
+
+// lastAddress is empty if this node has forgotten the key since.
+func (k *Keys) lastAddress(hash secret.Hash) string {
+	e := k.registry.Known(hash)
+	if e == nil {
+		return ""
+	}
+	if from := e.Extra().(*grant).use.from.Load(); from != nil {
+		return from.String()
+	}
+	return ""
+}
+
+// apply follows the changes of this and other nodes.
+func (k *Keys) apply(_ context.Context, changes []store.Change) error {
+	for _, c := range changes {
+		k.registry.Forget(c)
+	}
+	return nil
+}

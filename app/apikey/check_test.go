@@ -1,0 +1,480 @@
+package apikey_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// issued is a key with the secret that a server holds, of an owner in a tenant.
+type issued struct {
+	boss, owner, next apptest.Person // OWNER; ADMIN, who owns the key; another USER
+	key               doorward.APIKey
+	secret            secret.Key
+}
+
+// home is where the server is that has the key.
+const home = "192.0.2.7"
+
+// newKey makes a key of role ADMIN that may invite and send messages, used on all nodes.
+func newKey(f *apptest.Fixture) issued {
+	f.Helper()
+	_, boss := f.Tenant()
+	c := issued{boss: boss, owner: f.Join(boss, doorward.RoleAdmin), next: f.Join(boss, doorward.RoleUser)}
+	var err error
+	c.key, c.secret, err = f.Node(0).APIKeys.Create(f.Context(), c.owner.Caller, apikey.Draft{
+		Name: "backup", Permissions: []string{"message.send", "user.invite"}, Role: "ADMIN", AllowedIPs: []string{"192.0.2.0/24"},
+	})
+	f.NoError(err)
+	return c
+}
+
+func from(ip string) doorward.Caller {
+	return doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: ip, RequestID: "req_test"}
+}
+
+// ask asks a node by one way, and says what came of it: "yes" or the code of a refusal.
+type ask func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string
+
+// asks are all ways to ask. stale is the caller as a request that began before has it.
+var asks = map[string]ask{
+	"check": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
+		by, err := a.APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+		if err == nil {
+			err = access.CanInTenant(&by.Principal, doorward.MessageSend).Err()
+		}
+		return outcome(err)
+	},
+	"memory": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
+		p, ok := a.APIKeys.Remembered(c.secret, netip.MustParseAddr(home))
+		if !ok { // not in memory: the database decides
+			return ""
+		}
+		return outcome(access.CanInTenant(&p, doorward.MessageSend).Err())
+	},
+	"introspection": func(f *apptest.Fixture, a *app.App, c issued, _ doorward.Caller) string {
+		_, p, err := a.APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)
+		if err == nil {
+			err = access.CanInTenant(&p, doorward.MessageSend).Err()
+		}
+		return outcome(err)
+	},
+	"a write that had begun": func(f *apptest.Fixture, a *app.App, c issued, stale doorward.Caller) string {
+		_, err := a.Invitations.Send(f.Context(), stale, apptest.Offer(f.NewEmail("guest"), doorward.RoleViewer))
+		return outcome(err)
+	},
+}
+
+func outcome(err error) string {
+	if err == nil {
+		return "yes"
+	}
+	return string(apptest.Code(err))
+}
+
+// ways are all ways to end or narrow a key. want is what check and introspection answer,
+// and write what a write answers that had begun before.
+var ways = []struct {
+	name        string
+	do          func(f *apptest.Fixture, a *app.App, c issued) error
+	want, write string
+}{
+	{"revoked", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return apptest.Failure(a.APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID))
+	}, "unauthenticated", "unauthenticated"},
+	{"disabled", edit(apikey.Edit{Status: ptr("disabled")}), "unauthenticated", "unauthenticated"},
+	{"reported", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return a.Leaks.Report(f.Context(), from("198.51.100.1"), c.secret.Reveal())
+	}, "unauthenticated", "unauthenticated"},
+	{"rotated without grace", rotate(0), "unauthenticated", "unauthenticated"},
+	{"rotated, and the one before ended", func(f *apptest.Fixture, a *app.App, c issued) error {
+		if err := rotate(1)(f, a, c); err != nil {
+			return err
+		}
+		outcomesOf(f, c, doorward.Caller{}) // loads it with its grace
+		return apptest.Failure(a.APIKeys.EndPrevious(f.Context(), c.boss.Caller, c.key.ID))
+	}, "unauthenticated", "unauthenticated"},
+	{"rotated twice", func(f *apptest.Fixture, a *app.App, c issued) error {
+		if err := rotate(24)(f, a, c); err != nil {
+			return err
+		}
+		outcomesOf(f, c, doorward.Caller{})
+		return rotate(24)(f, a, c)
+	}, "unauthenticated", "unauthenticated"},
+	{"with fewer permissions", edit(apikey.Edit{Permissions: &[]string{"message.read"}}), "forbidden", "forbidden"},
+	{"from other addresses only", edit(apikey.Edit{AllowedIPs: &[]string{"198.51.100.0/24"}}), "ip_not_allowed", "yes"}, // the address of a request stays
+	{"of another owner", func(f *apptest.Fixture, a *app.App, c issued) error {
+		viewer := doorward.RoleViewer
+		if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.next.User, user.Edit{Role: &viewer}); err != nil {
+			return err
+		}
+		return edit(apikey.Edit{OwnerID: &c.next.User.ID})(f, a, c)
+	}, "forbidden", "forbidden"},
+
+	{"its owner demoted", owner(func() user.Edit { to := doorward.RoleViewer; return user.Edit{Role: &to} }), "forbidden", "forbidden"},
+	{"its owner suspended", owner(func() user.Edit { to := doorward.UserSuspended; return user.Edit{Status: &to} }), "unauthenticated", "unauthenticated"},
+	{"its owner suspended and resumed", func(f *apptest.Fixture, a *app.App, c issued) error {
+		for _, to := range []doorward.UserStatus{doorward.UserSuspended, doorward.UserActive} {
+			if _, _, err := a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "unauthenticated", "unauthenticated"},
+	{"its owner removed", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return apptest.Failure(a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{}, nil))
+	}, "unauthenticated", "unauthenticated"},
+	{"its owner gone", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return apptest.Failure(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
+	}, "unauthenticated", "unauthenticated"},
+	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c issued) error {
+		ended, err := a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.next.User.ID}, nil)
+		if err == nil && (ended.APIKeysTransferred != 1 || ended.APIKeys != 0) {
+			err = fmt.Errorf("a transfer counts as %+v", ended)
+		}
+		return err
+	}, "yes", "forbidden"}, // a USER sends messages, and doesn't invite
+	{"transferred to the OWNER", func(f *apptest.Fixture, a *app.App, c issued) error {
+		to := doorward.UserSuspended
+		return failure3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, user.Edit{Status: &to, Keys: user.Handover{Transfer: true}}))
+	}, "yes", "yes"},
+
+	{"its tenant frozen", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return apptest.Failure(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID))
+	}, "tenant_frozen", "tenant_frozen"},
+	{"its tenant frozen and thawed", func(f *apptest.Fixture, a *app.App, c issued) error {
+		if err := apptest.Failure(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID)); err != nil {
+			return err
+		}
+		outcomesOf(f, c, doorward.Caller{})
+		return apptest.Failure(a.Tenants.Thaw(f.Context(), apptest.Operator, c.key.TenantID))
+	}, "yes", "yes"},
+	{"its tenant closed", func(f *apptest.Fixture, a *app.App, c issued) error {
+		return failure3(a.Tenants.Close(f.Context(), c.boss.Caller, c.boss.User.TenantName))
+	}, "tenant_closing", "tenant_closing"},
+}
+
+func failure3[A, B any](_ A, _ B, err error) error { return err }
+
+func ptr(s string) *string { return &s }
+
+func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, issued) error {
+	return func(f *apptest.Fixture, a *app.App, c issued) error {
+		return failure3(a.APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, e))
+	}
+}
+
+func rotate(grace int64) func(*apptest.Fixture, *app.App, issued) error {
+	return func(f *apptest.Fixture, a *app.App, c issued) error {
+		return apptest.Failure(a.APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, &grace))
+	}
+}
+
+func owner(e func() user.Edit) func(*apptest.Fixture, *app.App, issued) error {
+	return func(f *apptest.Fixture, a *app.App, c issued) error {
+		return failure3(a.Users.Edit(f.Context(), c.boss.Caller, c.owner.User, e()))
+	}
+}
+
+// outcomesOf asks every node in every way, from memory first. Without a stale caller it
+// writes nothing.
+func outcomesOf(f *apptest.Fixture, c issued, stale doorward.Caller) map[string]string {
+	f.Helper()
+	all := map[string]string{}
+	for n, a := range f.Nodes {
+		for _, way := range []string{"memory", "check", "introspection", "a write that had begun"} {
+			if way == "a write that had begun" && stale.ID == "" {
+				continue
+			}
+			all[fmt.Sprintf("node %d: %s", n, way)] = asks[way](f, a, c, stale)
+		}
+	}
+	return all
+}
+
+// TestEndsEverywhere: right after the answer of whatever ends or narrows a key, no node
+// lets it pass, by whatever way it is asked; nor refuses what is still permitted.
+func TestEndsEverywhere(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = map[string]int{"sqlite": 2, "postgres": 3}[e.Name]
+			f := apptest.New(t, e, apptest.NoLimits, time.Now)
+			for n, way := range ways {
+				c := newKey(f)
+				stale, err := f.Node(n).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+				f.NoError(err)
+				for range 2 { // the second time from memory
+					wantOutcomes(f, way.name+": before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+				}
+				f.NoError(way.do(f, f.Node(n), c))
+				wantOutcomes(f, way.name, outcomesOf(f, c, stale), way.want, way.write)
+			}
+		})
+	}
+}
+
+// wantOutcomes fails unless each way has the outcome; memory may know nothing.
+func wantOutcomes(f *apptest.Fixture, when string, got map[string]string, want, write string) {
+	f.Helper()
+	for way, is := range got {
+		wanted := want
+		switch {
+		case strings.HasSuffix(way, "memory") && is == "":
+			continue
+		case strings.HasSuffix(way, "begun"):
+			wanted = write
+		case strings.HasSuffix(way, "introspection") && want == "ip_not_allowed":
+			wanted = "unauthenticated"
+		}
+		if is != wanted {
+			f.Errorf("%s: %s answers %q, want %q", when, way, is, wanted)
+		}
+	}
+}
+
+// TestEndsByItself: the end of a key, of a grace and rotateBy are exact to the moment,
+// from memory.
+func TestEndsByItself(t *testing.T) {
+	week, hour := int64(7), int64(1)
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		for name, prepare := range map[string]func(c issued) (time.Duration, error){
+			"expiry": func(c issued) (time.Duration, error) {
+				return 7 * 24 * time.Hour, edit(apikey.Edit{Days: &week})(f, f.Node(0), c)
+			},
+			"grace": func(c issued) (time.Duration, error) { return time.Hour, rotate(hour)(f, f.Node(0), c) },
+			"rotateBy": func(c issued) (time.Duration, error) {
+				_, err := f.Node(0).Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
+				return 7 * 24 * time.Hour, err
+			},
+		} {
+			c := newKey(f)
+			left, err := prepare(c)
+			f.NoError(err)
+			clock.Move(left - time.Microsecond)
+			wantOutcomes(f, name+": just before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+			clock.Move(time.Microsecond)
+			wantOutcomes(f, name+": then", outcomesOf(f, c, doorward.Caller{}), "unauthenticated", "")
+		}
+	})
+}
+
+// TestBothSecrets: during the grace both work, with the same key behind; the rotation
+// keeps the end, and answers rotateBy.
+func TestBothSecrets(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		c := newKey(f)
+		_, err := f.Node(0).Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true}, nil)
+		f.NoError(err)
+		before, err := f.Node(0).APIKeys.Get(f.Context(), c.boss.Caller, c.key.ID)
+		f.NoError(err)
+		if before.RotateBy == nil || before.OwnerID != c.boss.ID {
+			t.Fatalf("a transferred key is %+v", before)
+		}
+		r, err := f.Node(1).APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, nil)
+		f.NoError(err)
+		for i := range f.Nodes {
+			for _, s := range []secret.Key{c.secret, r.Secret} {
+				by, err := f.Node(i).APIKeys.Check(f.Context(), from(home), s.Reveal())
+				f.NoError(err)
+				if by.ID != c.key.ID || by.OwnerID != c.boss.ID || by.Kind != doorward.ByKey {
+					t.Errorf("a secret opens %+v", by.Principal)
+				}
+			}
+		}
+		if r.Key.RotateBy != nil || !r.Key.ExpiresAt.Equal(before.ExpiresAt) || r.Key.Previous == nil {
+			t.Errorf("the rotated key is %+v", r.Key)
+		}
+	})
+}
+
+// TestUnknownSecrets: thirty from a client address over all nodes, then further ones
+// are refused by themselves. Valid keys, ended ones and other addresses don't notice.
+func TestUnknownSecrets(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		c, ended := newKey(f), newKey(f)
+		f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), ended.boss.Caller, ended.key.ID)))
+		try := func(i int, ip, text string) string {
+			_, err := f.Node(i).APIKeys.Check(f.Context(), from(ip), text)
+			return outcome(err)
+		}
+		got := map[string]int{}
+		for i := range 40 {
+			got[try(i, home, secret.NewKey(apikey.Prefix).Reveal())]++
+			if i < 35 {
+				if is := try(i, home, "dwk_"+strings.Repeat("A", 49)); is != "unauthenticated" { // its checksum is wrong
+					t.Fatalf("a mistyped key is %s", is)
+				}
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"unauthenticated": 30, "too_many_attempts": 10}, got); diff != "" {
+			t.Errorf("unknown keys (-want +got):\n%s", diff)
+		}
+		for i := range f.Nodes {
+			for text, want := range map[string]string{c.secret.Reveal(): "yes", ended.secret.Reveal(): "unauthenticated"} {
+				if is := try(i, home, text); is != want {
+					t.Errorf("beside unknown keys a known one is %s, want %s", is, want)
+				}
+			}
+		}
+		if is := try(0, "192.0.2.8", secret.NewKey(apikey.Prefix).Reveal()); is != "unauthenticated" {
+			t.Errorf("from another address an unknown key is %s", is)
+		}
+		clock.Move(10 * time.Minute)
+		if is := try(0, home, secret.NewKey(apikey.Prefix).Reveal()); is != "unauthenticated" {
+			t.Errorf("ten minutes later an unknown key is %s", is)
+		}
+	})
+}
+
+// TestRefusalsAreRecorded: the answer is one, and the trail says which. Repetitions of a
+// minute are counted.
+func TestRefusalsAreRecorded(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		c := newKey(f)
+		check := func(ip string) {
+			for range 3 {
+				_, err := f.Node(0).APIKeys.Check(f.Context(), from(ip), c.secret.Reveal())
+				if err == nil {
+					t.Fatal("the key is valid")
+				}
+			}
+		}
+		check("198.51.100.1")
+		f.NoError(edit(apikey.Edit{Status: ptr("disabled")})(f, f.Node(0), c))
+		check(home)
+		f.NoError(edit(apikey.Edit{Status: ptr("active")})(f, f.Node(0), c))
+		f.NoError(rotate(0)(f, f.Node(0), c))
+		check(home)
+		f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID)))
+		check(home)
+		clock.Move(2 * time.Minute)
+		f.Node(0).Inbox.Settle(f.Context())
+
+		got := map[string]int{}
+		f.NoError(f.DB.Read().EachEvent(f.Context(), c.key.TenantID, func(e doorward.Event) error {
+			if e.Action == doorward.APIKeyRefuse && e.Outcome == doorward.Refused && e.Target.ID == c.key.ID {
+				cause := ""
+				for _, change := range e.Changes {
+					if change.Field == "cause" {
+						cause = change.To
+					}
+				}
+				got[string(e.ActorType)+" "+e.IP+" "+cause] += e.Times()
+			}
+			return nil
+		}))
+		want := map[string]int{"key 198.51.100.1 address": 3, "anonymous 192.0.2.7 disabled": 3, "anonymous 192.0.2.7 rotated": 3, "anonymous 192.0.2.7 revoked": 3}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("refusals in the trail (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestLastUse: when and from where, of key and previous secret, written in batches.
+func TestLastUse(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		c := newKey(f)
+		ctx := context.Background()
+		use := func(s secret.Key, ip string) time.Time {
+			_, err := f.Node(0).APIKeys.Check(ctx, from(ip), s.Reveal())
+			f.NoError(err)
+			return clock.Now()
+		}
+		clock.Move(time.Minute)
+		first := use(c.secret, home)
+		f.NoError(f.Node(0).APIKeys.Flush(ctx))
+		r, err := f.Node(0).APIKeys.Rotate(ctx, c.boss.Caller, c.key.ID, nil)
+		f.NoError(err)
+		clock.Move(time.Hour)
+		last := use(r.Secret, "192.0.2.9")
+		f.NoError(f.Node(0).APIKeys.Flush(ctx))
+		key, err := f.Node(0).APIKeys.Get(ctx, c.boss.Caller, c.key.ID)
+		f.NoError(err)
+		if key.LastUsedAt == nil || !key.LastUsedAt.Equal(doorward.Instant(last)) || key.LastUsedIP != "192.0.2.9" {
+			t.Errorf("last used at %v from %q, want %v", key.LastUsedAt, key.LastUsedIP, last)
+		}
+		if key.Previous == nil || key.Previous.LastUsedAt == nil || !key.Previous.LastUsedAt.Equal(doorward.Instant(first)) {
+			t.Errorf("the previous secret is %+v, want its last use at %v", key.Previous, first)
+		}
+	})
+}
+
+// TestInvitationsOfAKey stand under the owner's authority.
+func TestInvitationsOfAKey(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		c := newKey(f)
+		by, err := f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+		f.NoError(err)
+		inv, err := f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer(f.NewEmail("guest"), doorward.RoleUser))
+		f.NoError(err)
+		if inv.InvitedBy != c.owner.ID {
+			t.Errorf("invited by %s, want the owner of the key", inv.InvitedBy)
+		}
+		if _, err := f.Node(0).Invitations.Send(f.Context(), by, apptest.Offer(f.NewEmail("guest"), doorward.RoleOwner)); apptest.Code(err) != doorward.CodeForbidden {
+			t.Errorf("a key of an ADMIN invites an OWNER: %v", err)
+		}
+		ended, err := f.Node(1).Users.Suspend(f.Context(), c.boss.Caller, c.owner.User)
+		f.NoError(err)
+		if ended.APIKeys != 1 || ended.Invitations != 1 {
+			t.Errorf("suspending the owner ended %+v", ended)
+		}
+	})
+}
+
+// TestNodeCutOff: a node without its database stops answering from memory before a
+// revocation elsewhere is answered. It then can't tell: no key passes, and none is
+// called invalid.
+func TestNodeCutOff(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 2
+			f := apptest.New(t, e, apptest.NoLimits, time.Now)
+			stays, goes := newKey(f), newKey(f)
+			for _, c := range []issued{stays, goes} {
+				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
+			}
+			f.NoError(f.DB.Close()) // of the last node
+			f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
+			for _, c := range []issued{stays, goes} {
+				for _, way := range []string{"memory", "check", "introspection"} {
+					if is := asks[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {
+						t.Errorf("cut off, %s answers %q", way, is)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCheckAllocatesNothing from memory, for a key that is bound to addresses and always
+// used from the same one.
+func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.AllocsPerRun
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, time.Now)
+	c, ip := newKey(f), netip.MustParseAddr(home)
+	_, err := f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+	f.NoError(err)
+	text := c.secret.Reveal()
+	if n := testing.AllocsPerRun(100, func() {
+		key, err := secret.ParseKey(text)
+		if _, ok := f.Node(0).APIKeys.Remembered(key, ip); !ok || err != nil {
+			t.Fatal("the key isn't in memory")
+		}
+	}); n > 0 {
+		t.Errorf("a check from memory allocates %v times", n)
+	}
+}

@@ -1,0 +1,89 @@
+// Package leak takes reports of keys that were found where they should not be, such as
+// those of secret scanners. Whoever shows a key may end it.
+package leak
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Kind is a kind of keys that can be reported.
+type Kind struct {
+	Prefix string // of the key
+	// Hash returns the hash under which a key of the prefix is stored. Any error means
+	// that the text has not the form of one.
+	Hash func(text string) (secret.Hash, error)
+	// End ends the key of the hash, records that, and notifies those responsible. It
+	// does nothing if there is none, or if it has ended.
+	End func(ctx context.Context, by doorward.Caller, hash secret.Hash) error
+}
+
+// Reports is the feature. Make it with New.
+type Reports struct {
+	writer *access.Writer
+	db     *store.DB
+	kinds  []Kind
+}
+
+// New returns the feature for keys of the kinds.
+func New(writer *access.Writer, db *store.DB, kinds ...Kind) *Reports {
+	return &Reports{writer, db, kinds}
+}
+
+// Reports of one client network that are looked at in a window.
+const (
+	most   = 30
+	window = 10 * time.Minute
+)
+
+// Report ends the key, on every node. A key that is unknown or has ended is no error: the
+// caller learns nothing about it. Errors: validation_failed for what has not the form of
+// a key, too_many_attempts.
+func (r *Reports) Report(ctx context.Context, by doorward.Caller, text string) error {
+	for _, kind := range r.kinds {
+		if !strings.HasPrefix(text, kind.Prefix) {
+			continue
+		}
+		hash, err := kind.Hash(text)
+		if err != nil {
+			break
+		}
+		if err := r.count(ctx, by); err != nil {
+			return err
+		}
+		return kind.End(ctx, by, hash)
+	}
+	return doorward.Invalid("/key", "invalid", "This is no key: its form or its checksum is wrong. Send all of it, from the prefix on.")
+}
+
+// count counts the report. Those beyond the limit only read. Errors: too_many_attempts.
+func (r *Reports) count(ctx context.Context, by doorward.Caller) error {
+	bucket := "report:" + doorward.Network(by.IP)
+	t, err := r.db.Read().Throttle(ctx, bucket)
+	if err == nil && t.Hits >= most && t.Since.Add(window).After(r.db.Now()) {
+		return r.tooMany(t)
+	}
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	err = r.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		t, err = tx.HitThrottle(ctx, bucket, window)
+		return err
+	})
+	if err == nil && t.Hits > most {
+		err = r.tooMany(t)
+	}
+	return err
+}
+
+func (r *Reports) tooMany(t store.Throttle) error {
+	wait := t.Since.Add(window).Sub(r.db.Now())
+	return &doorward.Error{Code: doorward.CodeTooManyAttempts, RetryAfter: max(wait, time.Second)}
+}

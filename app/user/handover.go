@@ -1,0 +1,79 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Handover says what becomes of the API keys that a member owns who is suspended or
+// removed. The zero Handover ends them.
+type Handover struct {
+	Transfer bool
+	OwnerID  string // the next owner, an active member; empty: the caller, if that is a user
+}
+
+// rotateWithin is the time in which a transferred key has to be rotated, or it ends: who
+// has left may know its secret.
+const rotateWithin = 7 * 24 * time.Hour
+
+// faults returns what can be said without the database.
+func (h Handover) faults(by doorward.Caller, target doorward.User) []doorward.FieldError {
+	switch {
+	case !h.Transfer && h.OwnerID != "":
+		return []doorward.FieldError{{Parameter: "ownerId", Code: "invalid", Message: "There is a next owner only with apiKeys=transfer."}}
+	case h.Transfer && h.owner(by) == "":
+		return []doorward.FieldError{{Parameter: "ownerId", Code: "required", Message: "Say which member owns the keys from now on."}}
+	case h.Transfer && h.owner(by) == target.ID:
+		return []doorward.FieldError{notNextOwner}
+	}
+	return nil
+}
+
+var notNextOwner = doorward.FieldError{Parameter: "ownerId", Code: "invalid", Message: "The next owner is another active member of the tenant."}
+
+func (h Handover) owner(by doorward.Caller) string {
+	if h.OwnerID == "" && by.Kind == doorward.ByUser {
+		return by.ID
+	}
+	return h.OwnerID
+}
+
+// handOver ends or transfers the API keys that the member owns, and records that of each.
+func handOver(ctx context.Context, tx *access.Tx, on doorward.Object, h Handover) (revoked, transferred int64, err error) {
+	if h.Transfer {
+		transferred, err = transferKeys(ctx, tx, on, h.owner(tx.By))
+		return 0, transferred, err
+	}
+	ids, err := tx.RevokeAPIKeysOf(ctx, on.TenantID, on.ID)
+	for _, id := range ids {
+		change := doorward.Change{Field: "status", To: string(doorward.APIKeyRevoked)}
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyRevoke, keyObject(on, id), change))
+	}
+	return int64(len(ids)), 0, err
+}
+
+func transferKeys(ctx context.Context, tx *access.Tx, on doorward.Object, to string) (int64, error) {
+	next, err := tx.User(ctx, on.TenantID, to)
+	if errors.Is(err, store.ErrNone) || err == nil && next.Status != doorward.UserActive {
+		err = doorward.InvalidFields(notNextOwner)
+	}
+	if err != nil {
+		return 0, err
+	}
+	rotateBy := tx.Now.Add(rotateWithin)
+	ids, err := tx.TransferAPIKeys(ctx, on.TenantID, on.ID, to, rotateBy)
+	for _, id := range ids {
+		err = errors.Join(err, tx.RecordAlso(ctx, doorward.APIKeyUpdate, keyObject(on, id),
+			doorward.Change{Field: "ownerId", From: on.ID, To: to}, doorward.Change{Field: "rotateBy", To: rotateBy.Format(time.RFC3339)}))
+	}
+	return int64(len(ids)), err
+}
+
+func keyObject(on doorward.Object, id string) doorward.Object {
+	return doorward.Object{Type: "key", ID: id, TenantID: on.TenantID}
+}

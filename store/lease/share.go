@@ -89,6 +89,14 @@ func (s *shares) follow(changes []store.Change) []store.Change {
 	return slices.DeleteFunc(changes, isNodes)
 }
 
+// compare notes that nodes have changed without a change that says so: nodes of the
+// version before announce nothing.
+func (s *shares) compare(nodes []node) {
+	if held := s.held.Load(); held != nil && (*held)[len(*held)-1].nodes != len(nodes) {
+		s.stale = true
+	}
+}
+
 // sharesAreFree reports whether no other node may grant anything, or could have within
 // shareHeld. A node that was killed has left its row; if this transaction has removed it,
 // its lease ended a second ago at least, and that is enough.

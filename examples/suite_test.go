@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// testGateway runs the tests for every gateway, and finally stops Doorward.
+// testGateway runs the tests for every gateway, and stops Doorward near the end.
 func testGateway(t *testing.T, s *site) {
 	for _, test := range []struct {
 		name string
@@ -26,12 +28,15 @@ func testGateway(t *testing.T, s *site) {
 		{"cookies", testCookies},
 		{"bearer sessions", testBearer},
 		{"cookies of the service", testServiceCookies},
+		{"signing in", testSigningIn},
 		{"attacks", testAttacks},
+		{"doctor", testDoctor},
 		{"Doorward itself", testDoorward},
 		{"the service's own refusals", testOwnRefusals},
 		{"service down", testServiceDown},
 		{"revocation", testRevocation},
 		{"outage", testOutage},
+		{"too many requests", testTooMany}, // Doorward is stopped
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -181,6 +186,65 @@ func testWebSockets(t *testing.T, s *site) {
 			t.Errorf("the service got %+v, want %+v", e, p.identity)
 		}
 	}
+}
+
+// page are the headers of a browser that opens a page.
+var page = []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Site", "none"}
+
+// testSigningIn: a browser that opens a page is sent to sign in, and comes back with all
+// of its query.
+func testSigningIn(t *testing.T, s *site) {
+	s.reached(t)
+	origin := "http://" + s.gateway
+	for _, path := range []string{
+		"/reports", "/reports/daily?a=b&c=d", "/reports?x=%26&y=%23&z=%2F%2f", "/reports?original=/x&original=https://evil.example/",
+		"/reports?return=/docs&lang=de&action=none", "/reports?q=a+b%20c&empty=&bad=%zz&%", "/reports?to=javascript:alert(1)&u=http://h/?x=1",
+		"/reports?'\"$request_uri{query}",
+	} {
+		to := ""
+		for _, headers := range [][]string{page, page[:2]} { // over plain HTTP browsers send no Sec-Fetch-Mode
+			got := s.raw(t, exact("GET "+path+" HTTP/1.1", append([]string{"Host: " + s.gateway}, lines(headers)...)...))
+			if len(got) == 0 || got[0].status != http.StatusFound || got[0].header.Get("Cache-Control") != "no-store" {
+				t.Fatalf("%s: %+v", path, got)
+			}
+			if to = strings.TrimPrefix(got[0].header.Get("Location"), origin); to != "/login?original="+origin+path {
+				t.Errorf("%s leads to %q", path, to)
+			}
+		}
+		form := url.Values{"email": {"viewer@acme.example"}, "password": {"four quiet green llamas"}}.Encode()
+		back := s.raw(t, head("POST "+to, "Content-Type: application/x-www-form-urlencoded", "Content-Length: "+fmt.Sprint(len(form)))+form)
+		if len(back) == 0 || back[0].status != http.StatusSeeOther || back[0].header.Get("Location") != path {
+			t.Errorf("the login for %s answers %+v", path, back)
+		}
+	}
+	foreign := s.raw(t, exact("GET /reports HTTP/1.1", append([]string{"Host: evil.example"}, lines(page)...)...))
+	if to := strings.TrimPrefix(foreign[0].header.Get("Location"), "http://evil.example"); to != "/login?original=http://evil.example/reports" {
+		t.Errorf("another host leads to %q", to)
+	}
+	for _, headers := range [][]string{
+		nil, {"Accept", "application/json"}, {"Accept", "*/*", "Sec-Fetch-Mode", "cors"}, {"Accept", "text/html", "Sec-Fetch-Mode", "cors"},
+	} {
+		wantProblem(t, s.ask(t, "", "GET /reports?a=b", "", headers...), http.StatusUnauthorized, "unauthenticated")
+	}
+	wantProblem(t, s.ask(t, "", "POST /messages", "", page...), http.StatusUnauthorized, "unauthenticated")
+	viewer := s.people["VIEWER"].Token()
+	wantProblem(t, s.ask(t, viewer, "POST /messages", "", page[:2]...), http.StatusForbidden, "forbidden")
+	if got := s.ask(t, viewer, "GET /reports", "", page...); got.status != http.StatusOK {
+		t.Errorf("who is signed in gets %d", got.status)
+	}
+	for _, line := range s.reached(t) {
+		if !strings.HasPrefix(line, "GET /reports usr_") {
+			t.Errorf("this reached the service: %q", line)
+		}
+	}
+}
+
+// lines writes headers, given as names and values, as they are sent.
+func lines(headers []string) (all []string) {
+	for i := 0; i < len(headers); i += 2 {
+		all = append(all, headers[i]+": "+headers[i+1])
+	}
+	return all
 }
 
 func testCookies(t *testing.T, s *site) {
@@ -392,9 +456,48 @@ func testOutage(t *testing.T, s *site) {
 	wantUnavailable(t, s.ask(t, token, "GET /reports", ""))
 	wantUnavailable(t, s.ask(t, "", "GET /reports", ""))
 	deaf(t, s.server.Node.Address())
-	wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // the gateway may first have to notice
+		began := time.Now()
+		wantUnavailable(t, s.ask(t, token, "POST /messages", ""))
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("503 after %v", took)
+		}
+		<-time.After(200 * time.Millisecond)
+	}
 	if lines := s.reached(t); len(lines) > 0 {
 		t.Errorf("these reached the service: %q", lines)
+	}
+}
+
+// testTooMany: each check is answered with 429, in place of Doorward, as for a key that
+// is used too often.
+func testTooMany(t *testing.T, s *site) {
+	l, err := net.Listen("tcp", s.server.Node.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/problems/") { // by which gateways see that it is there
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"type":"/problems/rate_limited","status":429,"code":"rate_limited"}`)
+	})}
+	go server.Serve(l) //nolint:errcheck // closed below
+	defer server.Close()
+	var got answer
+	eventually(t, "the gateway finds the server", func() bool {
+		got = s.ask(t, "", "GET /reports", "")
+		return got.status != http.StatusServiceUnavailable
+	})
+	for _, got := range []answer{got, s.ask(t, "", "GET /reports", "", page...), s.ask(t, "", "POST /messages", "")} {
+		wantProblem(t, got, http.StatusTooManyRequests, "rate_limited")
+		if got.header.Get("Retry-After") != "7" || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("429 with Retry-After: %q, Cache-Control: %q", got.header.Get("Retry-After"), got.header.Get("Cache-Control"))
+		}
 	}
 }
 

@@ -94,6 +94,7 @@ step() { # NAME COMMAND...
 step setup setup
 [ ${#failures[@]} = 0 ] || exit 1
 step Caddy tools/caddy/build.sh
+step gitleaks tools/gitleaks/build.sh
 step lint scripts/lint.sh
 step tests tests
 step pages env E2E_QUICK=1 scripts/e2e.sh

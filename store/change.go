@@ -18,6 +18,7 @@ const (
 	ChangeAll     ChangeKind = "all"     // no Subject: everything that was read before is invalid
 	ChangeSigning ChangeKind = "signing" // no Subject: assertions are signed with another key
 	ChangeFlush   ChangeKind = "flush"   // Subject is the token hash in hex: every node is to write its last use
+	ChangeNodes   ChangeKind = "nodes"   // no Subject: a node has joined or left, or was removed; it ends nothing
 )
 
 // Change tells every node what to remove from memory.
@@ -43,6 +44,9 @@ func (tx *Tx) announce(kind ChangeKind, subject string) {
 
 // AskFlush makes every node write its last use of the session.
 func (tx *Tx) AskFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
+
+// AnnounceNodes makes every node read which nodes there are.
+func (tx *Tx) AnnounceNodes() { tx.announce(ChangeNodes, "") }
 
 const sqlNextPosition = `UPDATE change_position SET last = last + $1 WHERE id = 1 RETURNING last`
 

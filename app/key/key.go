@@ -33,8 +33,8 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
-	token := secret.New()
-	hash := token.Hash()
+	key := secret.NewKey(OperatorPrefix)
+	hash := key.Hash()
 	id := doorward.NewID(doorward.PrefixKey)
 	_, err := k.writer.Do(ctx, by, doorward.KeyCreate, object(id), func(tx *access.Tx) error {
 		tx.Changed("name", "", name)
@@ -43,7 +43,7 @@ func (k *Keys) CreateOperator(ctx context.Context, by doorward.Caller, name stri
 	if err != nil {
 		return "", err
 	}
-	return OperatorPrefix + token.Reveal(), nil
+	return key.Reveal(), nil
 }
 
 // CheckName returns validation_failed unless name is valid for a key.

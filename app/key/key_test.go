@@ -1,10 +1,14 @@
 package key_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/key"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
 )
 
 // TestKeyIsRevokedOnce: of many concurrent revocations of a key one succeeds.
@@ -25,6 +29,41 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeNotFound: callers - 1})
 		if left, err := f.Node(1).Keys.FindOperators(f.Context(), "signup"); err != nil || len(left) != 1 || left[0].ID != found[1].ID {
 			f.Errorf("the keys left are %+v, %v; want the other one", left, err)
+		}
+	})
+}
+
+// TestKeyForms: new keys have the form that scanners find, and keys of the form before
+// stay valid. A wrong character is found without a database.
+func TestKeyForms(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		text, err := f.Node(0).Keys.CreateOperator(f.Context(), doorward.OperatorAtTerminal(), "new")
+		f.NoError(err)
+		if !regexp.MustCompile(`^dwo_[0-9A-Za-z]{49}$`).MatchString(text) {
+			f.Errorf("the key has another form, and %d characters", len(text))
+		}
+		old := secret.New()
+		hash := old.Hash()
+		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error {
+			return tx.InsertOperatorKey(f.Context(), store.OperatorKey{ID: "key_old", Name: "old", CreatedAt: tx.Now}, hash[:])
+		})
+		f.NoError(err)
+		for _, valid := range []string{text, key.OperatorPrefix + old.Reveal()} {
+			by, err := f.Node(1).Keys.Check(f.Context(), doorward.Caller{}, valid)
+			if f.NoError(err); by.Kind != doorward.Operator {
+				f.Errorf("%+v", by)
+			}
+		}
+		for what, none := range map[string]string{
+			"a wrong checksum": text[:52] + string(text[52]^1), "another prefix": "dwk_" + text[4:], "no prefix": text[4:], "cut off": text[:52],
+			"the old key without its prefix": old.Reveal(), "another old key": key.OperatorPrefix + secret.New().Reveal(), "nothing": "",
+		} {
+			if _, err := f.Node(1).Keys.Check(f.Context(), doorward.Caller{}, none); !doorward.HasCode(err, doorward.CodeUnauthenticated) {
+				f.Errorf("%s: %v, want unauthenticated", what, err)
+			}
+		}
+		if _, err := key.HashOf(text[:51] + string(text[51]^1) + text[52:]); err == nil {
+			f.Error("a wrong character needs a database to be found")
 		}
 	})
 }

@@ -84,6 +84,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	}
 	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
+		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
 	block := doctest.Block{Place: place, Script: line}
@@ -99,6 +100,9 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key enable-service"): // of what a restore has disabled
 		reader.Do(t, doctest.Block{Place: place, Script: "doorward restore --force backups/doorward.db"})
+	case strings.Contains(line, "doorward doctor gateway"):
+		serve := "doorward serve --base-url http://" + addr + " --admin-listen " + other
+		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key create-master"):
 		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "doorward backup /"):

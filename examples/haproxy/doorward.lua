@@ -1,7 +1,8 @@
 -- The action "doorward" asks Doorward, at the address given, whether the request
 -- may do what the variable txn.action names. On yes it sets the identity headers
--- and the variable txn.allowed; a refusal it answers as Doorward does. When it
--- can do neither, it does nothing, and haproxy.cfg refuses what isn't allowed.
+-- and the variable txn.allowed; a refusal it answers as Doorward does, but for who
+-- isn't signed in with a redirect to txn.sign_in, if that is set. When it can do
+-- neither, it does nothing, and haproxy.cfg refuses what isn't allowed.
 
 -- What Doorward needs to see: credentials, where a browser's request comes from,
 -- and whether it would open a WebSocket.
@@ -13,7 +14,10 @@ local asked = {
 local identity = { "x-auth-user", "x-auth-tenant", "x-auth-role", "x-auth-email", "x-auth-session", "x-auth-key", "x-auth-assertion" }
 
 -- What the client is told of a refusal, beside status and body.
-local told = { "cache-control", "content-type", "retry-after", "www-authenticate", "x-content-type-options", "x-request-id" }
+local told = {
+	"cache-control", "content-type", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate",
+	"x-content-type-options", "x-request-id",
+}
 
 -- HAProxy counts the values of a header from 0.
 local function values(headers, name)
@@ -51,6 +55,13 @@ local function refuse(txn, answer)
 	txn:done(reply)
 end
 
+local function redirect(txn, to)
+	local reply = txn:reply({ status = 302 })
+	reply:add_header("location", to)
+	reply:add_header("cache-control", "no-store")
+	txn:done(reply)
+end
+
 local function allow(txn, answer)
 	for _, name in ipairs(identity) do
 		local all = values(answer.headers, name)
@@ -69,6 +80,8 @@ core.register_action("doorward", { "http-req" }, function(txn, address)
 	})
 	if answer.status == 200 then
 		allow(txn, answer)
+	elseif answer.status == 401 and txn:get_var("txn.sign_in") then
+		redirect(txn, txn:get_var("txn.sign_in"))
 	elseif values(answer.headers, "content-type")[1] == "application/problem+json" then
 		refuse(txn, answer)
 	end

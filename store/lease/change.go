@@ -42,6 +42,8 @@ const (
 	sqlHistory = `SELECT p.last, COALESCE(c.at, 0), COALESCE(c.seq, 0), COALESCE(c.kind, ''), COALESCE(c.subject, '')
 FROM change_position p LEFT JOIN changes c ON c.seq >= $1 WHERE p.id = 1 ORDER BY c.seq LIMIT $2`
 
+	sqlNodesChanged = `SELECT count(*) FROM changes WHERE kind = 'nodes' AND at > $1`
+
 	sqlDeleteChanges = `DELETE FROM changes WHERE at <= $1`
 )
 
@@ -91,6 +93,13 @@ func deleteChanges(ctx context.Context, tx *store.Tx, until time.Time) error {
 	return err
 }
 
+// nodesChanged reports whether a node has joined or left, or was removed, after an
+// instant within changesKept.
+func nodesChanged(ctx context.Context, r store.Reader, after time.Time) (bool, error) {
+	n, err := rows.One(ctx, r.Conn, int64Column, sqlNodesChanged, after.UnixMicro())
+	return n > 0, err
+}
+
 // batchSize is how many changes are read at once.
 const batchSize = 500
 
@@ -108,7 +117,7 @@ func (l *Lease) catchUp(ctx context.Context) error {
 			l.startAt(h.last)
 			return nil
 		}
-		if err := l.apply(ctx, news); err != nil {
+		if err := l.apply(ctx, l.shares.follow(news)); err != nil {
 			return err
 		}
 		if len(h.changes) > 0 {

@@ -78,6 +78,8 @@ type Lease struct {
 	peers         map[string]peer
 	clockReadAt   time.Time // when the database's clock was last measured
 
+	shares shares
+
 	settings    []Setting
 	force       bool
 	differences atomic.Pointer[[]Difference]
@@ -213,6 +215,7 @@ func (l *Lease) giveBack(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.validUntil.Store(0)
+	l.shares.giveUp()
 	l.registered = false
 	ctx, cancel := context.WithTimeout(ctx, l.length)
 	defer cancel()
@@ -232,6 +235,9 @@ func (l *Lease) poll(ctx context.Context) {
 	l.full.Store(err != nil && l.db.Full(err))
 	if err == nil {
 		err = l.catchUp(bounded)
+	}
+	if err == nil {
+		err = l.updateShares(bounded)
 	}
 	if err == nil && l.position.Seq < l.maxAcked {
 		err = l.ack(bounded) // in another history: the row may list changes that aren't applied
@@ -311,12 +317,16 @@ func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
 // first in the transaction.
 func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) error) error {
 	l.validUntil.Store(0) // the row reports changes as applied before memory is reset
-	position := int64(0)
+	l.shares.giveUp()
+	position, free := int64(0), false
 	_, err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if err := admit(tx); err != nil {
 			return err
 		}
 		if position, err = newestChange(ctx, tx.Reader); err != nil {
+			return err
+		}
+		if free, err = l.sharesAreFree(ctx, tx); err != nil {
 			return err
 		}
 		if err := deleteNode(ctx, tx, l.id); err != nil {
@@ -325,6 +335,7 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 		return insertNode(ctx, tx, node{id: l.id, lease: l.length.Microseconds(), applied: position, settings: encodeSettings(l.settings)})
 	})
 	if err == nil {
+		l.shares.free = free
 		l.startAt(position)
 		l.acked, l.maxAcked, l.registered, l.lastHeartbeat = position, position, true, now
 	}
@@ -334,6 +345,7 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 // startAt clears the memory and follows from a position.
 func (l *Lease) startAt(position int64) {
 	l.reset()
+	l.shares.stale = true
 	l.position = loggedChange{Change: store.Change{Seq: position}}
 	l.applied.Store(position)
 }

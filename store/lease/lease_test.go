@@ -89,7 +89,7 @@ type follower struct {
 }
 
 // follow starts a follower and waits until its memory is valid.
-func follow(t *testing.T, db *store.DB, length time.Duration) *follower {
+func follow(t testing.TB, db *store.DB, length time.Duration) *follower {
 	t.Helper()
 	f := &follower{Lease: lease.New(db, length), db: db, before: func() error { return nil }}
 	f.Follow(f.apply, f.reset)
@@ -98,7 +98,7 @@ func follow(t *testing.T, db *store.DB, length time.Duration) *follower {
 }
 
 // run runs the lease until stop is called or the test ends.
-func run(t *testing.T, l *lease.Lease) (stop func()) {
+func run(t testing.TB, l *lease.Lease) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -39,10 +39,11 @@ func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
 	return rows.List(ctx, r.Conn, nodeColumns, sqlNodes)
 }
 
-// insertNode begins to count heartbeats at a random number. If it began at 0, the new
+// insertNode announces the node, and begins to count heartbeats at a random number. If it began at 0, the new
 // row of a node that was removed and is back could show the count at which the old row
 // stopped, and other nodes would remove it at once.
 func insertNode(ctx context.Context, tx *store.Tx, n node) error {
+	tx.AnnounceNodes()
 	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings)
 	return err
 }
@@ -63,13 +64,20 @@ func setSettings(ctx context.Context, tx *store.Tx, id, settings string) error {
 }
 
 func deleteNode(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteNode, id)
-	return err
+	n, err := rows.Exec(ctx, tx.Conn, sqlDeleteNode, id)
+	return announceDeleted(tx, n, err)
 }
 
 // deleteDeadNode removes a node without a new heartbeat since n was read.
 func deleteDeadNode(ctx context.Context, tx *store.Tx, n node) error {
-	_, err := rows.Exec(ctx, tx.Conn, sqlDeleteDeadNode, n.id, n.heartbeat)
+	deleted, err := rows.Exec(ctx, tx.Conn, sqlDeleteDeadNode, n.id, n.heartbeat)
+	return announceDeleted(tx, deleted, err)
+}
+
+func announceDeleted(tx *store.Tx, deleted int64, err error) error {
+	if deleted > 0 {
+		tx.AnnounceNodes()
+	}
 	return err
 }
 
@@ -94,6 +102,7 @@ func (l *Lease) removeDeadNodes(ctx context.Context) error {
 	}
 	l.peersSeenAt = now
 	l.compareSettings(nodes)
+	l.shares.compare(nodes)
 	for _, n := range nodes {
 		p, known := l.peers[n.id]
 		if !known || p.heartbeat != n.heartbeat {

@@ -37,6 +37,7 @@ func changes(f *fixture) {
 	}
 
 	wantChanges(nil, func(tx *store.Tx) { tx.ForceDurable() })
+	wantChanges([]store.Change{{Kind: store.ChangeNodes}}, func(tx *store.Tx) { tx.AnnounceNodes() })
 	wantChanges([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
 	wantChanges([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
 	wantChanges(nil, func(tx *store.Tx) {

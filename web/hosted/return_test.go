@@ -49,6 +49,56 @@ func TestReturningAfterAReset(t *testing.T) {
 	b.send("/login", "email", ann, "password", fresh, "return", there).is(t, 303, there)
 }
 
+// Gateways append the address that was asked for as it is. All of it comes back, and
+// nothing of it is a parameter of the page.
+func TestReturningToTheOriginal(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com"))
+	s.Tenant("Acme").Join(ann, "USER")
+	own := s.URL + "/messages"
+	for original, want := range map[string]string{
+		own:                               "/messages",
+		own + "?a=b&c=d":                  "/messages?a=b&c=d",
+		own + "?a=%26&b=%23&c=%3D":        "/messages?a=%26&b=%23&c=%3D",
+		own + "?q=a+b%20c;d&empty=&e":     "/messages?q=a+b%20c;d&empty=&e",
+		own + "?x=%zz&%":                  "/messages?x=%zz&%",
+		own + "?original=/x&original=y":   "/messages?original=/x&original=y",
+		own + "?return=/docs&lang=de":     "/messages?return=/docs&lang=de",
+		own + "?done=reset&several=1#end": "/messages?done=reset&several=1",
+		"https://app.example.com/m?a&b":   "https://app.example.com/m?a&b",
+		"/messages?a&b":                   "/messages?a&b",
+
+		"https://evil.example/?a":                      "/account",
+		"//evil.example/":                              "/account",
+		"/\\evil.example/":                             "/account",
+		s.URL + "@evil.example/":                       "/account",
+		s.URL + ".evil.example/":                       "/account",
+		"javascript:alert(1)":                          "/account",
+		"https://evil.example/?original=" + own:        "/account",
+		"https://evil.example/?return=/docs":           "/account",
+		"":                                             "/account",
+		url.QueryEscape(own):                           "/account",
+		"https://app.example.com@evil.example/?x=/y#z": "/account",
+	} {
+		b := open(t, s)
+		at := "/login?original=" + original
+		page := b.get(at)
+		if page.is(t, 200, ""); strings.Contains(page.body, `<html lang="de"`) {
+			t.Errorf("%q chooses the language of the page", original)
+		}
+		b.send(at, "email", ann, "password", secret).is(t, 303, want)
+		b.get(at).is(t, 303, want) // signed in already
+	}
+	b := open(t, s)
+	const field = `name="return" value="/messages?a=b&amp;c=d"`
+	to := "original=" + own + "?a=b&c=d"
+	b.get("/login?"+to).is(t, 200, "", field, `href="`+onward("/forgot?", "/messages?a=b&c=d")+`"`)
+	b.get("/login?lang=de&"+to).is(t, 200, "", field, `<html lang="de"`)
+	for _, page := range []string{"/forgot?", "/reset?", "/accept?"} {
+		b.get(page+to).is(t, 200, "", field)
+	}
+	b.send("/login", "email", ann, "password", secret, "return", "/messages?a=b&c=d").is(t, 303, "/messages?a=b&c=d")
+}
+
 // A stranger can request a mail to anybody. Its link must lead only to places that
 // the operator allows, and must not break in the mail.
 func TestMailsLeadToNamedPlacesOnly(t *testing.T) {

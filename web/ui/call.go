@@ -2,6 +2,7 @@ package ui
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type Call struct {
 }
 
 func (s *Set) call(c *front.Call) *Call {
+	c.R = withReturnQuery(c.R)
 	own := &Call{Call: c, Language: languageOf(c.R), set: s}
 	own.speak(c.R.URL.Query().Get(languageQuery))
 	return own
@@ -81,6 +83,27 @@ func (c *Call) Now() time.Time { return c.Site().App.Now() }
 
 // returnParameter is the name of the return address in queries and forms.
 const returnParameter = "return"
+
+// originalParameter names a return address that isn't escaped and lasts to the end of
+// the query. Gateways send browsers to /login with it, and can't escape what they add.
+const originalParameter = "original="
+
+// withReturnQuery writes an unescaped return address as an escaped one. Nothing in it is
+// a parameter of the page.
+func withReturnQuery(r *http.Request) *http.Request {
+	own, original, found := "", "", false
+	if original, found = strings.CutPrefix(r.URL.RawQuery, originalParameter); !found {
+		own, original, found = strings.Cut(r.URL.RawQuery, "&"+originalParameter)
+	}
+	if !found {
+		return r
+	}
+	values, _ := url.ParseQuery(own) // what can't be read is ignored, as by URL.Query
+	values.Set(returnParameter, original)
+	at, changed := *r.URL, *r
+	at.RawQuery, changed.URL = values.Encode(), &at
+	return &changed
+}
 
 // ReturnTo is the return address of the request, a path or a full address; empty
 // for none. It is below the base URL, or in a place that the operator allows

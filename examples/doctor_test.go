@@ -1,0 +1,162 @@
+package examples_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/internal/gatewayprobe"
+)
+
+// probe asks the gateway at an address as "doorward doctor gateway" does, for a path that
+// a USER may read and write.
+func (s *site) probe(t *testing.T, gateway string) gatewayprobe.Probe {
+	t.Helper()
+	return gatewayprobe.Probe{
+		URL:    &url.URL{Scheme: "http", Host: gateway, Path: "/messages"},
+		Cookie: "JSESSIONID", Token: s.people["USER"].Token(), Upstream: free(t),
+	}
+}
+
+// wrongs are the findings that something is wrong, by what was checked.
+func wrongs(t *testing.T, p gatewayprobe.Probe) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, f := range p.Run(t.Context()) {
+		if f.Wrong != "" {
+			if found[f.What] = f.Wrong; f.Remedy == "" {
+				t.Errorf("%s: %q, and not what to do", f.What, f.Wrong)
+			}
+		}
+	}
+	return found
+}
+
+// testDoctor: nothing is wrong with the examples.
+func testDoctor(t *testing.T, s *site) {
+	p := s.probe(t, s.gateway)
+	if found := wrongs(t, p); len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	if n := len(p.Run(t.Context())); n != 14 {
+		t.Errorf("%d checks, want 14", n)
+	}
+	if p.Token = ""; len(p.Run(t.Context())) != 4 || len(wrongs(t, p)) > 0 {
+		t.Errorf("without a session: %+v", p.Run(t.Context()))
+	}
+	s.reached(t)
+}
+
+// broken is nginx's example with a mistake, and how the doctor says it.
+type broken struct {
+	what, says string
+	edit       []string // old and new text, in turn
+}
+
+const asked = "        proxy_pass http://doorward/api/v2/access/check?action=$action;\n"
+
+var brokenNginx = []broken{
+	{"no session", "without a session reaches the service", []string{"auth_request /_doorward;", ""}},
+	{"no session", "answered 404 in place of 401", []string{"/api/v2/access/check?", "/api/v2/check?", "error_page 500 = @undecided;", "error_page 500 =404 /metrics;"}},
+	{"no session", "without Doorward's body", []string{"default                            /_doorward;", "default @bare;", "location @sign_in {", "location @bare { return 401; }\n    location @sign_in {"}},
+	{"sign-in", "loses a part of its address", []string{"$http_host$request_uri;", "$http_host$uri;"}},
+	{"metrics", "anybody can read /metrics", []string{"        return 404;\n", "proxy_set_header Host localhost; proxy_pass http://doorward;\n"}},
+	{"session", "the cookie is dropped", []string{asked, "proxy_set_header Cookie \"\";\n" + asked}},
+	{"session", "401 as a bearer token", []string{asked, "proxy_set_header Authorization \"\";\n" + asked}},
+	{"session", "doesn't learn who is calling", []string{"X-Auth-User    $auth_user;", "X-Auth-User \"\";"}},
+	{"credential", "in Cookie", []string{"proxy_set_header Cookie \"\";", ""}},
+	{"credential", "in Authorization", []string{"proxy_set_header Authorization \"\";", ""}},
+	{"identity", "X-Auth-Key", []string{"proxy_set_header X-Auth-Key     $auth_key;", ""}},
+	{"identity", "X-Auth-Assertion", []string{"proxy_set_header X-Auth-Assertion $auth_assertion;", ""}},
+	{"identity", "X_auth_", []string{"underscores_in_headers off;", "underscores_in_headers on;"}},
+	{"Connection", "gets no identity", []string{"proxy_set_header Connection $connection_header;", "proxy_set_header Connection $http_connection;"}},
+	{"overrides", "X-Rewrite-Url", []string{"proxy_set_header X-Rewrite-URL \"\";", ""}},
+	{"other origins", "a POST from a page of another site", []string{"proxy_set_header X-Original-Method $original_method;", ""}},
+	{"WebSockets", "a page of another site can open", []string{asked, "proxy_set_header Origin \"\";\n" + asked}},
+	{"cookies", "picks one", []string{asked, "proxy_set_header Cookie \"JSESSIONID=$cookie_JSESSIONID\";\n" + asked}},
+	{"paths", "reaches the service as", []string{"if ($request_uri ~* \"^[^?]*(", "if ($request_uri ~* \"^nothing("}},
+	{"Set-Cookie", "can set JSESSIONID", []string{"proxy_hide_header Set-Cookie;", ""}},
+}
+
+// TestDoctorFindsMistakes: each check fails for an nginx that makes just that mistake.
+func TestDoctorFindsMistakes(t *testing.T) {
+	nginx := need(t, "nginx")
+	t.Parallel()
+	launched := func(t *testing.T, folder string) {
+		write(t, filepath.Join(folder, "nginx.conf"), nginxMain)
+		run(t, folder, nginx, "-p", folder, "-c", "nginx.conf", "-g", "daemon off; master_process off;")
+	}
+	s := open(t, "nginx", launched)
+	between := obedient(t, s.service.output.lines()[0])
+	checked := map[string]bool{"upstream": true}
+	for _, b := range brokenNginx {
+		checked[b.what] = true
+		t.Run(b.what+" "+b.says, func(t *testing.T) {
+			p := s.probe(t, free(t))
+			service := s.service.output.lines()[0]
+			if b.what == "Connection" {
+				service = between
+			}
+			folder := configured(t, "nginx", map[string]string{gatewayPort: port(p.URL.Host), doorwardPort: port(s.server.Node.Address()), servicePort: port(service)})
+			damage(t, filepath.Join(folder, "doorward.conf"), b.edit)
+			launched(t, folder)
+			eventually(t, "nginx listens", func() bool { return listens(p.URL.Host) })
+			if found := wrongs(t, p); !strings.Contains(found[b.what], b.says) {
+				t.Errorf("found %q, want %s: %s", found, b.what, b.says)
+			}
+		})
+	}
+	p := s.probe(t, s.gateway)
+	p.Upstream = s.service.output.lines()[0]
+	if found := wrongs(t, p); !strings.Contains(found["upstream"], "answers 200 beside the gateway") {
+		t.Errorf("a service that anybody reaches: %q", found)
+	}
+	for _, f := range p.Run(t.Context()) {
+		if !checked[f.What] {
+			t.Errorf("no mistake shows that %q finds anything", f.What)
+		}
+	}
+}
+
+// damage replaces texts that stand in the file.
+func damage(t *testing.T, file string, edit []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(edit); i += 2 {
+		if !strings.Contains(string(text), edit[i]) {
+			t.Fatalf("the example has no %q", edit[i])
+		}
+		text = []byte(strings.Replace(string(text), edit[i], edit[i+1], 1))
+	}
+	write(t, file, string(text))
+}
+
+// obedient is a second proxy before the service, which removes what Connection names.
+func obedient(t *testing.T, service string) string {
+	t.Helper()
+	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: service}))
+	t.Cleanup(proxy.Close)
+	return strings.TrimPrefix(proxy.URL, "http://")
+}
+
+// TestDoctorWithoutAGateway: nobody there, and a service without one.
+func TestDoctorWithoutAGateway(t *testing.T) {
+	nobody := gatewayprobe.Probe{URL: &url.URL{Scheme: "http", Host: free(t), Path: "/messages"}, Cookie: "JSESSIONID", Token: "x"}
+	if found := wrongs(t, nobody); !strings.Contains(found["no session"], "refused") || !strings.Contains(found["session"], "refused") {
+		t.Errorf("nobody there: %q", found)
+	}
+	page := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(page.Close)
+	other := gatewayprobe.Probe{URL: &url.URL{Scheme: "http", Host: strings.TrimPrefix(page.URL, "http://"), Path: "/messages"}, Cookie: "JSESSIONID", Token: "x"}
+	if found := wrongs(t, other); !strings.Contains(found["no session"], "404") || !strings.Contains(found["session"], "404") {
+		t.Errorf("another server: %q", found)
+	}
+}

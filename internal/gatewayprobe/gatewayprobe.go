@@ -1,0 +1,338 @@
+// Package gatewayprobe asks through a gateway as an attacker would, and says what to mend
+// in its configuration. docs/gateways.md says why each rule matters.
+//
+//	findings := gatewayprobe.Probe{URL: reports, Cookie: "JSESSIONID", Token: token}.Run(ctx)
+//
+// The service behind the gateway must be examples/upstream, which answers with the
+// request that it got. The probe changes nothing: it sends GET to the URL, and POST from a
+// foreign origin, which a gateway must refuse.
+package gatewayprobe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Probe says what to ask.
+type Probe struct {
+	URL    *url.URL // a path of the service that the session may read; http or https
+	Cookie string   // the name of the session's cookie
+	Token  string   // of a session; empty: only what needs none is asked
+	// Upstream is an address of the service itself, host:port, that nobody but the gateway
+	// should reach; empty: not asked.
+	Upstream string
+}
+
+// Finding is the outcome of one check.
+type Finding struct {
+	What   string
+	Fine   string // what was found in order
+	Wrong  string // empty: nothing is wrong
+	Remedy string
+}
+
+// forged is the value of everything that a client must not be able to say.
+const forged = "forged-by-doctor"
+
+// Run does all checks that the probe allows. One that gets no answer is a finding, too.
+func (p Probe) Run(ctx context.Context) []Finding {
+	findings := []Finding{p.stranger(ctx), p.signIn(ctx), p.metrics(ctx)}
+	if p.Upstream != "" {
+		findings = append(findings, p.upstream(ctx))
+	}
+	if p.Token == "" {
+		return findings
+	}
+	session, who := p.session(ctx)
+	if findings = append(findings, session...); who == "" {
+		return findings
+	}
+	return append(
+		findings, p.credential(ctx), p.identity(ctx), p.connection(ctx, who), p.overrides(ctx), p.origins(ctx), p.webSockets(ctx),
+		p.cookies(ctx), p.paths(ctx), p.setCookie(ctx),
+	)
+}
+
+// stranger asks without a credential, also with an identity of its own.
+func (p Probe) stranger(ctx context.Context) Finding {
+	f := Finding{What: "no session", Fine: "401"}
+	for _, headers := range [][]string{nil, {"X-Auth-User: " + forged, "X-Auth-Role: OWNER"}} {
+		a, err := p.get(ctx, "", headers...)
+		switch {
+		case err != nil:
+			f.Wrong, f.Remedy = "no answer: "+err.Error(), "Check the address, and that the gateway runs."
+		case a.echo != nil:
+			f.Wrong = "a request without a session reaches the service"
+			f.Remedy = "Have the gateway ask /api/v2/access/check about every request to this path."
+		case a.status != http.StatusUnauthorized:
+			f.Wrong = fmt.Sprintf("a request without a session is answered %d in place of 401", a.status)
+			f.Remedy = "Pass the answer of the check on as it is. 400: the check has an unknown parameter. 403: its action is unknown. 404: no such path. 500, 503: Doorward can't be reached, or answers what the gateway doesn't pass on."
+		case !strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") || a.header.Get("WWW-Authenticate") == "":
+			f.Wrong, f.Remedy = "401 without Doorward's body or WWW-Authenticate", "Pass both on, so that clients learn what is wrong."
+		}
+		if f.Wrong != "" {
+			return f
+		}
+	}
+	return f
+}
+
+// signIn asks as a browser that opens a page.
+func (p Probe) signIn(ctx context.Context) Finding {
+	f := Finding{What: "sign-in", Fine: "pages get 401: the application has to lead to /login"}
+	const query = "?a=b&c=%26&original=/x"
+	a, err := p.get(ctx, query, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none")
+	if err != nil || a.status < 300 || a.status > 399 {
+		return f // also what stranger has found
+	}
+	to := a.header.Get("Location")
+	f.Fine = "pages are sent to sign in, with all of their query"
+	if before, original, _ := strings.Cut(to, "?original="); !strings.HasSuffix(before, "/login") || original != p.origin()+p.URL.EscapedPath()+query {
+		f.Wrong = "a page is sent to " + to + ", which loses a part of its address"
+		f.Remedy = "Redirect to /login?original=SCHEME://HOST/PATH?QUERY, as the client sent them; check the scheme and the host if TLS ends in front of the gateway."
+	}
+	return f
+}
+
+func (p Probe) metrics(ctx context.Context) Finding {
+	f := Finding{What: "metrics", Fine: "not for clients"}
+	if a, err := p.send(ctx, "GET", "/metrics"); err == nil && strings.Contains(a.body, "doorward_") {
+		f.Wrong = "anybody can read /metrics"
+		f.Remedy = "Give Doorward --admin-listen, and refuse /metrics in the gateway."
+	}
+	return f
+}
+
+// upstream asks the service itself, beside the gateway.
+func (p Probe) upstream(ctx context.Context) Finding {
+	f := Finding{What: "upstream", Fine: p.Upstream + " can't be reached from here"}
+	beside := Probe{URL: &url.URL{Scheme: "http", Host: p.Upstream, Path: "/"}}
+	if a, err := beside.get(ctx, "", "X-Auth-User: "+forged); err == nil {
+		f.Wrong = fmt.Sprintf("%s answers %d beside the gateway: who reaches it is whoever it claims to be", p.Upstream, a.status)
+		f.Remedy = "Let the service listen on loopback or a network that only the gateway is in."
+	}
+	return f
+}
+
+// session asks with the session in the cookie and in Authorization. who is the user that
+// the service sees; empty: the other checks would say nothing.
+func (p Probe) session(ctx context.Context) (findings []Finding, who string) {
+	f := Finding{What: "session", Fine: "passes, as a cookie and as a bearer token"}
+	cookie, err := p.get(ctx, "", p.cookie())
+	bearer, bearerErr := p.get(ctx, "", "Authorization: Bearer "+p.Token)
+	switch {
+	case err != nil || bearerErr != nil:
+		f.Remedy = "Check the address, and that the gateway runs."
+		f.Wrong = "no answer: " + cmp.Or(err, bearerErr).Error()
+	case cookie.echo != nil && bearer.echo != nil && cookie.echo.identity() != "":
+		return []Finding{f}, cookie.echo.identity()
+	case cookie.echo != nil && cookie.echo.identity() == "":
+		f.Wrong = "the service doesn't learn who is calling: X-Auth-User is missing"
+		f.Remedy = "Copy the X-Auth-* headers of the check's answer into the request."
+	case cookie.echo != nil:
+		f.Wrong = fmt.Sprintf("the session passes as a cookie, and is answered %d as a bearer token", bearer.status)
+		f.Remedy = "Send Authorization to Doorward with the check; remove it only before the service."
+	case bearer.echo != nil:
+		f.Wrong = fmt.Sprintf("the session passes as a bearer token, and is answered %d as a cookie: the cookie is dropped", cookie.status)
+		f.Remedy = "Send Cookie to Doorward with the check; and see that --cookie-name is Doorward's."
+	case cookie.status == http.StatusOK:
+		f.Wrong, f.Remedy = "the service doesn't answer with the request that it got", "Run examples/upstream behind the gateway, in place of the service."
+	default:
+		f.Wrong = fmt.Sprintf("the session is answered %d", cookie.status)
+		f.Remedy = "401: the session has ended. 403: its role may not read this path; name another one, or a session that may."
+	}
+	return []Finding{f}, ""
+}
+
+// credential looks for the session at the service.
+func (p Probe) credential(ctx context.Context) Finding {
+	wrong := p.atService(ctx, [][]string{
+		{p.cookie()}, {"Authorization: Bearer " + p.Token}, {p.cookie(), "Authorization: Basic " + forged},
+	}, func(e *echo) string {
+		if name := e.holding(p.Token, forged); name != "" {
+			return "the service gets the credential, in " + name
+		}
+		return ""
+	})
+	return Finding{"credential", "stays at the gateway", wrong, "Remove Cookie and Authorization before the service: whoever breaks into it finds all sessions."}
+}
+
+// spellings are ways to write an identity. CGI, WSGI and PHP read an underscore like a
+// hyphen, and some frameworks a dot.
+var spellings = []func(string) string{
+	func(name string) string { return name }, strings.ToLower, strings.ToUpper,
+	func(name string) string { return strings.ReplaceAll(name, "-", "_") },
+	func(name string) string { return strings.Replace(name, "-", "_", 1) },
+	func(name string) string { return strings.Replace(name, "h-", "h_", 1) },
+	func(name string) string { return strings.ReplaceAll(name, "-", ".") },
+}
+
+// names are the headers of the check's answer.
+var names = []string{"X-Auth-User", "X-Auth-Tenant", "X-Auth-Role", "X-Auth-Email", "X-Auth-Session", "X-Auth-Key", "X-Auth-Assertion"}
+
+// identity forges each header in each spelling, alone and twice.
+func (p Probe) identity(ctx context.Context) Finding {
+	var tries [][]string
+	for _, spell := range spellings {
+		all := []string{p.cookie()}
+		for _, name := range names {
+			all = append(all, spell(name)+": "+forged)
+		}
+		tries = append(tries, all, slices.Concat(all[1:], all))
+	}
+	return Finding{
+		"identity", "no client can claim one", p.atService(ctx, tries, ownHeader),
+		"Set every X-Auth-* header from the check's answer, the empty ones too, and drop or refuse names with underscores and dots.",
+	}
+}
+
+// connection declares the identity as hop-by-hop.
+func (p Probe) connection(ctx context.Context, who string) Finding {
+	wrong := p.atService(ctx, [][]string{
+		{p.cookie(), "Connection: close, " + strings.Join(names, ", ")}, {p.cookie(), "Connection: close", "Connection: " + strings.ToLower(strings.Join(names, ","))},
+	}, func(e *echo) string {
+		if e.identity() == who {
+			return ""
+		}
+		return "with \"Connection: X-Auth-User\" the service gets no identity"
+	})
+	return Finding{"Connection", "takes no identity away", wrong, "Set the X-Auth-* headers after the client's Connection header has been obeyed."}
+}
+
+// overrides sends what some frameworks believe in place of the request itself.
+func (p Probe) overrides(ctx context.Context) Finding {
+	all := []string{p.cookie()}
+	for _, name := range []string{
+		"Forwarded", "X-Forwarded-Method", "X-Forwarded-Prefix", "X-Forwarded-Uri", "X-HTTP-Method", "X-HTTP-Method-Override",
+		"X-Method-Override", "X-Original-Method", "X-Original-URI", "X-Original-URL", "X-Real-IP", "X-Rewrite-URL",
+	} {
+		all = append(all, name+": "+forged)
+	}
+	return Finding{
+		"overrides", "no header replaces the method or the address", p.atService(ctx, [][]string{all}, ownHeader),
+		"Remove it, and what is like it: many frameworks obey these headers.",
+	}
+}
+
+// origins sends what a page of another site makes a browser send.
+func (p Probe) origins(ctx context.Context) Finding {
+	f := Finding{What: "other origins", Fine: "can change nothing"}
+	for _, claim := range []string{"X-Note: none", "X-Forwarded-Method: GET", "X-Original-Method: GET"} {
+		a, err := p.send(ctx, http.MethodPost, p.URL.EscapedPath(), p.cookie(), "Origin: https://"+forged+".invalid", "Content-Length: 0", claim)
+		if err == nil && a.echo != nil {
+			f.Wrong = "a POST from a page of another site reaches the service, with the person's session"
+			f.Remedy = "Send the original method with the check, in X-Original-Method or X-Forwarded-Method, in place of what the client sent, and pass Origin and Sec-Fetch-Site on."
+			return f
+		}
+	}
+	return f
+}
+
+func (p Probe) webSockets(ctx context.Context) Finding {
+	f := Finding{What: "WebSockets", Fine: "are not opened by pages of other origins"}
+	a, err := p.get(
+		ctx, "", p.cookie(), "Origin: https://"+forged+".invalid", "Connection: Upgrade", "Upgrade: websocket",
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+	)
+	if err == nil && (a.echo != nil || a.status == http.StatusSwitchingProtocols) {
+		f.Wrong = "a page of another site can open a WebSocket with the person's session"
+		f.Remedy = "Pass Sec-WebSocket-Key, Sec-WebSocket-Version, Origin and Upgrade on with the check."
+	}
+	return f
+}
+
+// cookies sends a second session. Which one counts must not be for the client to choose.
+func (p Probe) cookies(ctx context.Context) Finding {
+	f := Finding{What: "cookies", Fine: "two different sessions are none"}
+	other := p.Cookie + "=" + strings.Repeat("A", 43)
+	for _, headers := range [][]string{
+		{p.cookie() + "; " + other},
+		{"Cookie: " + other + "; " + strings.TrimPrefix(p.cookie(), "Cookie: ")},
+		{p.cookie(), "Cookie: " + other},
+		{"Cookie: " + other, p.cookie()},
+		{p.cookie(), "Authorization: Bearer " + strings.Repeat("A", 43)},
+	} {
+		if a, err := p.get(ctx, "", headers...); err == nil && a.echo != nil {
+			f.Wrong = "of two different credentials the gateway picks one"
+			f.Remedy = "Send all Cookie headers and Authorization to Doorward as they are, which refuses two that differ."
+			return f
+		}
+	}
+	return f
+}
+
+// ambiguous are parts of a path that two programs may read differently.
+var ambiguous = []string{"//", "/./", "/../", "%2e", "%2f", "%5c", "%25", "%00", ";", "\\"}
+
+// paths are written so that the gateway and the service may read them differently.
+func (p Probe) paths(ctx context.Context) Finding {
+	f := Finding{What: "paths", Fine: "only unambiguous ones reach the service"}
+	path := strings.TrimSuffix(p.URL.EscapedPath(), "/")
+	for _, tried := range []string{
+		path + "/%2e%2e/" + forged, path + "/../" + forged, path + "/%2E%2E%2F" + forged, path + "/..%2f" + forged, path + "/..%5c" + forged,
+		path + "/..;/" + forged, path + "//" + forged, "/" + path, path + "/%252e%252e/" + forged, path + "/%00", path + "/./" + forged,
+		"/" + forged + "/.." + path, "/" + forged + "/%2e%2e" + path,
+	} {
+		a, err := p.send(ctx, http.MethodGet, tried, p.cookie())
+		if err != nil || a.echo == nil {
+			continue
+		}
+		got, _, _ := strings.Cut(strings.ToLower(a.echo.Path), "?")
+		if slices.ContainsFunc(ambiguous, func(part string) bool { return strings.Contains(got, part) }) {
+			f.Wrong = fmt.Sprintf("%s reaches the service as %s, which it may read as another path", tried, a.echo.Path)
+			f.Remedy = "Refuse dot segments, double slashes, semicolons, backslashes, and encoded ones of these."
+			return f
+		}
+	}
+	return f
+}
+
+// setCookie has the service set the session's cookie.
+func (p Probe) setCookie(ctx context.Context) Finding {
+	f := Finding{What: "Set-Cookie", Fine: "the service can't sign people out, or into another account"}
+	for _, value := range []string{"=" + forged, "=; Max-Age=0; Path=/", " =" + forged} {
+		a, err := p.get(ctx, "?set-cookie="+url.QueryEscape(p.Cookie+value), p.cookie())
+		if err != nil {
+			continue
+		}
+		for _, set := range a.header.Values("Set-Cookie") {
+			if name, _, _ := strings.Cut(set, "="); strings.TrimSpace(name) == p.Cookie {
+				f.Wrong = "the service can set " + p.Cookie + ": it signs people out, or into an account of its choice"
+				f.Remedy = "Drop a Set-Cookie of this name from what the service answers."
+				return f
+			}
+		}
+	}
+	return f
+}
+
+// atService sends each try, and returns what is wrong with the first that reaches the
+// service so; empty for none. What is refused does no harm.
+func (p Probe) atService(ctx context.Context, tries [][]string, wrong func(*echo) string) string {
+	for _, headers := range tries {
+		a, err := p.get(ctx, "", headers...)
+		if err != nil || a.echo == nil {
+			continue
+		}
+		if what := wrong(a.echo); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// ownHeader finds a header in which the client's forgery reached the service.
+func ownHeader(e *echo) string {
+	if name := e.holding(forged); name != "" {
+		return "the client's own " + name + " reaches the service"
+	}
+	return ""
+}
+
+func (p Probe) cookie() string { return "Cookie: " + p.Cookie + "=" + p.Token }
+func (p Probe) origin() string { return p.URL.Scheme + "://" + p.URL.Host }

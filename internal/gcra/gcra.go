@@ -1,0 +1,49 @@
+// Package gcra limits how often something may happen, with the generic cell rate
+// algorithm in its form of virtual scheduling (ITU-T Recommendation I.371, annex A): one
+// atomic word per limit, no timer, no lock. Over any t seconds a [Limiter] with the rate
+// r grants at most r × (t + 1) events: r at once, then r a second.
+package gcra
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Limiter counts the events of one limit. The zero value has granted nothing. It is safe
+// for concurrent use. One that is thrown away and made anew grants a second's events
+// again, so it must outlive whatever is only cached; see [Limiter.Idle].
+type Limiter struct {
+	// next is when all events granted so far will have been paid for at the rate: the
+	// theoretical arrival time of the recommendation, in nanoseconds.
+	next atomic.Int64
+}
+
+// Take grants one event at the instant now, or returns how long to wait until one can be
+// granted if no other is before. The instant is the time since any fixed origin, by a
+// monotonic clock.
+//
+// perSecond may differ from call to call. A lower rate holds at once. So does a higher
+// one, and the bucket grows in proportion: the caller must have held the difference back
+// for a second ([github.com/doorward/doorward/store/lease.Lease.Share] does). With 0
+// nothing is granted and the wait is a second.
+func (l *Limiter) Take(now time.Duration, perSecond int) (wait time.Duration) {
+	if perSecond <= 0 {
+		return time.Second
+	}
+	interval := (int64(time.Second) + int64(perSecond) - 1) / int64(perSecond)
+	latest := int64(now) + interval*int64(perSecond)
+	for {
+		before := l.next.Load()
+		next := max(before, int64(now)) + interval
+		if next > latest {
+			return time.Duration(next - latest)
+		}
+		if l.next.CompareAndSwap(before, next) {
+			return 0
+		}
+	}
+}
+
+// Idle reports whether a new Limiter would grant the same: nothing of what was granted
+// counts any more at the instant now.
+func (l *Limiter) Idle(now time.Duration) bool { return l.next.Load() <= int64(now) }

@@ -256,7 +256,7 @@ func may(p *doorward.Permissions) { p.Allow() } // here
 	},
 	{
 		name:   "only app/access writes: no other calls (*store.DB).Write",
-		remedy: "write through access.Do, so that the act is decided and recorded",
+		remedy: "write through access.Do, so that the action is decided and recorded",
 		breaks: func(s step) bool {
 			return s.calls == writeCall && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
 		},
@@ -271,7 +271,7 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 	},
 	{
 		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
-		remedy: "write through access.Do, so that the act is decided and recorded",
+		remedy: "write through access.Do, so that the action is decided and recorded",
 		breaks: func(s step) bool {
 			return s.calls == fillCall && s.ships() && s.from.folder != "store/transfer"
 		},

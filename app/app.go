@@ -114,8 +114,8 @@ func New(db *store.DB, s Settings) *App {
 		Keys:         key.New(writer, db),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
-		Audit:        audit.New(db, refusals.Settle),
-		Overviews:    overview.New(writer, db, life, refusals.Settle),
+		Audit:        audit.New(db, refusals.RecordPending),
+		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Lease:        l, PasswordRules: rules,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
@@ -215,5 +215,5 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
 }

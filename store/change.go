@@ -40,8 +40,8 @@ func (tx *Tx) announce(kind ChangeKind, subject string) {
 	tx.changes = append(tx.changes, Change{Kind: kind, Subject: subject})
 }
 
-// AskFlush makes every node write its last use of the session.
-func (tx *Tx) AskFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
+// RequestFlush makes every node write its last use of the session.
+func (tx *Tx) RequestFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
 
 const sqlNextPosition = `UPDATE change_position SET last = last + $1 WHERE id = 1 RETURNING last`
 

@@ -117,8 +117,8 @@ func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error)
 
 // KnownInbox returns due rows of an action whose address has an account,
 // round-robin by source.
-func (r Reader) KnownInbox(ctx context.Context, act doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlKnownInbox, act, micros(now), limit)
+func (r Reader) KnownInbox(ctx context.Context, action doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
+	return list(ctx, r, inboxColumns, sqlKnownInbox, action, micros(now), limit)
 }
 
 const (
@@ -154,8 +154,8 @@ RETURNING ` + columnsOfInbox
 
 // TakeUnknownInbox deletes and returns due rows of an action whose address has no
 // account, many in one statement, since anonymous callers create them.
-func (tx *Tx) TakeUnknownInbox(ctx context.Context, act doorward.Action, limit int) ([]InboxRow, error) {
-	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, act, micros(tx.Now), limit)
+func (tx *Tx) TakeUnknownInbox(ctx context.Context, action doorward.Action, limit int) ([]InboxRow, error) {
+	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
 }
 
 const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`

@@ -75,9 +75,9 @@ WHERE tenant_id = $1 AND outcome = 'done' AND at >= $2 AND action = $3 GROUP BY 
 
 // CountByDay counts how often the action was done in the tenant since the
 // instant, in no order. Days without any are left out.
-func (r Reader) CountByDay(ctx context.Context, tenantID string, act doorward.Action, since time.Time) ([]DayCount, error) {
+func (r Reader) CountByDay(ctx context.Context, tenantID string, action doorward.Action, since time.Time) ([]DayCount, error) {
 	columns := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
-	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), act)
+	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), action)
 }
 
 // ActionCount is how often an action was refused.

@@ -57,16 +57,16 @@ var moments = map[doorward.Action]string{
 var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
-	"cause":               "the act to the account that has ended the sessions, where another trail has it",
+	"cause":               "the action to the account that has ended the sessions, where another trail has it",
 	"count":               "of how many refusals or requests alike the event is the record; absent for one",
 	"database":            "the kind of the database before and after",
 	"destination":         "the file that the backup is in, where it is known",
 	"email":               "the address that was invited",
 	"expiresAt":           "when the invitation ends",
 	"invitationDays":      "a setting of the tenant",
-	"invitationsRevoked":  "how many invitations the act has ended",
+	"invitationsRevoked":  "how many invitations the action has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
-	"linksEnded":          "how many links in mails the act has ended",
+	"linksEnded":          "how many links in mails the action has ended",
 	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
@@ -76,9 +76,9 @@ var meanings = map[string]string{
 	"role":                "the role; of what was refused, the one it would have been",
 	"sessionAbsolute":     "a setting of the tenant",
 	"sessionIdle":         "a setting of the tenant",
-	"sessionsEnded":       "how many sessions in this tenant the act has ended; of `installation.restore`, in all",
+	"sessionsEnded":       "how many sessions in this tenant the action has ended; of `installation.restore`, in all",
 	"status":              "the state of the target",
-	"userAgent":           "the browser, where the mail about the act names it",
+	"userAgent":           "the browser, where the mail about the action names it",
 }
 
 // elsewhere are the events about a database, tested by the scripts in

@@ -53,22 +53,24 @@ func no(r Reason) Decision { return Decision{Reason: r} }
 //
 // It trusts the principal as passed in. Do decides again inside the transaction,
 // with the principal read again; only that second decision permits a write.
-func Can(p *doorward.Principal, act doorward.Action, on doorward.Object) Decision {
-	return can(p, act, &on)
+func Can(p *doorward.Principal, action doorward.Action, on doorward.Object) Decision {
+	return can(p, action, &on)
 }
 
 // CanInTenant is Can for the principal's tenant as such: what an access check asks,
 // and a page that shows or hides a link.
-func CanInTenant(p *doorward.Principal, act doorward.Action) Decision { return can(p, act, &ownTenant) }
+func CanInTenant(p *doorward.Principal, action doorward.Action) Decision {
+	return can(p, action, &ownTenant)
+}
 
 // ownTenant stands for the principal's own tenant.
 var ownTenant doorward.Object
 
-func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
-	verb, ok := doorward.Lookup(act)
+func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
+	verb, ok := doorward.Lookup(action)
 	switch {
 	case !ok:
-		return Decision{Reason: ReasonUnknown, obstacle: string(act)}
+		return Decision{Reason: ReasonUnknown, obstacle: string(action)}
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByUser:

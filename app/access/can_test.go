@@ -17,9 +17,9 @@ var callers = map[string]doorward.Principal{
 // An unknown action is an internal error, whoever the caller is.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
-		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
-			if err := Can(&by, act, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
-				t.Errorf("%q for %s: %v", act, name, err)
+		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
+			if err := Can(&by, action, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
+				t.Errorf("%q for %s: %v", action, name, err)
 			}
 		}
 	}
@@ -44,9 +44,9 @@ func TestCallersOfNoKind(t *testing.T) {
 // A higher role may do everything that a lower one may, on the same object.
 func TestHigherRolesMayMore(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
-		for _, held := range append([]doorward.Role{""}, doorward.Roles...) {
+		for _, revocation := range append([]doorward.Role{""}, doorward.Roles...) {
 			for _, given := range append([]doorward.Role{""}, doorward.Roles...) {
-				on, could := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
+				on, could := doorward.Object{TenantID: "tnt_x", Held: revocation, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
 					can := Can(&by, verb.Action, on).Allowed
@@ -135,14 +135,14 @@ func TestClosingTenant(t *testing.T) {
 func TestCanAllocatesNothing(t *testing.T) {
 	user := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive)
 	allowed := 0
-	for _, act := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
+	for _, action := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
 		n := testing.AllocsPerRun(100, func() {
-			if Can(&user, act, user.Tenant()).Allowed && CanInTenant(&user, act).Allowed {
+			if Can(&user, action, user.Tenant()).Allowed && CanInTenant(&user, action).Allowed {
 				allowed++
 			}
 		})
 		if n > 0 {
-			t.Errorf("%s: %v allocations", act, n)
+			t.Errorf("%s: %v allocations", action, n)
 		}
 	}
 	if allowed == 0 {

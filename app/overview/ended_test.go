@@ -16,7 +16,7 @@ import (
 const idle = 5 * time.Minute
 
 // TestEndedAreTheLive: a tenant tightens its idle limit, which ends sessions
-// without deleting them. The count before an act, the count in its result and the
+// without deleting them. The count before an action, the count in its result and the
 // count in the trail all equal the number of valid sessions.
 func TestEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
@@ -55,7 +55,7 @@ func TestEndedAreTheLive(t *testing.T) {
 	})
 }
 
-// TestOwnEndedAreTheLive is the same for acts on one's own sessions and for acts
+// TestOwnEndedAreTheLive is the same for actions on one's own sessions and for actions
 // of an operator on a tenant.
 func TestOwnEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
@@ -64,11 +64,11 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 			f.Join(owner, doorward.RoleUser)
 		}
 		_, who := tighten(f, acme, clock)
-		f.NoError(apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
-		f.NoError(apptest.Failure(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
-		for i, act := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
-			if got := onRecord(f, acme.ID, act); got != "1" || !f.IsValid(who[i].Token) {
-				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", act, got, f.IsValid(who[i].Token))
+		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
+		for i, action := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
+			if got := onRecord(f, acme.ID, action); got != "1" || !f.IsValid(who[i].Token) {
+				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", action, got, f.IsValid(who[i].Token))
 			}
 		}
 		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
@@ -109,14 +109,14 @@ func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 	return e
 }
 
-// onRecord is how many sessions the newest such act ended, from the trail.
-func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
+// onRecord is how many sessions the newest such action ended, from the trail.
+func onRecord(f *apptest.Fixture, tenantID string, action doorward.Action) string {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
 	for _, e := range slices.Backward(events) {
 		for _, c := range e.Changes {
-			if e.Action == act && c.Field == "sessionsEnded" {
+			if e.Action == action && c.Field == "sessionsEnded" {
 				return c.To
 			}
 		}

@@ -66,7 +66,7 @@ func TestPeople(t *testing.T) {
 
 // at returns the position and the code of each fault.
 func at(list List) (all []string) {
-	for _, f := range list.Faults.Faults {
+	for _, f := range list.Faults.Listed {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%d %s %s", f.Line, f.Code, f.Column)))
 	}
 	return all
@@ -128,7 +128,7 @@ func TestFaults(t *testing.T) {
 			if diff := cmp.Diff(test.want, at(list)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			for _, f := range list.Faults.Faults {
+			for _, f := range list.Faults.Listed {
 				if !strings.HasSuffix(f.Message, ".") || strings.Contains(f.Message, "hunter2") {
 					t.Errorf("%q is not a sentence, or contains a secret", f.Message)
 				}
@@ -141,16 +141,16 @@ func TestFaults(t *testing.T) {
 func TestFormatsOfHashesAreNamed(t *testing.T) {
 	list := read(t, CSV, "email,role,passwordHash\nann@acme.example,USER,5f4dcc3b5aa765d61d8327deb882cf99\n")
 	for _, name := range []string{"bcrypt", "scrypt", "pbkdf2", "argon2id", "Django"} {
-		if !strings.Contains(list.Faults.Faults[0].Message, name) {
-			t.Errorf("no %s in %q", name, list.Faults.Faults[0].Message)
+		if !strings.Contains(list.Faults.Listed[0].Message, name) {
+			t.Errorf("no %s in %q", name, list.Faults.Listed[0].Message)
 		}
 	}
 }
 
 func TestLimits(t *testing.T) {
 	faulty := read(t, CSV, "email,role\n"+strings.Repeat("nobody,USER\n", MaxFaults+5))
-	if len(faulty.Faults.Faults) != MaxFaults || faulty.More != 5 {
-		t.Errorf("%d faults and %d more", len(faulty.Faults.Faults), faulty.More)
+	if len(faulty.Faults.Listed) != MaxFaults || faulty.More != 5 {
+		t.Errorf("%d faults and %d more", len(faulty.Faults.Listed), faulty.More)
 	}
 	if err := faulty.Err(); err == nil || !strings.Contains(err.Error(), "105 faults") {
 		t.Errorf("the error is %v", err)
@@ -226,7 +226,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		for _, fault := range list.Faults.Faults {
+		for _, fault := range list.Faults.Listed {
 			if fault.Line < 0 || fault.Line > lines || fault.Code == "" || fault.Message == "" {
 				t.Fatalf("a fault of %d lines: %+v", lines, fault)
 			}

@@ -82,7 +82,7 @@ func DrawLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if err != nil {
 		return doorward.Logo{}, nil, refusal(err)
 	}
-	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Ground: string(p.Ground)}, p.PNG, nil
+	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Background: string(p.Background)}, p.PNG, nil
 }
 
 // refusals say what to do instead, by what is wrong with an image.
@@ -92,7 +92,7 @@ var refusals = []struct {
 }{
 	{picture.ErrVector, "svg", "An SVG can contain scripts, so it is not accepted. Export it as a PNG, 512 pixels wide."},
 	{picture.ErrSize, "out_of_range", "An image may have 4096 pixels on a side and 4 million in all. Scale it down to 512 by 128."},
-	{picture.ErrTooRich, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
+	{picture.ErrTooDetailed, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
 	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image again as a PNG."},
 }
 

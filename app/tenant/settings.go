@@ -88,7 +88,7 @@ const maxDomains = 100
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
-	held, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
+	revocation, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
@@ -113,7 +113,7 @@ func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed
 		}
 		return t.replace(ctx, tx, was, after)
 	})
-	return Changed{after, held}, err
+	return Changed{after, revocation}, err
 }
 
 // checkIdle rejects an idle limit longer than the absolute one. Lowering only the

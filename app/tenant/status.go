@@ -26,14 +26,14 @@ func (t *Tenants) List(ctx context.Context, w doorward.Window) (doorward.Page[do
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
-	held, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
+	revocation, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
 		ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended.Revocation = held
+	ended.Revocation = revocation
 	return ended, nil
 }
 
@@ -61,10 +61,10 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 }
 
 // setFrozen does nothing when set reports no change.
-func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
+func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
 	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
 ) (doorward.Revocation, error) {
-	return t.writer.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
+	return t.writer.Do(ctx, by, action, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	var closed doorward.Tenant
 	var ended doorward.Ended
 	id := by.TenantID
-	held, err := t.writer.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
+	revocation, err := t.writer.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
 		was, err := existing(ctx, tx.Reader, id)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	if err != nil {
 		return doorward.Tenant{}, doorward.Ended{}, err
 	}
-	ended.Revocation = held
+	ended.Revocation = revocation
 	return closed, ended, nil
 }
 

@@ -71,7 +71,7 @@ func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) 
 	for _, p := range list.People {
 		lines[p.Email] = p.Line
 	}
-	faults := roster.Faults{Faults: slices.Clone(list.Faults.Faults), More: list.More}
+	faults := roster.Faults{Listed: slices.Clone(list.Faults.Listed), More: list.More}
 	err := u.db.Read().EachMember(ctx, tenantID, func(m store.Member) error {
 		if line, listed := lines[m.Email]; listed {
 			alreadyMember(&faults, line)

@@ -38,7 +38,7 @@ func faults(f *apptest.Fixture, err error) (all []string) {
 	if !errors.As(err, &refused) {
 		f.Fatalf("the error is %v, want faults of the list", err)
 	}
-	for _, f := range refused.Faults.Faults {
+	for _, f := range refused.Faults.Listed {
 		all = append(all, fmt.Sprintf("%d %s %s", f.Line, f.Column, f.Code))
 	}
 	return all
@@ -211,7 +211,7 @@ func TestImportsAtOnce(t *testing.T) {
 		}
 		lists := []roster.List{people(f, up...), people(f, down...)}
 		acme, _ := f.Tenant()
-		errs := apptest.Together(2, func(i int) error {
+		errs := apptest.Concurrently(2, func(i int) error {
 			_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, acme.ID, lists[i], false)
 			if refused := (*roster.Error)(nil); errors.As(err, &refused) {
 				err = doorward.Fail(doorward.CodeAlreadyMember, "")
@@ -231,7 +231,7 @@ func TestImportsAtOnce(t *testing.T) {
 		zeta, _ := f.Tenant()
 		iota, _ := f.Tenant()
 		done := make([]user.Imported, 2)
-		errs = apptest.Together(2, func(i int) (err error) {
+		errs = apptest.Concurrently(2, func(i int) (err error) {
 			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], false)
 			return err
 		})
@@ -305,7 +305,7 @@ func TestImportedWithoutPassword(t *testing.T) {
 			f.Errorf("%d hashes for three attempts: the response time reveals that there is no password", got)
 		}
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), "ann@acme.example", ""))
-		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))
 		if p := f.SignIn("ann@acme.example", apptest.FirstPassword); p.User.TenantID != acme.ID {
 			f.Errorf("signed in as %+v", p.User)
 		}

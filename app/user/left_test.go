@@ -178,7 +178,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				return err
 			},
 			"by another password": func(i int, p apptest.Person, _ string) error {
-				return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
+				return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 			},
 		}
 		for how, comes := range returns {
@@ -186,7 +186,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				p := f.Join(owner, doorward.RoleUser)
 				p = signInHere(f, p.User.Email, apptest.FirstPassword)
 				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
-				errs := apptest.Together(2, func(i int) error {
+				errs := apptest.Concurrently(2, func(i int) error {
 					if i == round%2 {
 						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, nil)
 						return err

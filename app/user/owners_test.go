@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// againstOwners are the acts of an OWNER against an OWNER, oneself included.
+// againstOwners are the actions of an OWNER against an OWNER, oneself included.
 var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person) error{
 	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
 		return f.Node(i).Users.SetRole(f.Context(), by.Caller, target.User, doorward.RoleAdmin)
@@ -40,8 +40,8 @@ func TestOneOwnerIsLeft(t *testing.T) {
 		ways := len(againstOwners)
 		for round := range apptest.Rounds(4*ways*ways, 200) { // each pair of ways with each of the four targets
 			way := []int{round % ways, round / ways % ways}
-			self := round / ways / ways % 4 // acts on oneself: nobody, the first, the second, both
-			errs := apptest.Together(2, func(i int) error {
+			self := round / ways / ways % 4 // actions on oneself: nobody, the first, the second, both
+			errs := apptest.Concurrently(2, func(i int) error {
 				target := two[1-i]
 				if self>>i&1 == 1 {
 					target = two[i]
@@ -67,7 +67,7 @@ func TestLastOwnerStays(t *testing.T) {
 		bob := f.Join(ann, doorward.RoleOwner)
 		two := []apptest.Person{ann, bob}
 		for range apptest.Rounds(30, 200) {
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				return f.Node(i).Users.SetRole(f.Context(), two[i].Caller, two[1-i].User, doorward.RoleAdmin)
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // the one demoted first is refused
@@ -97,7 +97,7 @@ func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 			},
 		}
 		for round := range apptest.Rounds(2, 10) * len(ways) * len(ways) {
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				way := []int{round % len(ways), round / len(ways) % len(ways)}[i]
 				return ways[way](i, two[i])
 			})

@@ -37,8 +37,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 		}
 		for _, b := range doctest.All(t, "../../"+page) {
 			blocks++
-			if b.Unrun == "" && !slices.Contains(followed, page) {
-				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Place, b.Script)
+			if b.SkipReason == "" && !slices.Contains(followed, page) {
+				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Position, b.Script)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
 // following matches the call by which a test names the page that it follows.
-var following = regexp.MustCompile(`\b(?:Follow|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+var following = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
 
 // followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {
@@ -79,11 +79,11 @@ func followedPages(t *testing.T) (pages []string) {
 func TestBlocksThatNoTestRuns(t *testing.T) {
 	for _, page := range manuals(t) {
 		for _, b := range doctest.All(t, "../../"+page) {
-			if b.Unrun == "" {
+			if b.SkipReason == "" {
 				continue
 			}
 			for _, fault := range faultsOf(t, b.Script) {
-				t.Errorf("%s: %s", b.Place, fault)
+				t.Errorf("%s: %s", b.Position, fault)
 			}
 		}
 	}
@@ -191,18 +191,18 @@ var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@
 func follow(t *testing.T, page string, replace ...string) string {
 	t.Helper()
 	reader := reading(t, replace...)
-	reader.Follow(t, page)
+	reader.RunPage(t, page)
 	return reader.Dir
 }
 
-// reading is a reader of a page, in a new folder.
-func reading(t *testing.T, replace ...string) doctest.Reader {
+// newRunner returns a runner of pages in a new folder.
+func reading(t *testing.T, replace ...string) doctest.Runner {
 	t.Helper()
 	installed.Program(t, "bash", "bash")
 	installed.Program(t, "curl", "curl")
 	installed.Program(t, "awk", "mawk")
 	addr := freeport.On("localhost")
-	return doctest.Reader{
+	return doctest.Runner{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
 		Rewrite: strings.NewReplacer(append(replace, "localhost:8080", addr, "bin/doorward", "doorward")...).Replace,
 	}

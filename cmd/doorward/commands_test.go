@@ -25,7 +25,7 @@ func TestCommandsPage(t *testing.T) {
 	h := newPageFixture(t)
 	for _, block := range doctest.Read(t, "../../docs/commands.md") {
 		for line := range strings.Lines(block.Script) {
-			h.runLine(t, block.Place, line)
+			h.runLine(t, block.Position, line)
 		}
 	}
 }
@@ -78,24 +78,24 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // CopyFS makes it readable for everybody
 		t.Fatal(err)
 	}
-	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
+	reader := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
-	block := doctest.Block{Place: place, Script: line}
+	block := doctest.Block{Position: place, Script: line}
 	switch {
 	case strings.Contains(line, "doorward serve"):
-		block.Background, block.Says, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
+		block.Background, block.HasOutput, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
 	case strings.Contains(line, "doorward dev"):
-		block.Background, block.Says, block.Output = true, true, "Doorward dev is ready at …\n"
+		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
 	case strings.Contains(line, "doorward healthcheck"):
-		reader.Do(t, doctest.Block{Place: place, Script: "doorward serve", Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+		reader.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "doorward backup /"):
 		remove(t, filepath.Join(folder, "backups/doorward.db"))
 	case strings.Contains(line, "doorward restore /"):
 		remove(t, filepath.Join(folder, "doorward.db"))
 	}
-	reader.Do(t, block)
+	reader.Run(t, block)
 }
 
 func remove(t *testing.T, file string) {

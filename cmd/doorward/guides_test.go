@@ -36,7 +36,7 @@ func TestNginxPage(t *testing.T) {
 	secure, plain := freeport.On("localhost"), freeport.On("localhost")
 	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.On("127.0.0.1"))
 	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
-	reader.Follow(t, "../../docs/nginx.md")
+	reader.RunPage(t, "../../docs/nginx.md")
 }
 
 // TestServicePage follows docs/protect-a-service.md, with this checkout's client
@@ -56,5 +56,5 @@ func TestServicePage(t *testing.T) {
 		"localhost:8092", freeport.On("localhost"),
 	)
 	reader.Env = append(reader.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	reader.Follow(t, "../../docs/protect-a-service.md")
+	reader.RunPage(t, "../../docs/protect-a-service.md")
 }

@@ -98,7 +98,7 @@ func listFaults(w io.Writer, file string, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	for _, f := range refused.Faults.Faults {
+	for _, f := range refused.Faults.Listed {
 		where := fmt.Sprintf("%s:%d:", file, f.Line)
 		if f.Line == 0 {
 			where = file + ":"
@@ -149,7 +149,7 @@ the database. The audit trail records each export, and whether it had hashes.`,
   doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people-only --with-password-hashes --output acme.jsonl`,
 		Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		n.App.Inbox.Settle(cmd.Context()) // so that recent refusals are in the trail
+		n.App.Inbox.RecordPending(cmd.Context()) // so that recent refusals are in the trail
 		write := n.App.Tenants.Export
 		if people {
 			write = n.App.Tenants.ExportPeople

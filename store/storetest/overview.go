@@ -114,9 +114,9 @@ func chosenInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFi
 func countsOfEvents(f *fixture) {
 	ctx := f.Context()
 	n := 0
-	happens := func(tenantID string, act doorward.Action, outcome doorward.Outcome) {
+	happens := func(tenantID string, action doorward.Action, outcome doorward.Outcome) {
 		n++
-		e := doorward.Event{ID: fmt.Sprint("evt_", n), Action: act, Outcome: outcome, Target: doorward.Object{TenantID: tenantID}, RequestID: fmt.Sprint("req_", n), Changes: []doorward.Change{}}
+		e := doorward.Event{ID: fmt.Sprint("evt_", n), Action: action, Outcome: outcome, Target: doorward.Object{TenantID: tenantID}, RequestID: fmt.Sprint("req_", n), Changes: []doorward.Change{}}
 		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
 	}
 	first := f.clock.read()

@@ -481,11 +481,11 @@ func strippedAccounts(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
 	f.wantChange(f.remember("1", ann.ID), nil)
-	equal(f, f.value(f.Read().LeftAccounts(ctx, f.clock.read(), 9)), []store.LeftAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, f.clock.read(), 9)), []store.OrphanedAccount(nil))
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.HoldAccount(ctx, ann.ID))
 		f.wantNoChange(tx.HoldAccount(ctx, "usr_none"))
-		noError(f, tx.StripAccount(ctx, ann.ID))
+		noError(f, tx.ClearCredentials(ctx, ann.ID))
 	})
 	now, err := f.Read().Account(ctx, ann.ID)
 	want := ann
@@ -494,8 +494,8 @@ func strippedAccounts(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "1"), nil), []string(nil))
 
 	left := f.clock.read()
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left.Add(-1), 9)), []store.LeftAccount(nil))
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left, 9)), []store.LeftAccount{{Account: want, LeftAt: left}})
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left.Add(-1), 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount{{Account: want, LeftAt: left}})
 	f.write(func(tx *store.Tx) {
 		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
@@ -503,9 +503,9 @@ func strippedAccounts(f *fixture) {
 		t, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
 		equal(f, f.value(t.Hits, nil), 1)
-		noError(f, tx.ForgetLeft(ctx, ann.ID))
+		noError(f, tx.UnmarkOrphaned(ctx, ann.ID))
 	})
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left, 9)), []store.LeftAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount(nil))
 }
 
 func whoHasSignedIn(f *fixture) {

@@ -159,7 +159,7 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	}
 	e.Who, e.Action = who(op.Action)
 	if op.RequestBody != nil {
-		e.Media = op.RequestBody.Content.raw()
+		e.Media = op.RequestBody.Content.otherTypes()
 	}
 	if op.RequestBody != nil && len(e.Media) == 0 {
 		e.Members = s.members(op.RequestBody.Content.json(), sent)
@@ -207,7 +207,7 @@ var (
 
 // members describes the members of an object.
 func (s *spec) members(sc *schema, note noting) []member {
-	sc, _ = s.follow(sc)
+	sc, _ = s.resolve(sc)
 	var all []member
 	for _, name := range sc.names() {
 		m := sc.Properties[name]
@@ -238,7 +238,7 @@ func (s *spec) parameters(op *operation) []member {
 // typeOf returns the name of the type, and the id of the object that it refers to.
 func (s *spec) typeOf(sc *schema) (name, object string) {
 	if sc.Ref != "" {
-		_, name = s.follow(sc)
+		_, name = s.resolve(sc)
 		return name, objectID(name)
 	}
 	if sc.Items != nil {
@@ -322,7 +322,7 @@ func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
 	if sc == nil {
 		return
 	}
-	target, name := s.follow(sc)
+	target, name := s.resolve(sc)
 	if seen[name] != nil {
 		return
 	}

@@ -41,7 +41,7 @@ var stock = map[string]any{
 // value returns an example of the schema: the document's own, else that of a
 // member with the same name or format, else a value of the type.
 func (s *spec) value(name string, sc *schema) any {
-	sc, _ = s.follow(sc)
+	sc, _ = s.resolve(sc)
 	if len(sc.Examples) > 0 {
 		return sc.Examples[0]
 	}
@@ -170,7 +170,7 @@ func (s *spec) curl(method, path string, o *operation) []token {
 
 // sending returns the arguments for the body: JSON, or else a file.
 func (s *spec) sending(content media) []token {
-	if raw := content.raw(); len(raw) > 0 {
+	if raw := content.otherTypes(); len(raw) > 0 {
 		mediaType := raw[0]
 		if slices.Contains(raw, "image/png") {
 			mediaType = "image/png"

@@ -157,11 +157,11 @@ func (c *Call) SignIn(path string) string {
 
 // WithReturnTo redirects to a page and keeps the return address.
 func (c *Call) WithReturnTo(path string) View {
-	return c.To(returning(path, c.ReturnTo()))
+	return c.To(withReturn(path, c.ReturnTo()))
 }
 
-// returning adds the return address, if any, to a path, which may have a query.
-func returning(path, to string) string {
+// withReturn adds the return address, if any, to a path, which may have a query.
+func withReturn(path, to string) string {
 	if to == "" {
 		return path
 	}

@@ -180,7 +180,7 @@ func through(permission, action Action) Verb {
 	return Verb{Action: action, By: ByRole, Through: permission}
 }
 
-// whileClosing marks an action of those who may restore a tenant.
+// whileClosing marks an action that is allowed while the tenant is closing.
 func whileClosing(v Verb) Verb {
 	v.WhileClosing = true
 	return v

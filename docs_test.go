@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// The tables in docs that say what the code says. They are written anew by
+// The tables in docs that say what the code says. They are rewritten by
 //
 //	go test -run Golden . -update
 

@@ -504,7 +504,7 @@ func (l *load) operateByCommand(email, what string) error {
 	if what == "suspend" || what == "resume" {
 		args = []string{"user", what, email}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	err := exec.CommandContext(ctx, l.program, append(args, "--database", l.dsn)...).Run()
 	l.count("by command", err == nil)

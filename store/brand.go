@@ -30,7 +30,7 @@ func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, ima
 
 // DeleteLogo reports whether the tenant had one.
 func (tx *Tx) DeleteLogo(ctx context.Context, tenantID string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteLogo, tenantID)
+	return tx.affected(ctx, sqlDeleteLogo, tenantID)
 }
 
 // LogoImage returns the image with the hash, of any tenant, or ErrNone.

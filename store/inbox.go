@@ -133,9 +133,9 @@ const (
 func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, error) {
 	key := []any{r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, r.Hits}
 	if done || r.isOver(tx.Now) {
-		return tx.hit(ctx, sqlDeleteInbox, key...)
+		return tx.affected(ctx, sqlDeleteInbox, key...)
 	}
-	return tx.hit(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
+	return tx.affected(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
 }
 
 const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside = 0 THEN $8 ELSE aside END` + keyOfInbox
@@ -143,7 +143,7 @@ const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside 
 // SetAsideInbox postpones a row that could not be recorded, and reports whether it
 // is unchanged since it was read.
 func (tx *Tx) SetAsideInbox(ctx context.Context, r InboxRow, until time.Time) (bool, error) {
-	return tx.hit(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
+	return tx.affected(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
 }
 
 const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, subject, minute) IN (

@@ -191,7 +191,7 @@ const sqlDeleteIdleSession = `DELETE FROM sessions WHERE token_hash = $1 AND las
 
 // DeleteIdleSession ends the session if it hasn't been used after seen.
 func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time) error {
-	ended, err := tx.hit(ctx, sqlDeleteIdleSession, hash, micros(seen))
+	ended, err := tx.affected(ctx, sqlDeleteIdleSession, hash, micros(seen))
 	if ended {
 		tx.announce(ChangeSession, SessionSubject(hash))
 	}

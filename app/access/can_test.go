@@ -27,7 +27,7 @@ func TestUnknownActions(t *testing.T) {
 
 // A caller of unknown kind, or in no tenant, may do nothing that needs a role or
 // an operator.
-func TestCallersOfNoKind(t *testing.T) {
+func TestCallersWithoutTenant(t *testing.T) {
 	nowhere := doorward.PrincipalOf(doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, doorward.Session{})
 	for _, verb := range doorward.Verbs() {
 		if verb.By == doorward.ByProof {
@@ -44,9 +44,9 @@ func TestCallersOfNoKind(t *testing.T) {
 // A higher role may do everything that a lower one may, on the same object.
 func TestHigherRolesMayMore(t *testing.T) {
 	for _, verb := range doorward.Verbs() {
-		for _, revocation := range append([]doorward.Role{""}, doorward.Roles...) {
+		for _, held := range append([]doorward.Role{""}, doorward.Roles...) {
 			for _, given := range append([]doorward.Role{""}, doorward.Roles...) {
-				on, could := doorward.Object{TenantID: "tnt_x", Held: revocation, Granted: given}, false
+				on, could := doorward.Object{TenantID: "tnt_x", Held: held, Granted: given}, false
 				for _, role := range doorward.Roles {
 					by := doorward.PrincipalOf(doorward.User{TenantID: "tnt_x", Role: role, Status: doorward.UserActive}, doorward.Session{})
 					can := Can(&by, verb.Action, on).Allowed

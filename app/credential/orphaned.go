@@ -35,7 +35,7 @@ func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 
 // sweepOrphaned decides under the lock on the account, which member.Ensure takes too.
 func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAccount) error {
-	if held, err := tx.HoldAccount(ctx, account.ID); err != nil || !held {
+	if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
 		return err
 	}
 	memberships, err := tx.CountMemberships(ctx, account.ID)

@@ -152,7 +152,7 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
-		_, err := tx.LockAccount(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
+		_, err := tx.LockAccountWithHash(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
 		return err
 	}, func(waiting func(n int, or <-chan struct{})) {
 		go func() {

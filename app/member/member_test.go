@@ -182,7 +182,7 @@ func TestEnsureWhileAnAccountIsDeleted(t *testing.T) {
 }
 
 func remove(ctx context.Context, tx *access.Tx, a doorward.Account) error {
-	if _, err := tx.HoldAccount(ctx, a.ID); err != nil {
+	if _, err := tx.LockAccount(ctx, a.ID); err != nil {
 		return err
 	}
 	return tx.DeleteAccount(ctx, a)

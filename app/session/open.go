@@ -153,7 +153,7 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 // changed. Every action that ends sessions locks in this order: account,
 // membership.
 func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
-	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
+	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
 		err = changed
 	}

@@ -42,20 +42,20 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
 	_, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, by.TenantID)
+		before, err := find(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err
 		}
-		after = was
+		after = before
 		after.Brand.Logo = to
-		if was.Brand.Logo == to {
+		if before.Brand.Logo == to {
 			tx.SkipEvent()
 			return nil
 		}
-		if err := unchanged(was, versions); err != nil {
+		if err := unchanged(before, versions); err != nil {
 			return err
 		}
-		tx.Changed("logo", was.Brand.Logo.Hash, to.Hash)
+		tx.Changed("logo", before.Brand.Logo.Hash, to.Hash)
 		return write(tx)
 	})
 	return after, err

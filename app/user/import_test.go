@@ -78,7 +78,7 @@ func TestImport(t *testing.T) {
 		), false)
 		f.NoError(err)
 		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: stapledBcrypt}}
-		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, Unset: 1, Kept: kept, Invitations: 1}, done); diff != "" {
+		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, WithoutPassword: 1, PasswordKept: kept, Invitations: 1}, done); diff != "" {
 			f.Errorf("result (-want +got):\n%s", diff)
 		}
 

@@ -139,7 +139,7 @@ func TestImportOfWhoWasRemoved(t *testing.T) {
 		}}
 		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
 		f.NoError(err)
-		if done.Members != 2 || done.Accounts != 0 || done.Unset != 1 || len(done.Kept) != 0 {
+		if done.Members != 2 || done.Accounts != 0 || done.WithoutPassword != 1 || len(done.PasswordKept) != 0 {
 			f.Errorf("the import returned %+v", done)
 		}
 		f.SignIn(p.User.Email, apptest.FirstPassword)

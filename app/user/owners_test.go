@@ -52,7 +52,7 @@ func TestOneOwnerIsLeft(t *testing.T) {
 			if errs[0] != nil && errs[1] != nil {
 				f.Fatalf("round %d: both failed: %v", round, errs)
 			}
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 			for i, p := range two { // the end of a membership ends its sessions
 				two[i] = f.SignIn(p.User.Email, apptest.FirstPassword)
 			}
@@ -71,14 +71,14 @@ func TestLastOwnerStays(t *testing.T) {
 				return f.Node(i).Users.SetRole(f.Context(), two[i].Caller, two[1-i].User, doorward.RoleAdmin)
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // the one demoted first is refused
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 		}
 	})
 }
 
-// TestLastOwnerStaysWhoeverActs: the same by operators, whom no role limits, and
+// TestLastOwnerStaysForEveryCaller: the same by operators, whom no role limits, and
 // by suspension and leaving.
-func TestLastOwnerStaysWhoeverActs(t *testing.T) {
+func TestLastOwnerStaysForEveryCaller(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		bob := f.Join(ann, doorward.RoleOwner)
@@ -102,13 +102,13 @@ func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 				return ways[way](i, two[i])
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 		}
 	})
 }
 
-// oneOwnerThenTwo fails unless one active owner is left, and makes both owners again.
-func oneOwnerThenTwo(f *apptest.Fixture, two []apptest.Person) {
+// checkOneOwnerAndRestore fails unless one active owner is left, and makes both owners again.
+func checkOneOwnerAndRestore(f *apptest.Fixture, two []apptest.Person) {
 	f.Helper()
 	all, err := f.DB.Read().Users(f.Context(), two[0].User.TenantID)
 	f.NoError(err)

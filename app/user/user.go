@@ -78,7 +78,7 @@ func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorwar
 // remove locks the account before the membership, as a login does, so that accepting
 // an invitation comes either before it or after it.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object) (doorward.Ended, error) {
-	if _, err := tx.HoldAccount(ctx, on.ID); err != nil {
+	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
 		return doorward.Ended{}, err
 	}
 	existed, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)

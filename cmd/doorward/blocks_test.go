@@ -50,8 +50,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 // typed matches an indented command.
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
-// following matches the call by which a test names the page that it follows.
-var following = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+// pagesRun matches the call by which a test names the page that it follows.
+var pagesRun = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
 
 // followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {
@@ -62,7 +62,7 @@ func followedPages(t *testing.T) (pages []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			for _, found := range following.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
+			for _, found := range pagesRun.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
 				page, err := filepath.Rel("../..", filepath.Join(filepath.Dir(file), found[1]))
 				if err != nil {
 					t.Fatal(err)
@@ -107,7 +107,7 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 			faults = append(faults, "make has no target "+command[1])
 		}
 		for _, word := range command {
-			if ofOurs.MatchString(word) && !exists(word) {
+			if repoPath.MatchString(word) && !exists(word) {
 				faults = append(faults, word+" is not there")
 			}
 		}
@@ -116,17 +116,17 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 }
 
 var (
-	ofOurs = regexp.MustCompile(`^(?:\./)?(?:app|bench|deploy|docs|e2e|examples|scripts|store|web)/[\w./-]+$`)
-	parted = regexp.MustCompile(`\|\||&&|[|;&\n]`)
-	setter = regexp.MustCompile(`^(?:\w+=\S*|sudo|-u|doorward=.*)$`)
-	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	repoPath   = regexp.MustCompile(`^(?:\./)?(?:app|bench|deploy|docs|e2e|examples|scripts|store|web)/[\w./-]+$`)
+	separators = regexp.MustCompile(`\|\||&&|[|;&\n]`)
+	prefixes   = regexp.MustCompile(`^(?:\w+=\S*|sudo|-u|doorward=.*)$`)
+	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
 // commandsIn splits a script into the words of its commands: approximately, but well
 // enough for the pages.
 func commandsIn(script string) (commands [][]string) {
 	script = quoted.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), "quoted")
-	for _, text := range parted.Split(script, -1) {
+	for _, text := range separators.Split(script, -1) {
 		text, _, _ = strings.Cut(text, " #")
 		text, _, _ = strings.Cut(text, " >")
 		text, _, _ = strings.Cut(text, " <")
@@ -134,7 +134,7 @@ func commandsIn(script string) (commands [][]string) {
 		if len(words) > 2 && words[0] == "sudo" && words[1] == "-u" {
 			words = words[3:]
 		}
-		for len(words) > 0 && setter.MatchString(words[0]) {
+		for len(words) > 0 && prefixes.MatchString(words[0]) {
 			words = words[1:]
 		}
 		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
@@ -190,13 +190,13 @@ var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@
 // replacements as pairs for strings.NewReplacer. It returns the folder.
 func follow(t *testing.T, page string, replace ...string) string {
 	t.Helper()
-	reader := reading(t, replace...)
-	reader.RunPage(t, page)
-	return reader.Dir
+	runner := newRunner(t, replace...)
+	runner.RunPage(t, page)
+	return runner.Dir
 }
 
 // newRunner returns a runner of pages in a new folder.
-func reading(t *testing.T, replace ...string) doctest.Runner {
+func newRunner(t *testing.T, replace ...string) doctest.Runner {
 	t.Helper()
 	installed.Program(t, "bash", "bash")
 	installed.Program(t, "curl", "curl")

@@ -78,7 +78,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // CopyFS makes it readable for everybody
 		t.Fatal(err)
 	}
-	reader := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
+	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
@@ -89,13 +89,13 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "doorward dev"):
 		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
 	case strings.Contains(line, "doorward healthcheck"):
-		reader.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
+		runner.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "doorward backup /"):
 		remove(t, filepath.Join(folder, "backups/doorward.db"))
 	case strings.Contains(line, "doorward restore /"):
 		remove(t, filepath.Join(folder, "doorward.db"))
 	}
-	reader.Run(t, block)
+	runner.Run(t, block)
 }
 
 func remove(t *testing.T, file string) {

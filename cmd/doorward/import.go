@@ -118,10 +118,10 @@ func listFaults(w io.Writer, file string, err error) error {
 const maxNotes = 100
 
 func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
-	for _, p := range done.Kept[:min(len(done.Kept), maxNotes)] {
+	for _, p := range done.PasswordKept[:min(len(done.PasswordKept), maxNotes)] {
 		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
 	}
-	if more := len(done.Kept) - maxNotes; more > 0 {
+	if more := len(done.PasswordKept) - maxNotes; more > 0 {
 		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)
 	}
 	verb := "Imported"
@@ -129,7 +129,7 @@ func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 		verb = "Dry run, nothing was changed. Would have imported"
 	}
 	fmt.Fprintf(w, "%s: %d. New accounts: %d, without a password: %d. Invitations revoked: %d.\n",
-		verb, done.Members, done.Accounts, done.Unset, done.Invitations)
+		verb, done.Members, done.Accounts, done.WithoutPassword, done.Invitations)
 }
 
 func tenantExportCommand() *cobra.Command {

@@ -25,7 +25,7 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	tb.Helper()
 	p := &Pair{Primary: Start(tb, append(options, killable)...)}
 	p.Primary.Stop(tb, Fast) // the copy is made of a stopped cluster
-	if err := p.follow(); err != nil {
+	if err := p.startStandby(); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(p.Standby.stopKeeper)
@@ -37,8 +37,8 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	return p
 }
 
-// follow makes the standby. It copies the primary's settings and adds its own.
-func (p *Pair) follow() error {
+// startStandby makes the standby. It copies the primary's settings and adds its own.
+func (p *Pair) startStandby() error {
 	bin, err := locate()
 	if err != nil {
 		return err

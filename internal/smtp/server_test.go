@@ -340,7 +340,7 @@ func testSilence(t *testing.T, name string, s *server) {
 	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || Permanent(err) {
 		t.Errorf("%s: %v, want a temporary error by deadline", name, err)
 	}
-	s.patience = 100 * time.Millisecond
+	s.sendTimeout = 100 * time.Millisecond
 	if err := s.Send(context.Background(), sample()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%s, context without deadline: %v, want an error by deadline", name, err)
 	}

@@ -211,10 +211,10 @@ func accounts(f *fixture) {
 	again := doorward.Account{ID: "usr_again", Email: ann.Email, PasswordHash: "stolen", CreatedAt: noon}
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.InsertAccount(ctx, again))
-		f.wantChange(tx.LockAccount(ctx, ann.ID, ann.PasswordHash))
-		f.wantNoChange(tx.LockAccount(ctx, ann.ID, bob.PasswordHash))
-		f.wantNoChange(tx.LockAccount(ctx, ann.ID, ""))
-		f.wantNoChange(tx.LockAccount(ctx, "usr_none", ann.PasswordHash))
+		f.wantChange(tx.LockAccountWithHash(ctx, ann.ID, ann.PasswordHash))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, bob.PasswordHash))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, ""))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, "usr_none", ann.PasswordHash))
 		f.wantNoChange(tx.SetPassword(ctx, ann.ID, bob.PasswordHash, "new"))
 		f.wantNoChange(tx.SetPassword(ctx, "usr_none", ann.PasswordHash, "new"))
 		f.wantChange(tx.SetPassword(ctx, ann.ID, ann.PasswordHash, "new"))
@@ -483,8 +483,8 @@ func strippedAccounts(f *fixture) {
 	f.wantChange(f.remember("1", ann.ID), nil)
 	equal(f, f.value(f.Read().OrphanedAccounts(ctx, f.clock.read(), 9)), []store.OrphanedAccount(nil))
 	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.HoldAccount(ctx, ann.ID))
-		f.wantNoChange(tx.HoldAccount(ctx, "usr_none"))
+		f.wantChange(tx.LockAccount(ctx, ann.ID))
+		f.wantNoChange(tx.LockAccount(ctx, "usr_none"))
 		noError(f, tx.ClearCredentials(ctx, ann.ID))
 	})
 	now, err := f.Read().Account(ctx, ann.ID)

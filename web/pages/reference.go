@@ -140,8 +140,8 @@ func (r *reference) endpoints() iter.Seq[endpoint] {
 // endpoints returns the endpoints of a tag, by path and method.
 func (s *spec) endpoints(tag, base string) []endpoint {
 	var all []endpoint
-	for path, methods := range inOrder(s.Paths) {
-		for method, op := range inOrder(methods) {
+	for path, methods := range sorted(s.Paths) {
+		for method, op := range sorted(methods) {
 			if slices.Contains(op.Tags, tag) {
 				e := s.endpoint(strings.ToUpper(method), path, op)
 				e.Base = base
@@ -197,16 +197,16 @@ func (s *spec) answer(op *operation) answer {
 	return a
 }
 
-// noting is the note for members that are required (true) or optional (false).
-type noting map[bool]string
+// noteByRequired is the note for members that are required (true) or optional (false).
+type noteByRequired map[bool]string
 
 var (
-	sent     = noting{true: "required"}
-	answered = noting{false: "optional"}
+	sent     = noteByRequired{true: "required"}
+	answered = noteByRequired{false: "optional"}
 )
 
 // members describes the members of an object.
-func (s *spec) members(sc *schema, note noting) []member {
+func (s *spec) members(sc *schema, note noteByRequired) []member {
 	sc, _ = s.resolve(sc)
 	var all []member
 	for _, name := range sc.names() {
@@ -307,7 +307,7 @@ func (s *spec) objects() []object {
 		}
 	}
 	var all []object
-	for name, sc := range inOrder(shared) {
+	for name, sc := range sorted(shared) {
 		body := s.object(sc)
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
@@ -342,7 +342,7 @@ var code = regexp.MustCompile("`([a-z_]+)`")
 // failures returns the codes that the description of each response names.
 func (o *operation) failures() []failure {
 	var all []failure
-	for status, res := range inOrder(o.Responses) {
+	for status, res := range sorted(o.Responses) {
 		f := failure{Status: number(status)}
 		for _, found := range code.FindAllStringSubmatch(res.Description, -1) {
 			if c := doorward.Code(found[1]); c.Problem().Code == c {
@@ -383,8 +383,8 @@ func number(status string) int {
 
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
 
-// inOrder iterates over a map in the order of its keys.
-func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+// sorted iterates over a map in the order of its keys.
+func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			if !yield(k, m[k]) {

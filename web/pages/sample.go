@@ -86,8 +86,8 @@ func (s *spec) object(sc *schema) pairs {
 // format. An "id" differs in each object.
 func (s *spec) elsewhere(name, format string) any {
 	var byFormat any
-	for _, sc := range inOrder(s.Components.Schemas) {
-		for n, m := range inOrder(sc.Properties) {
+	for _, sc := range sorted(s.Components.Schemas) {
+		for n, m := range sorted(sc.Properties) {
 			switch {
 			case len(m.Examples) == 0:
 			case n == name && n != "id":
@@ -189,7 +189,7 @@ func (s *spec) sending(content media) []token {
 func (s *spec) fill(path string, p parameter) string {
 	before, after, _ := strings.Cut(path, "{"+p.Name+"}")
 	sc := p.Schema
-	for name, object := range inOrder(s.Components.Schemas) {
+	for name, object := range sorted(s.Components.Schemas) {
 		if p.Name == "id" && strings.HasSuffix(before, "/"+strings.ToLower(name)+"s/") && object.Properties["id"] != nil {
 			sc = object.Properties["id"]
 		}

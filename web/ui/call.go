@@ -89,8 +89,8 @@ func (c *Call) ReturnTo() string {
 
 // returnTo is ReturnTo, with the origin if it is external.
 func (c *Call) returnTo() (to, origin string) {
-	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
-		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
+	for _, requested := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
+		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, requested); ok {
 			return to, origin
 		}
 	}

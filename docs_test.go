@@ -148,7 +148,7 @@ var proofs = map[doorward.Action]string{
 
 func proofTable(t *testing.T) string {
 	t.Helper()
-	rows := [][]string{{"Act", "Allowed by"}}
+	rows := [][]string{{"Action", "Allowed by"}}
 	for _, verb := range doorward.Verbs() {
 		if verb.By != doorward.ByProof {
 			continue
@@ -164,7 +164,7 @@ func proofTable(t *testing.T) string {
 // operatorTable are the actions of the operator, with those who are refused.
 func operatorTable(t *testing.T) string {
 	t.Helper()
-	rows := [][]string{{"Act", "Operator", "OWNER of the tenant"}}
+	rows := [][]string{{"Action", "Operator", "OWNER of the tenant"}}
 	for _, verb := range doorward.Verbs() {
 		if verb.By == doorward.ByOperator {
 			on := doorward.Object{TenantID: "tnt_own"}
@@ -178,7 +178,7 @@ func operatorTable(t *testing.T) string {
 }
 
 // whomTable has who acts in its rows and the other person's role in its columns.
-func whomTable(title string, action func(doorward.Role) (doorward.Action, doorward.Object)) string {
+func whomTable(title string, actionFor func(doorward.Role) (doorward.Action, doorward.Object)) string {
 	rows := [][]string{{title}}
 	for _, other := range rolesDown() {
 		rows[0] = append(rows[0], string(other))
@@ -186,9 +186,9 @@ func whomTable(title string, action func(doorward.Role) (doorward.Action, doorwa
 	for _, own := range rolesDown() {
 		row := []string{string(own)}
 		for _, other := range rolesDown() {
-			action, on := action(other)
+			actionFor, on := actionFor(other)
 			by := member(own, doorward.UserActive)
-			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
+			row = append(row, mark(access.Can(&by.Principal, actionFor, on).Allowed))
 		}
 		rows = append(rows, row)
 	}

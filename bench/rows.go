@@ -21,18 +21,18 @@ func (b *bench) checks() error {
 	if err := populate(dsn, 0, 1000, cheap); err != nil {
 		return err
 	}
-	door, err := b.doorward(dsn)
+	server, err := b.doorward(dsn)
 	if err != nil {
 		return err
 	}
-	defer door.stop()
+	defer server.stop()
 	bare, err := b.bare()
 	if err != nil {
 		return err
 	}
 	defer bare.stop()
 	requests := checkRequests(1000, 1000)
-	ours, theirs, err := b.inTurns(door, bare, requests)
+	ours, theirs, err := b.inTurns(server, bare, requests)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // ChangeKind says what a change is about. A node that doesn't know a kind, from a
-// newer version, forgets everything. So a new kind may revoke, but must not
+// newer version, clears its memory. So a new kind may revoke, but must not
 // request an action, as ChangeFlush does, before every node knows it.
 type ChangeKind string
 

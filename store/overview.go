@@ -51,7 +51,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
 // CountMemberSessions counts what DeleteMemberSessions would count at the instant.
-func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, userID string, now time.Time) (int64, error) {
+func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, life.args(now, tenantID, userID)...)
 	return int64(n), err
 }
@@ -59,7 +59,7 @@ func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, us
 const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + expired
 
 // CountTenantSessions counts what DeleteTenantSessions would count at the instant.
-func (r Reader) CountTenantSessions(ctx context.Context, life Life, tenantID string, now time.Time) (int64, error) {
+func (r Reader) CountTenantSessions(ctx context.Context, life SessionLifetime, tenantID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, life.args(now, tenantID)...)
 	return int64(n), err
 }

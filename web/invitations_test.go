@@ -66,7 +66,7 @@ func TestInvitationsAreListedByState(t *testing.T) {
 			t.Errorf("all are %q, want the newest first", got)
 		}
 		for _, limit := range []int{1, 2, 5, 6, 7} {
-			if got := d.whole(t, "/api/v2/invitations", "id", limit, func(int) {}, as(admin.Token())); !slices.Equal(got, list("")) {
+			if got := d.allPages(t, "/api/v2/invitations", "id", limit, func(int) {}, as(admin.Token())); !slices.Equal(got, list("")) {
 				t.Errorf("by pages of %d: %q", limit, got)
 			}
 		}

@@ -45,7 +45,7 @@ func TestEndedAreTheLive(t *testing.T) {
 				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, onRecord(f, acme.ID, end.act))
 			}
 		}
-		before, err := f.Node(0).Overviews.AllAtStake(ctx, owner.Caller)
+		before, err := f.Node(0).Overviews.CountAllAffected(ctx, owner.Caller)
 		f.NoError(err)
 		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
 		f.NoError(err)
@@ -104,7 +104,7 @@ func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock
 
 func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 	f.Helper()
-	e, err := f.Node(0).Overviews.AtStake(f.Context(), by.Caller, member.User)
+	e, err := f.Node(0).Overviews.CountAffected(f.Context(), by.Caller, member.User)
 	f.NoError(err)
 	return e
 }

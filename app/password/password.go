@@ -22,12 +22,12 @@ type Passwords struct {
 	db       *store.DB
 	verifier *credential.Verifier
 	rules    credential.Rules
-	sessions store.Life
+	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.SessionLifetime) *Passwords {
 	return &Passwords{writer, db, verifier, rules, sessions}
 }
 

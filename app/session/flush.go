@@ -207,8 +207,8 @@ func (s *Sessions) ClampFuture(ctx context.Context) (n int, err error) {
 
 // Life decides whether a session in the database has certainly expired, under the
 // limits of the installation.
-func Life(l doorward.SessionLimits) store.Life {
-	return store.Life{SessionLimits: l, Lag: flushLag}
+func Life(l doorward.SessionLimits) store.SessionLifetime {
+	return store.SessionLifetime{SessionLimits: l, Lag: flushLag}
 }
 
 func parseSubject(subject string) (secret.Hash, bool) {

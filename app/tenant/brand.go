@@ -20,7 +20,7 @@ func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, 
 	if err := t.writer.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
 		return doorward.Tenant{}, err
 	}
-	logo, image, err := t.draw(ctx, sent)
+	logo, image, err := t.makeLogo(ctx, sent)
 	if err != nil {
 		return doorward.Tenant{}, err
 	}
@@ -61,20 +61,20 @@ func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorwar
 	return after, err
 }
 
-// draw decodes one image at a time: each may take some 50 MB for a moment.
-func (t *Tenants) draw(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
+// makeLogo decodes one image at a time: each may take some 50 MB for a moment.
+func (t *Tenants) makeLogo(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
 	select {
-	case t.drawing <- struct{}{}:
-		defer func() { <-t.drawing }()
-		return DrawLogo(sent)
+	case t.logoSlot <- struct{}{}:
+		defer func() { <-t.logoSlot }()
+		return MakeLogo(sent)
 	case <-ctx.Done():
 		return doorward.Logo{}, nil, doorward.Unavailable(ctx.Err())
 	}
 }
 
-// DrawLogo makes a logo of an image, and returns its bytes too. Errors:
+// MakeLogo makes a logo of an image, and returns its bytes too. Errors:
 // body_too_large, logo_refused.
-func DrawLogo(sent []byte) (doorward.Logo, []byte, error) {
+func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if len(sent) > doorward.MaxLogoSent {
 		return doorward.Logo{}, nil, doorward.Fail(doorward.CodeBodyTooLarge, "The image of a logo may have 256 KiB at most.")
 	}

@@ -16,12 +16,12 @@ import (
 type Users struct {
 	writer   *access.Writer
 	db       *store.DB
-	sessions store.Life
+	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, db *store.DB, sessions store.Life) *Users {
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime) *Users {
 	return &Users{writer, db, sessions}
 }
 

@@ -50,8 +50,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 // typed matches an indented command.
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
-// pagesRun matches the call by which a test names the page that it follows.
-var pagesRun = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+// runPagePattern matches the call by which a test names the page that it follows.
+var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
 
 // followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {
@@ -62,7 +62,7 @@ func followedPages(t *testing.T) (pages []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			for _, found := range pagesRun.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
+			for _, found := range runPagePattern.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
 				page, err := filepath.Rel("../..", filepath.Join(filepath.Dir(file), found[1]))
 				if err != nil {
 					t.Fatal(err)
@@ -177,7 +177,7 @@ func TestNoPasswordIsShownInAFlag(t *testing.T) {
 			t.Errorf("%s: name a file instead of the password in %s", cmd.CommandPath(), shown)
 		}
 	})
-	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://door:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://door:…@db/doorward'"} {
+	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://app:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://app:…@db/doorward'"} {
 		if !passwordInFlag.MatchString(planted) {
 			t.Errorf("%s is not detected", planted)
 		}
@@ -208,8 +208,8 @@ func newRunner(t *testing.T, replace ...string) doctest.Runner {
 	}
 }
 
-// put writes a file below a folder.
-func put(t *testing.T, folder, name, text string) {
+// writeFile writes a file below a folder.
+func writeFile(t *testing.T, folder, name, text string) {
 	t.Helper()
 	file := filepath.Join(folder, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -41,16 +41,16 @@ const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example
 func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
 	h := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
-	put(t, h.folder, "people.csv", people)
+	writeFile(t, h.folder, "people.csv", people)
 	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
 	h.run(t, "doorward key create-operator --name signup-2026")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
-	put(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
-	put(t, h.folder, "secret", "sqlite:doorward.db")
-	put(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
-	put(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
+	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
+	writeFile(t, h.folder, "secret", "sqlite:doorward.db")
+	writeFile(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
+	writeFile(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
 	return h
 }
 

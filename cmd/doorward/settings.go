@@ -414,7 +414,7 @@ func (s *settings) readLogo(brand *front.Brand) error {
 	if err != nil {
 		return s.refuse("brand-logo", "%s", describeUnreadable(s.raw.BrandLogo, err))
 	}
-	brand.Logo, brand.Image, err = tenant.DrawLogo(sent)
+	brand.Logo, brand.Image, err = tenant.MakeLogo(sent)
 	var refused *doorward.Error
 	if errors.As(err, &refused) {
 		return s.refuseValue("brand-logo", s.raw.BrandLogo, "%s", refused.Detail)

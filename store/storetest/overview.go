@@ -88,17 +88,17 @@ func invitationsByDelivery(f *fixture) {
 		}
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
 	})
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryQueued}, bare.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent}, again.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed}, lost.ID, gone.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: "none"})
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryQueued}, bare.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent}, again.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed}, lost.ID, gone.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: "none"})
 	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 3, Failed: 1})
 }
 
-// chosenInvitations fails unless the filter selects these ids, in any order.
-func chosenInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
+// wantInvitations fails unless the filter selects these ids, in any order.
+func wantInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
 	f.Helper()
 	page, err := f.Read().InvitationPage(f.Context(), of.ID, filter, f.clock.read(), doorward.Window{Limit: 9})
 	noError(f, err)

@@ -110,7 +110,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	stake, err := h.app.Overviews.AllAtStake(ctx, c.Caller)
+	stake, err := h.app.Overviews.CountAllAffected(ctx, c.Caller)
 	now := c.Now()
 	if s.Tenant.ClosedAt == nil {
 		s.Tenant.ClosedAt = &now

@@ -59,6 +59,14 @@ const (
 	UserImport       Action = "user.import"
 	KeyCreate        Action = "key.create"
 	KeyRevoke        Action = "key.revoke"
+	MasterKeyRotate  Action = "key.rotate_master" // what is sealed is sealed with another key
+	APIKeyCreate     Action = "apikey.create"
+	APIKeyUpdate     Action = "apikey.update"
+	APIKeyRotate     Action = "apikey.rotate"
+	APIKeyRevoke     Action = "apikey.revoke"
+	APIKeyExpiring   Action = "apikey.expiring" // its end is near
+	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
+	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -140,6 +148,10 @@ var verbs = []Verb{
 	through(UserManage, UserSignOut),
 	through(UserInvite, InvitationRevoke),
 	through(UserInvite, InvitationResend),
+	through(APIKeyManage, APIKeyCreate),
+	through(APIKeyManage, APIKeyUpdate),
+	through(APIKeyManage, APIKeyRotate),
+	through(APIKeyManage, APIKeyRevoke),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),
@@ -154,6 +166,7 @@ var verbs = []Verb{
 	{Action: PasswordChange, By: ByProof},
 	{Action: PasswordReset, By: ByProof},
 	{Action: PasswordForgot, By: ByProof},
+	{Action: APIKeyLeak, By: ByProof},
 
 	{Action: TenantCreate, By: ByOperator},
 	{Action: TenantFreeze, By: ByOperator},
@@ -162,6 +175,9 @@ var verbs = []Verb{
 	{Action: UserImport, By: ByOperator},
 	{Action: KeyCreate, By: ByOperator},
 	{Action: KeyRevoke, By: ByOperator},
+	{Action: MasterKeyRotate, By: ByOperator},
+	{Action: APIKeyExpiring, By: ByOperator},
+	{Action: APIKeyExpire, By: ByOperator},
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},

@@ -25,19 +25,20 @@ const module = "github.com/doorward/doorward"
 // siblings are the features that may import other features. All others meet in
 // the transaction: each writes its own rows through app/access.
 var siblings = map[string][]string{
+	"apikey":   {"registry"},
 	"inbox":    {"credential"},
 	"invite":   {"credential", "member"},
 	"login":    {"session", "credential"},
 	"mail":     {"outbox"},
 	"password": {"credential"},
-	"session":  {"credential"},
+	"session":  {"credential", "registry"},
 	"tenant":   {"roster"},
 	"user":     {"member", "roster"},
 }
 
-// upkeepPackages may write without an action of a caller: attempts, last use, the mail
-// queue, the secret of cursors, the deletion of closed tenants.
-var upkeepPackages = []string{"app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/password", "app/session", "app/tenant"}
+// upkeepPackages may write without an action of a caller: attempts, reports, last use, the
+// mail queue, the secret of cursors, the master key, the deletion of closed tenants.
+var upkeepPackages = []string{"app/apikey", "app/credential", "app/inbox", "app/key", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (
@@ -154,10 +155,10 @@ var laws = []law{
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
-		name:   "of the features only app/session follows the lease",
-		remedy: "write through access.Do, which waits for the lease; memory of sessions and keys belongs in app/session",
+		name:   "of the features only app/session and app/apikey follow the lease",
+		remedy: "write through access.Do, which waits for the lease; memory of credentials belongs in app/registry",
 		breaks: func(s reference) bool {
-			return s.from.feature() && s.from.folder != "app/session" && s.within("store/lease")
+			return s.from.feature() && s.from.folder != "app/session" && s.from.folder != "app/apikey" && s.within("store/lease")
 		},
 		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},

@@ -22,9 +22,24 @@ type Caller struct {
 	// Looking: the caller only views a page, and a refusal is not recorded.
 	Looking bool
 
+	// Idempotent is set for a call with an Idempotency-Key whose answer is kept.
+	Idempotent *IdempotentCall
+
 	IP        string // the client's address, after trusted proxies
 	UserAgent string
 	RequestID string
+}
+
+// IdempotentCall is an attempt at a call with an Idempotency-Key. ID and Body are
+// hashes: nothing here leads back to the credential or the key.
+type IdempotentCall struct {
+	ID       []byte // of the credential, the key, the tenant and the path
+	TenantID string // of the caller; may be empty
+	Body     []byte // of the request's body
+	Attempt  string // distinguishes this attempt from others at the same call
+	// Answer returns the sealed answer that says what the call has made. It may run
+	// more than once; the last answer is the one that is sent.
+	Answer func(made any) ([]byte, error)
 }
 
 // Allowance is the rest of a quota of attempts within a time.

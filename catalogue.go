@@ -14,6 +14,27 @@ func (p *Permissions) Allow(v *Verb) bool {
 	return p != nil && v.By == ByRole && p[v.bit/64]&(1<<(v.bit%64)) != 0
 }
 
+// setOf is the set of the permissions among the actions; others are left out.
+func setOf(actions ...Action) *Permissions {
+	set := new(Permissions)
+	for _, a := range actions {
+		if v, known := Lookup(a); known && v.isPermission() {
+			set[v.bit/64] |= 1 << (v.bit % 64)
+		}
+	}
+	return set
+}
+
+// within reports whether all of the set is in another.
+func (p *Permissions) within(other *Permissions) bool {
+	for i := range p {
+		if p[i]&^other[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // catalogue is an indexed list of actions. Further actions are appended, so that
 // earlier ones keep their bits.
 type catalogue struct {

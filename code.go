@@ -37,12 +37,17 @@ const (
 	CodeInvalidQuery         Code = "invalid_query"
 	CodeInvalidCursor        Code = "invalid_cursor"
 	CodePreconditionFailed   Code = "precondition_failed"
-	CodeValidationFailed     Code = "validation_failed"
-	CodeUnavailable          Code = "unavailable"
-	CodeInternal             Code = "internal_error"
-	CodeTooManyAttempts      Code = "too_many_attempts"
-	CodeTooManyCookies       Code = "too_many_cookies"
-	CodeLogoRefused          Code = "logo_refused"
+
+	CodeInvalidIdempotencyKey Code = "invalid_idempotency_key"
+	CodeIdempotencyKeyReused  Code = "idempotency_key_reused"
+	CodeIdempotencyInProgress Code = "idempotency_in_progress"
+
+	CodeValidationFailed Code = "validation_failed"
+	CodeUnavailable      Code = "unavailable"
+	CodeInternal         Code = "internal_error"
+	CodeTooManyAttempts  Code = "too_many_attempts"
+	CodeTooManyCookies   Code = "too_many_cookies"
+	CodeLogoRefused      Code = "logo_refused"
 
 	CodeInvitationPending  Code = "invitation_pending"
 	CodeAlreadyMember      Code = "already_member"
@@ -63,8 +68,14 @@ const (
 	CodeTenantClosing       Code = "tenant_closing"
 	CodeTenantNotClosing    Code = "tenant_not_closing"
 	CodeLastOwner           Code = "last_owner"
+	CodeMasterKeyMissing    Code = "master_key_missing"
 
 	CodeUnknownAction Code = "unknown_action"
+
+	CodeTooManyKeys  Code = "too_many_keys"
+	CodeKeyEnded     Code = "key_ended"
+	CodeNotForKeys   Code = "not_for_keys"
+	CodeIPNotAllowed Code = "ip_not_allowed"
 
 	CodeResetNotFound Code = "reset_not_found"
 	CodeResetExpired  Code = "reset_expired"
@@ -92,6 +103,9 @@ var problems = []Problem{
 	{CodeInvalidQuery, KindMalformed, "Malformed query", "The query can't be read as parameters (a percent sign without two hexadecimal digits, or a semicolon: percent-encode the values, %25, %3B), or it has a name that this endpoint doesn't know. Names are case-sensitive. Lists, access checks and changes to people refuse unknown names, since one that is misspelt would be without effect."},
 	{CodeInvalidCursor, KindMalformed, "Invalid cursor", "The cursor is not from this list, was altered, or came with other filters. Start again without a cursor."},
 	{CodePreconditionFailed, KindPrecondition, "Changed since", "If-Match names an old version: somebody else has changed the object since you read it. Read it again, and repeat the change with the new ETag."},
+	{CodeInvalidIdempotencyKey, KindMalformed, "Invalid Idempotency-Key", "The header Idempotency-Key appears once and has 1 to 128 visible ASCII characters, without spaces. A random UUID is a good one."},
+	{CodeIdempotencyKeyReused, KindInvalid, "Idempotency-Key used for another body", "A request to this path with this Idempotency-Key had another body in the last 24 hours. Repeat a request with the same bytes, and give each new request a new key."},
+	{CodeIdempotencyInProgress, KindConflict, "Request with this Idempotency-Key in progress", "An earlier request with this Idempotency-Key has no answer yet. Repeat this one after the seconds in Retry-After: it gets that answer, or is carried out if the earlier one has failed. A request that was interrupted is over after 5 seconds."},
 	{CodeValidationFailed, KindInvalid, "Invalid values", "The form is right, but one or more values are missing or can't be accepted. \"errors\" lists each with a pointer, a code and a message."},
 	{CodeLogoRefused, KindInvalid, "Logo refused", "The image can't be used as a logo; \"errors\" says why: it is an SVG (svg), can't be read as the type it was sent as (invalid), has too many pixels (out_of_range), or too much detail even when scaled down (too_detailed). A PNG of at most 512 by 128 pixels with few colours always does."},
 	{CodeUnavailable, KindUnavailable, "Temporarily unavailable", "Doorward can't answer right now, usually because its database doesn't answer or password hashing is at its limit. The credential may still be valid. Try again after the seconds in Retry-After."},
@@ -117,9 +131,15 @@ var problems = []Problem{
 	{CodeTenantFrozen, KindForbidden, "Tenant frozen", "The operator of this installation has frozen the tenant. Nobody can sign in until it is thawed."},
 	{CodeTenantClosing, KindForbidden, "Tenant closing", "The tenant is being closed by its owner. Only an owner may sign in, to restore it."},
 	{CodeTenantNotClosing, KindConflict, "Tenant not closing", "There is nothing to restore: the tenant is not being closed, or the time in which it could be restored is over."},
+	{CodeMasterKeyMissing, KindConflict, "Master key missing", "What was asked for is sealed in the database, and the server has no master key to open or seal it with. Everything else works. The operator sets the key with --master-key-file."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
+
+	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
+	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
+	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},
+	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. Behind a proxy the operator has to name it in --trusted-proxies."},
 
 	{CodeResetNotFound, KindNotFound, "Reset not found", "No password reset has this token. Copy the complete code from the mail, or ask for a new mail."},
 	{CodeResetExpired, KindGone, "Reset expired", "A password reset is valid for 30 minutes, and only the newest one. Ask for a new mail."},

@@ -9,6 +9,7 @@ type PrincipalKind string
 const (
 	Anonymous PrincipalKind = "anonymous"
 	ByUser    PrincipalKind = "user"
+	ByKey     PrincipalKind = "key" // an API key of a tenant
 	Operator  PrincipalKind = "operator"
 	System    PrincipalKind = "system"
 )
@@ -23,6 +24,8 @@ type Principal struct {
 	// ID is that of the user or the key; empty for an operator at the command line.
 	ID    string
 	Email string // of a user
+	// OwnerID is the user under whose authority a key acts.
+	OwnerID string
 
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus

@@ -2,6 +2,7 @@ package doorward_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/goldentest"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -217,6 +219,44 @@ func TestRoutesWithoutARefusalAreNoticed(t *testing.T) {
 	got := append(untested(append(routes, planted), refusals), untested(routes[1:], refusals)...)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "POST /api/v2/planted: ") || !strings.HasPrefix(got[1], pattern(routes[0])+": ") {
 		t.Errorf("a route without an entry and an entry without a route give %q", got)
+	}
+}
+
+// makesNothing are the POST routes with a guard that make nothing which a repetition
+// would make twice.
+var makesNothing = []string{
+	"POST /api/v2/access/introspect",
+	"POST /api/v2/auth/change-password",
+	"POST /api/v2/auth/switch-tenant", // opens a session, as a login does
+	"POST /api/v2/tenant/restore",
+}
+
+// notRepeatable returns the routes that should take an Idempotency-Key and don't, and
+// those that can't, because they ignore credentials.
+func notRepeatable(routes []front.Route) (all []string) {
+	for _, r := range routes {
+		guard := r.Guard.Name()
+		open := guard == front.Public().Name() || guard == front.Optional().Name()
+		if creates := r.Method == http.MethodPost && !open && !slices.Contains(makesNothing, pattern(r)); creates != r.Endpoint.Creates {
+			all = append(all, fmt.Sprintf("%s takes an Idempotency-Key: %v, want %v: use front.Create for what makes something, or name it in makesNothing", pattern(r), r.Endpoint.Creates, creates))
+		}
+	}
+	return all
+}
+
+func TestEachCreationIsRepeatable(t *testing.T) {
+	routes := append(api.Routes(nil), edge.Routes(nil)...)
+	for _, fault := range notRepeatable(routes) {
+		t.Error(fault)
+	}
+	none := func(context.Context, *front.Call, front.None) (front.None, error) { return front.None{}, nil }
+	view := func(_ *front.Call, made front.None) front.None { return made }
+	planted := []front.Route{
+		front.On("POST /api/v2/planted", front.SignedIn(), front.JSON(http.StatusCreated, none), front.Doc{}),
+		front.On("POST /api/v2/planted", front.Public(), front.Create(http.StatusCreated, none, view), front.Doc{}),
+	}
+	if got := notRepeatable(planted); len(got) != 2 {
+		t.Errorf("of two wrong routes these are noticed: %q", got)
 	}
 }
 

@@ -8,11 +8,15 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Join registers this process as a node, before Run, and corrects stored times
-// that lie in the future. The error is a *lease.DiffersError. If the database is
-// unavailable the node starts all the same, and registers later.
+// Join loads the master key, registers this process as a node, before Run, and corrects
+// stored times that lie in the future. Errors: *lease.DiffersError,
+// *masterkey.FileError. If the database is unavailable the node starts all the same,
+// and registers later.
 func (a *App) Join(ctx context.Context) error {
-	err := a.Lease.Join(ctx)
+	err := a.loadMasterKey(ctx)
+	if err == nil {
+		err = a.Lease.Join(ctx)
+	}
 	if moved := a.db.Clock().InstallationOffset(); err == nil && moved != 0 {
 		a.log.Warn("--clock-offset moves this installation's clock, for tests", "moved", moved.String())
 	}

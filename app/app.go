@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/app/inbox"
@@ -19,6 +21,7 @@ import (
 	"github.com/doorward/doorward/app/key"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/session"
@@ -40,10 +43,12 @@ type Settings struct {
 	Lease             time.Duration // of the memory of sessions, lease.MinLease to lease.MaxLease
 	Attempts          credential.Limits
 	InviteResendWait  time.Duration // between two mails of one invitation
+	KeyMaxDays        int           // the longest validity of an API key
 	TenantHold        time.Duration // between the closing of a tenant and its destruction
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	MasterKey         masterkey.File
 
 	// Published are the settings that must be the same on all nodes, with this node's
 	// values. ChangeShared starts the node beside others with different values.
@@ -66,6 +71,8 @@ type App struct {
 	Users       *user.Users
 	Tenants     *tenant.Tenants
 	Keys        *key.Keys
+	MasterKey   *masterkey.Keys
+	APIKeys     *apikey.Keys
 	Mail        *mail.Mail
 	Inbox       *inbox.Inbox
 	Audit       *audit.Trail
@@ -88,7 +95,7 @@ type App struct {
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
 	l := lease.New(db, s.Lease)
-	l.Publish(s.Published, s.ChangeShared)
+	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
 	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
 	l.OnNotice(func(n lease.Notice) {
 		notices.write(n)
@@ -112,6 +119,8 @@ func New(db *store.DB, s Settings) *App {
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         key.New(writer, db),
+		MasterKey:    masterkey.New(writer, db, s.MasterKey),
+		APIKeys:      apikey.New(writer, db, s.KeyMaxDays),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
 		Audit:        audit.New(db, refusals.RecordPending),
@@ -215,5 +224,6 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx), a.Lease.Sweep(ctx), a.Tenants.Sweep(ctx))
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
+		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx))
 }

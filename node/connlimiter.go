@@ -19,7 +19,7 @@ type connLimiter struct {
 	perClient int // connections per client; 0: any number
 	proxies   []netip.Prefix
 	traffic   *traffic
-	deadlines *deadlines
+	conns     *openConns
 
 	mu   sync.Mutex
 	open map[string]int // by client; no zeros
@@ -40,10 +40,10 @@ func (c *connLimiter) admit(conn *net.TCPConn) net.Conn {
 		return nil
 	}
 	c.traffic.open.Add(1)
-	return &countedConn{c.deadlines.over(conn), sync.OnceFunc(func() {
+	return c.conns.add(conn, func() {
 		c.traffic.open.Add(-1)
 		c.release(client)
-	})}
+	})
 }
 
 // client returns the key that a connection counts under; empty: it isn't counted.
@@ -81,18 +81,4 @@ func (c *connLimiter) release(client string) {
 	if c.open[client]--; c.open[client] <= 0 {
 		delete(c.open, client)
 	}
-}
-
-// countedConn is a counted connection. It embeds a *net.TCPConn because net/http needs its
-// CloseWrite: without that, an answer sent before the whole request was read could be
-// lost.
-type countedConn struct {
-	*deadlineConn
-	release func()
-}
-
-// Close closes the connection and no longer counts it.
-func (c *countedConn) Close() error {
-	c.release()
-	return c.deadlineConn.Close()
 }

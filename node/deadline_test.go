@@ -11,7 +11,7 @@ import (
 )
 
 // connected returns both ends of a connection, the first with noted deadlines.
-func connected(t *testing.T, d *deadlines) (*deadlineConn, net.Conn) {
+func connected(t *testing.T, o *openConns) (*openConn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,13 +27,13 @@ func connected(t *testing.T, d *deadlines) (*deadlineConn, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := d.over(conn.(*net.TCPConn))
+	c := o.add(conn.(*net.TCPConn), func() {})
 	t.Cleanup(func() { c.Close() })
 	return c, client
 }
 
-// in is a deadline, counted from the start of d.
-func (d *deadlines) in(after time.Duration) time.Time { return d.start.Add(after) }
+// in is a deadline, counted from the start of o.
+func (o *openConns) in(after time.Duration) time.Time { return o.start.Add(after) }
 
 func wantTimeout(t *testing.T, what string, err error) {
 	t.Helper()
@@ -52,9 +52,9 @@ func must(t *testing.T, err error) {
 // TestDeadlineTakesEffect: a read and a write that wait are ended by the sweep after
 // the deadline, and not by one before.
 func TestDeadlineTakesEffect(t *testing.T) {
-	d := newDeadlines()
-	c, _ := connected(t, d)
-	must(t, c.SetDeadline(d.in(time.Minute)))
+	o := newOpenConns()
+	c, _ := connected(t, o)
+	must(t, c.SetDeadline(o.in(time.Minute)))
 	reading, writing := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := c.Read(make([]byte, 1)); reading <- err }()
 	go func() {
@@ -65,11 +65,11 @@ func TestDeadlineTakesEffect(t *testing.T) {
 			}
 		}
 	}()
-	d.sweep(time.Minute - 1)
+	o.sweep(time.Minute - 1)
 	if c.read.armed.Load() || c.write.armed.Load() {
 		t.Fatal("a deadline takes effect before its time")
 	}
-	d.sweep(time.Minute)
+	o.sweep(time.Minute)
 	wantTimeout(t, "reading", <-reading)
 	wantTimeout(t, "writing", <-writing)
 }
@@ -77,29 +77,29 @@ func TestDeadlineTakesEffect(t *testing.T) {
 // TestDeadlineIsReplaced: after a timeout another deadline, or none, opens the
 // connection again.
 func TestDeadlineIsReplaced(t *testing.T) {
-	d := newDeadlines()
-	for name, next := range map[string]time.Time{"none": {}, "a later one": d.in(time.Hour)} {
-		c, client := connected(t, d)
-		must(t, c.SetReadDeadline(d.in(time.Minute)))
-		d.sweep(time.Minute)
+	o := newOpenConns()
+	for name, next := range map[string]time.Time{"none": {}, "a later one": o.in(time.Hour)} {
+		c, client := connected(t, o)
+		must(t, c.SetReadDeadline(o.in(time.Minute)))
+		o.sweep(time.Minute)
 		_, err := c.Read(make([]byte, 1))
 		wantTimeout(t, "reading", err)
 		must(t, c.SetReadDeadline(next))
-		d.sweep(30 * time.Minute)
+		o.sweep(30 * time.Minute)
 		_, err = client.Write([]byte("x"))
 		must(t, err)
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		d.swept.Store(0)
+		o.swept.Store(0)
 	}
 }
 
 // TestSoonDeadlinesNeedNoSweep: net/http interrupts reads by a deadline in the past,
 // and answers wait for a slow body for a fraction of a second.
 func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
-	d := newDeadlines()
-	c, _ := connected(t, d)
+	o := newOpenConns()
+	c, _ := connected(t, o)
 	for _, at := range []time.Time{time.Unix(1, 0), time.Now().Add(10 * time.Millisecond)} {
 		must(t, c.SetReadDeadline(at))
 		_, err := c.Read(make([]byte, 1))
@@ -110,7 +110,7 @@ func TestSoonDeadlinesNeedNoSweep(t *testing.T) {
 // TestDeadlineReplacedDuringSweep: a deadline that is replaced while it is enforced ends
 // nothing.
 func TestDeadlineReplacedDuringSweep(t *testing.T) {
-	all := newDeadlines()
+	all := newOpenConns()
 	var d deadline
 	var own time.Time // of the connection
 	apply := func(t time.Time) error { own = t; return nil }
@@ -139,11 +139,11 @@ func TestDeadlineReplacedDuringSweep(t *testing.T) {
 
 // TestClosedConnectionsAreForgotten: the sweep holds open connections only.
 func TestClosedConnectionsAreForgotten(t *testing.T) {
-	d := newDeadlines()
-	c, _ := connected(t, d)
+	o := newOpenConns()
+	c, _ := connected(t, o)
 	must(t, c.Close())
-	if len(d.conns) != 0 {
-		t.Errorf("%d connections are held, want none", len(d.conns))
+	if len(o.all) != 0 {
+		t.Errorf("%d connections are held, want none", len(o.all))
 	}
 }
 
@@ -160,7 +160,7 @@ func BenchmarkDeadlines(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	noted := newDeadlines().over(client.(*net.TCPConn))
+	noted := newOpenConns().add(client.(*net.TCPConn), func() {})
 	for name, c := range map[string]net.Conn{"own": client, "noted": noted} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -329,16 +329,16 @@ func TestGaps(t *testing.T) {
 		probes []probe
 		want   outages
 	}{
-		{"none", []probe{{span: newField(1, 2), status: ok}, {span: newField(2, 3), status: ok}}, outages{}},
+		{"none", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(2, 3), status: ok}}, outages{}},
 		{"one, from the first question to the first answer", []probe{
-			{span: newField(1, 2), status: ok}, {span: newField(3, 5), status: gone}, {span: newField(5, 6), status: 0}, {span: newField(7, 8), status: ok},
+			{span: spanOf(1, 2), status: ok}, {span: spanOf(3, 5), status: gone}, {span: spanOf(5, 6), status: 0}, {span: spanOf(7, 8), status: ok},
 		}, outages{5 * time.Second, 5 * time.Second}},
 		{"two", []probe{
-			{span: newField(1, 2), status: gone}, {span: newField(3, 4), status: ok}, {span: newField(5, 6), status: gone}, {span: newField(6, 7), status: ok},
+			{span: spanOf(1, 2), status: gone}, {span: spanOf(3, 4), status: ok}, {span: spanOf(5, 6), status: gone}, {span: spanOf(6, 7), status: ok},
 		}, outages{3 * time.Second, 5 * time.Second}},
-		{"one that never ends", []probe{{span: newField(1, 2), status: ok}, {span: newField(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
+		{"one that never ends", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
 		{"nobody asked", nil, outages{10 * time.Second, 10 * time.Second}},
-		{"another node", []probe{{span: newField(1, 2), node: 1, status: ok}, {span: newField(1, 2), status: ok}}, outages{}},
+		{"another node", []probe{{span: spanOf(1, 2), node: 1, status: ok}, {span: spanOf(1, 2), status: ok}}, outages{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := gaps(c.probes, 0, 10*time.Second); got != c.want {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/app"
 	"github.com/doorward/doorward/internal/telemetry"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/lease"
 )
 
 // measure registers the metrics of the node. docs/operations.md has a row for each and
@@ -165,7 +167,7 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
 	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way, requests that depend on the time are answered 503.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
-	for _, s := range n.cfg.Shared() {
+	for _, s := range append(n.cfg.Shared(), lease.Setting{Name: app.MasterKeySetting}) {
 		m.Gauge("doorward_settings_differ", "Nodes with a different value of a setting that must be the same on all.",
 			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
 	}

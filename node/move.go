@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
 	"github.com/doorward/doorward/store/transfer"
@@ -17,38 +18,42 @@ var ErrAlive = errors.New("node: a server runs on the database")
 // Move copies the installation in the database from into that of cfg, whose schema it
 // creates first, compares all rows, and counts the faults in the copied audit trail.
 // from may be a backup whose checksum is right. Errors: ErrAlive while a server runs on
-// from, unless forced, and those of transfer.Move.
-func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, err error) {
+// from, unless forced; *masterkey.FileError when there is a key file that doesn't fit; and
+// those of transfer.Move.
+func Move(ctx context.Context, cfg Config, from string, force bool, progress func(table string, rows int64)) (moved []transfer.Moved, tampered int, fit masterkey.Fit, err error) {
 	if path, err := transfer.SQLitePath(from); err == nil {
 		if err := transfer.CheckSealed(ctx, path); err != nil {
-			return nil, 0, err
+			return nil, 0, fit, err
 		}
 	}
 	source, err := store.OpenExisting(ctx, from, cfg.Clock)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fit, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	if err := source.OwnSchema(ctx); err != nil {
-		return nil, 0, fmt.Errorf("--from: %w", err)
+		return nil, 0, fit, fmt.Errorf("--from: %w", err)
 	}
 	if err := checkNoServer(ctx, source, force); err != nil {
-		return nil, 0, err
+		return nil, 0, fit, err
+	}
+	if fit, err = masterkey.Fits(ctx, source.Read(), cfg.KeyFile()); err != nil {
+		return nil, 0, fit, err
 	}
 	cfg.Migrate = true
 	n, err := Open(ctx, cfg)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fit, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	if moved, err = transfer.Move(ctx, source, n.DB, progress); err != nil {
-		return nil, 0, err
+		return nil, 0, fit, err
 	}
 	if err := n.App.Installation.Moved(ctx, doorward.OperatorAtTerminal(), source.Engine(), n.DB.Engine()); err != nil {
-		return moved, 0, err
+		return moved, 0, fit, err
 	}
 	tampered, err = n.App.Audit.VerifyAll(ctx)
-	return moved, tampered, err
+	return moved, tampered, fit, err
 }
 
 // checkNoServer returns ErrAlive while a server runs, whose writes would be lost.

@@ -16,24 +16,29 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/returnto"
 	"github.com/doorward/doorward/internal/tlscert"
 	"github.com/doorward/doorward/internal/trace"
 	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/store/transfer"
 	"github.com/doorward/doorward/web"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ops"
 )
 
 // Config is what a node needs. Start from Defaults; every field is needed unless it
-// says otherwise. Node fills in Published, LinkURL and MailBrand of the embedded
-// app.Settings.
+// says otherwise. Node fills in Published, LinkURL, MailBrand and MasterKey of the
+// embedded app.Settings.
 type Config struct {
 	app.Settings
 
 	Database string // sqlite:PATH or postgres://…
-	Migrate  bool   // bring the schema up to date, or refuse another one
+	// MasterKeyFile may be empty: with SQLite it is then the file of the database with
+	// .key, which is made when it is missing; with PostgreSQL there is no key.
+	MasterKeyFile string
+	Migrate       bool // bring the schema up to date, or refuse another one
 
 	Listen      string   // host:port; port 0 takes a free one
 	AdminListen string   // host:port; empty: health is on the main address
@@ -81,6 +86,17 @@ func (c Config) PublicURL() *url.URL {
 	return &url.URL{Scheme: scheme, Host: Dialable(c.Listen)}
 }
 
+// KeyFile is where the master key is read.
+func (c Config) KeyFile() masterkey.File {
+	if c.MasterKeyFile != "" {
+		return masterkey.File{Path: c.MasterKeyFile}
+	}
+	if path, err := transfer.SQLitePath(c.Database); err == nil {
+		return masterkey.File{Path: path + ".key", Optional: true}
+	}
+	return masterkey.File{}
+}
+
 // Dialable is the address HOST:PORT at which a program on this machine reaches
 // what listens on listen.
 func Dialable(listen string) string {
@@ -97,15 +113,14 @@ type Node struct {
 	App *app.App
 	DB  *store.DB
 
-	cfg       Config
-	tracer    *trace.Tracer // nil unless cfg.Trace has a collector
-	site      *front.Site
-	main      *listener
-	admin     *listener // nil without AdminListen
-	draining  atomic.Bool
-	traffic   traffic
-	deadlines *deadlines
-	accepts   acceptLog
+	cfg      Config
+	tracer   *trace.Tracer // nil unless cfg.Trace has a collector
+	site     *front.Site
+	main     *listener
+	admin    *listener // nil without AdminListen
+	draining atomic.Bool
+	traffic  traffic
+	accepts  acceptLog
 }
 
 // Open opens the database and builds the features, without listening: what a
@@ -121,7 +136,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if err := prepareDatabase(ctx, db, cfg); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	n := &Node{DB: db, cfg: cfg, deadlines: newDeadlines(), accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
+	n := &Node{DB: db, cfg: cfg, accepts: acceptLog{log: cfg.Log, limit: lograte.Limiter{Quiet: 10 * time.Second}}}
 	n.cfg.BaseURL = cfg.PublicURL()
 	n.App = app.New(db, n.settings())
 	n.site = front.New(n.App, n.cfg.BaseURL, n.cfg.Proxies, n.cfg.Log)
@@ -155,6 +170,7 @@ func prepareDatabase(ctx context.Context, db *store.DB, cfg Config) error {
 // settings returns what the features need.
 func (n *Node) settings() app.Settings {
 	s := n.cfg.Settings
+	s.MasterKey = n.cfg.KeyFile()
 	s.Published, s.LinkURL, s.MailBrand = n.cfg.Shared(), strings.TrimSuffix(n.cfg.BaseURL.String(), "/"), n.cfg.Brand.Brand
 	return s
 }
@@ -170,8 +186,8 @@ func (n *Node) Close() error {
 }
 
 // Start opens the database, listens on the configured addresses and accepts
-// connections; Run answers them. If nodes with different Strict settings run, the error
-// is a *lease.DiffersError.
+// connections; Run answers them. Errors, among others: *lease.DiffersError when
+// nodes with different Strict settings run, and *masterkey.FileError.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	main, err := listen(cfg.Listen)
 	if err != nil {
@@ -227,7 +243,7 @@ func (n *Node) build() error {
 // address can't block the admin address.
 func (n *Node) counted(l *listener) *listener {
 	l.acceptErrors = &n.accepts
-	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, deadlines: n.deadlines, open: map[string]int{}}
+	l.limiter = &connLimiter{perClient: n.cfg.ConnectionsPerClient, proxies: n.cfg.Proxies, traffic: &n.traffic, conns: newOpenConns(), open: map[string]int{}}
 	return l
 }
 

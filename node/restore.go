@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/installation"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/transfer"
 )
@@ -43,6 +44,7 @@ type Restored struct {
 	// revoked; they stay revoked. KeysUnknown are those for which that is not known; they
 	// are valid.
 	KeysRevoked, KeysUnknown []store.OperatorKey
+	MasterKey                masterkey.Fit
 	// Tampered counts the faults in the audit trail of the backup.
 	Tampered int
 }
@@ -51,7 +53,8 @@ type Restored struct {
 // date, and ends what must not become valid again (see installation.Restored). It
 // prepares the new database beside the old one and swaps it in atomically; the old one
 // is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered,
-// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrBadBackup, ErrChecksum, ErrSchema.
+// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrBadBackup, ErrChecksum, ErrSchema;
+// *masterkey.FileError when there is a key file that doesn't fit.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
 	switch {
@@ -84,21 +87,25 @@ func RestoreFrom(ctx context.Context, cfg Config, backup *os.File, o RestoreOpti
 
 // FinishRestore ends what must not become valid again in a database that other programs
 // have restored, and returns its valid operator keys. Errors: ErrAlive while a server
-// runs on it, which would answer from outdated memory.
-func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (ended installation.Ended, keys []store.OperatorKey, err error) {
+// runs on it, which would answer from outdated memory; *masterkey.FileError when there is
+// a key file that doesn't fit.
+func FinishRestore(ctx context.Context, cfg Config, keep installation.Keep) (ended installation.Ended, keys []store.OperatorKey, fit masterkey.Fit, err error) {
 	n, err := Open(ctx, cfg)
 	if err != nil {
-		return ended, nil, err
+		return ended, nil, fit, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
 	if err := checkNoServer(ctx, n.DB, false); err != nil {
-		return ended, nil, err
+		return ended, nil, fit, err
+	}
+	if fit, err = masterkey.Fits(ctx, n.DB.Read(), cfg.KeyFile()); err != nil {
+		return ended, nil, fit, err
 	}
 	if ended, err = n.App.Installation.Restored(ctx, doorward.OperatorAtTerminal(), keep); err != nil {
-		return ended, nil, err
+		return ended, nil, fit, err
 	}
 	keys, err = n.DB.Read().OperatorKeys(ctx)
-	return ended, keys, err
+	return ended, keys, fit, err
 }
 
 // isOpen reports whether f is the file at the path, as when a shell redirects it to
@@ -163,6 +170,9 @@ func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o Resto
 	}
 	if r.Tampered > 0 && !o.AcceptDamage {
 		return ErrTampered
+	}
+	if r.MasterKey, err = masterkey.Fits(ctx, n.DB.Read(), was.KeyFile()); err != nil {
+		return err
 	}
 	if err := r.compare(ctx, n, was); err != nil {
 		return err

@@ -77,13 +77,13 @@ func (n *Node) Run(ctx context.Context) error {
 	n.App.Lease.Begin(upkeep) // so that nobody is answered before there is a lease
 	var work sync.WaitGroup
 	work.Go(func() { n.App.Run(n.tracer.Within(upkeep)) })
-	work.Go(func() { n.deadlines.run(upkeep) })
 	servers := n.servers()
 	failed := make(chan error, len(servers))
 	if n.cfg.TLS != nil {
 		go n.cfg.TLS.Run(upkeep) // not waited for: an order for a certificate takes minutes
 	}
 	for _, s := range servers {
+		work.Go(func() { s.on.limiter.conns.run(upkeep) })
 		go func() { failed <- s.serve() }()
 	}
 	var err error
@@ -97,11 +97,10 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(err, n.Close())
 }
 
-// server is a listener being served, with the connections that wait for an answer.
+// server is a listener being served.
 type server struct {
-	http    *http.Server
-	on      *listener
-	pending *pendingConns
+	http *http.Server
+	on   *listener
 }
 
 func (n *Node) servers() []server {
@@ -116,8 +115,8 @@ func (n *Node) servers() []server {
 }
 
 func (n *Node) serverOn(l *listener) server {
-	s := server{http: newServer(l.handler), on: l, pending: &pendingConns{deadlines: map[net.Conn]time.Time{}}}
-	s.http.ConnState = s.pending.note
+	s := server{http: newServer(l.handler), on: l}
+	s.http.ConnState = l.limiter.conns.note
 	// net/http logs errors of clients, mostly failed handshakes: a network scan would
 	// fill the log.
 	s.http.ErrorLog = slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug)
@@ -174,7 +173,7 @@ func (n *Node) drain(servers []server) {
 			time.Sleep(handshakeGrace)
 		}
 		_ = s.on.Close() // Serve returns; its connections stay
-		if left := s.pending.waitUntilEmpty(drainTimeout); left > 0 {
+		if left := s.on.limiter.conns.waitUntilAnswered(drainTimeout); left > 0 {
 			n.cfg.Log.Warn("not answered", "address", s.on.Addr(), "connections", left)
 		}
 		_ = s.http.Close() // of idle connections

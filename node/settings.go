@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/credential"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
@@ -43,6 +44,7 @@ const (
 	GroupServer
 	GroupPolicy
 	GroupSchema
+	GroupSeal // of commands that need the master key
 )
 
 // RawConfig holds the settings that have to be parsed or opened, or that depend on
@@ -74,6 +76,7 @@ func Settings(c *Config, r *RawConfig) (all []Setting) {
 		{GroupServer, serverSettings(c, r)},
 		{GroupPolicy, policySettings(c, r)},
 		{GroupSchema, schemaSettings(c, r)},
+		{GroupSeal, sealSettings(c, r)},
 	} {
 		for _, s := range part.settings {
 			s.Group = part.Group
@@ -218,6 +221,10 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{
+			Name: "key-max-days", Value: newField(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, maxKeyDays, fmt.Sprintf("it is 1 to %d.", maxKeyDays))),
+			Help: "longest validity of an API key, in `days`, and the default of one",
+		},
+		{
 			Name: "tenant-hold", Shared: true, Strict: true,
 			Value: newField(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
@@ -234,6 +241,18 @@ func schemaSettings(c *Config, _ *RawConfig) []Setting {
 		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "bring the schema up to date first; =false refuses another one instead"},
 	}
 }
+
+func sealSettings(c *Config, _ *RawConfig) []Setting {
+	return []Setting{
+		{
+			Name: "master-key-file", Value: newField(&c.MasterKeyFile, ""),
+			Help: "`file` with the master key that seals secrets in the database (default with SQLite the database's file with .key, made when it is missing)",
+		},
+	}
+}
+
+// maxKeyDays is ten years.
+const maxKeyDays = 3650
 
 // minPasswordLength is the least that NIST SP 800-63B-4, section 3.1.1.2, accepts.
 const minPasswordLength = 8

@@ -17,3 +17,11 @@ const MigrationLock = migrationLock
 
 // SchemaNeeded is the schema that this binary needs.
 var SchemaNeeded = schemaNeeded
+
+// SealedColumns are the columns that Reseal knows, as table.column.
+func SealedColumns() (all []string) {
+	for _, c := range sealedIn {
+		all = append(all, c.table+"."+c.column)
+	}
+	return all
+}

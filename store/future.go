@@ -19,6 +19,10 @@ WHERE used_at IS NULL AND created_at > $2`
 WHERE since > $2`
 
 	sqlClampMails = `UPDATE mails SET next_at = $1, created_at = $1 WHERE state = 'queued' AND created_at > $2`
+
+	// In microseconds, as callMarkLife and callAnswerLife say.
+	lifeOfCall    = `CASE WHEN answer IS NULL THEN 4000000 ELSE 86400000000 END`
+	sqlClampCalls = `UPDATE idempotency SET expires_at = $1 + ` + lifeOfCall + ` WHERE expires_at > $2 + ` + lifeOfCall
 )
 
 // maxAnnounced is how many sessions are announced individually; for more, one
@@ -27,7 +31,7 @@ const maxAnnounced = 100
 
 // ClampFuture corrects times that lie in the future by more than ClockTolerance:
 // of sessions, whose number it returns, invitations, resets, delays after failed
-// attempts, and queued mails.
+// attempts, queued mails, and answers kept for an Idempotency-Key.
 func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 	now, beyond := micros(tx.Now), micros(tx.Now.Add(ClockTolerance))
 	hashes, err := list(ctx, tx.Reader, bytesColumn, sqlClampSessions, now, beyond)
@@ -41,7 +45,7 @@ func (tx *Tx) ClampFuture(ctx context.Context) (sessions int, err error) {
 			tx.announce(ChangeSession, SessionSubject(hash))
 		}
 	}
-	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails} {
+	for _, query := range []string{sqlClampInvitations, sqlClampResets, sqlClampThrottles, sqlClampMails, sqlClampCalls} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return 0, err
 		}

@@ -21,6 +21,8 @@ const (
 	MailRoleChanged     MailKind = "role_changed"
 	MailSuspended       MailKind = "suspended"
 	MailRemoved         MailKind = "removed"
+	MailAPIKeyExpiring  MailKind = "apikey_expiring" // an API key of the recipient ends soon
+	MailAPIKeyLeaked    MailKind = "apikey_leaked"   // somebody has found an API key, and has ended it
 )
 
 // MailKinds are all that this version can send.

@@ -46,8 +46,16 @@ var moments = map[doorward.Action]string{
 	doorward.TenantRestore:       "a closed tenant is taken back within its hold",
 	doorward.TenantDestroy:       "the data of a closed tenant goes when its hold is over; refused: one may not close it",
 	doorward.TenantExport:        "the people of a tenant are exported",
+	doorward.APIKeyCreate:        "an API key is created",
+	doorward.APIKeyUpdate:        "an API key is changed: name, permissions, addresses, limit, end, owner or status",
+	doorward.APIKeyRotate:        "an API key gets a new secret, or the one before is ended",
+	doorward.APIKeyRevoke:        "an API key is ended, also with its owner",
+	doorward.APIKeyExpiring:      "an API key ends in 30, 7 or 1 days, and its owner was notified",
+	doorward.APIKeyExpire:        "an API key has reached its end",
+	doorward.APIKeyLeak:          "somebody has shown an API key that was found, which ends it",
 	doorward.KeyCreate:           "an operator key is made",
 	doorward.KeyRevoke:           "an operator key is taken back",
+	doorward.MasterKeyRotate:     "what is sealed is sealed with another master key",
 	doorward.InstallationBackup:  "a backup of the whole database was completed",
 	doorward.InstallationRestore: "the database was set back to a backup",
 	doorward.InstallationMove:    "all was moved to another database",
@@ -67,6 +75,7 @@ var meanings = map[string]string{
 	"invitationsRevoked":  "how many invitations the action has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
 	"linksEnded":          "how many links in mails the action has ended",
+	"masterKey":           "the ids of the master keys",
 	"logo":                "the hash of the tenant's logo before and after",
 	"name":                "the name of the target",
 	"ownerEmail":          "the address of the first OWNER",
@@ -84,6 +93,7 @@ var meanings = map[string]string{
 // elsewhere are the events about a database, tested by the scripts in
 // cmd/doorward/testdata.
 var elsewhere = []doorward.Event{
+	{Action: doorward.MasterKeyRotate, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "masterKey"}}},
 	{Action: doorward.InstallationBackup, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "destination"}}},
 	{Action: doorward.InstallationRestore, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "sessionsEnded"}, {Field: "linksEnded"}}},
 	{Action: doorward.InstallationMove, Outcome: doorward.Done, Target: doorward.Object{Type: "installation"}, Changes: []doorward.Change{{Field: "database"}}},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/logtest"
 	"github.com/doorward/doorward/internal/trace"
@@ -33,7 +34,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		c.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	acme := d.Tenant("Acme")
-	secrets := d.callOperationsWithSecrets(t, acme)
+	secrets := append(d.callOperationsWithSecrets(t, acme), masterKeyOf(t, path))
 	secrets = append(secrets, d.misplaceSecrets(t, acme.Owner)...)
 	file := stored(t, path)
 	if err := d.Node.DB.Close(); err != nil {
@@ -67,6 +68,16 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
+// masterKeyOf returns the master key of the database, as its file has it.
+func masterKeyOf(t *testing.T, path string) string {
+	t.Helper()
+	key, err := masterkey.File{Path: path + ".key"}.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(key.Reveal())
+}
+
 // stored returns the content of the database files.
 func stored(t *testing.T, path string) (all string) {
 	t.Helper()
@@ -75,6 +86,9 @@ func stored(t *testing.T, path string) (all string) {
 		t.Fatal(err)
 	}
 	for _, name := range files {
+		if strings.HasSuffix(name, ".key") {
+			continue
+		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

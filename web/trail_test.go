@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/roster"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
@@ -71,12 +72,13 @@ func (h *recorder) line(e doorward.Event) string {
 	for _, c := range e.Changes {
 		text += fmt.Sprintf(", %s %q %q", c.Field, c.From, c.To)
 	}
-	text = ids.ReplaceAllStringFunc(text, h.name)
+	text = hints.ReplaceAllString(ids.ReplaceAllStringFunc(text, h.name), "HINT")
 	return strings.TrimSpace(times.ReplaceAllString(text, "TIME"))
 }
 
 var (
 	ids   = regexp.MustCompile(`[a-z]{3}_[a-z2-7]{26}`)
+	hints = regexp.MustCompile(`dwk_\w{4}…\w{4}`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 )
 
@@ -107,7 +109,7 @@ type step struct {
 func TestOneEventForEachAct(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		h := settle(t, d)
-		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withSessions(),
+		for _, s := range slices.Concat(h.atTheDoor(), h.withInvitations(), h.withAcceptances(), h.withAPIKeys(), h.withSessions(),
 			h.withPasswords(), h.withMembers(), h.withOwners(), h.withTheTenant()) {
 			s.do()
 			if diff := cmp.Diff(s.want, h.news()); diff != "" {
@@ -313,6 +315,76 @@ func (h *recorder) withAcceptances() []step {
 			`Acme: OWNER done user.invite invitation inv, email "" "fay@acme.example", role "" "USER"`,
 			`Acme: ann done invitation.revoke invitation inv, status "PENDING" "REVOKED"`,
 		}},
+	}
+}
+
+// withAPIKeys calls the feature: what endpoints add is tested with them.
+func (h *recorder) withAPIKeys() []step {
+	keys, ctx := h.Node.App.APIKeys, h.t.Context()
+	var id string
+	by := func() doorward.Caller {
+		owner := doorward.User{ID: h.owner.ID, Email: h.owner.Email, TenantID: h.acme.ID, TenantStatus: doorward.TenantActive, Role: doorward.RoleOwner, Status: doorward.UserActive}
+		caller := doorward.Caller{IP: "127.0.0.1", RequestID: "req_test"}.As(owner)
+		caller.SessionID = h.ask("GET /api/v2/auth/session", nil, h.as(h.owner)).text("session.id")
+		return caller
+	}
+	check := func(err error) {
+		h.t.Helper()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	create := func(days int64) string {
+		h.t.Helper()
+		key, secret, err := keys.Create(ctx, by(), apikey.Draft{Name: "backup", Permissions: []string{"message.send", "message.read"}, Days: &days})
+		check(err)
+		id = key.ID
+		return h.keep(secret.Reveal())
+	}
+	created := `Acme: OWNER done apikey.create key key, name "" "backup", permissions "" "message.read message.send", expiresAt "" "TIME", ownerId "" "OWNER", role "" "USER"`
+	return []step{
+		{"an API key", func() { create(2) }, []string{created}},
+		{"an API key changed", func() {
+			name, limit := "nightly", int64(20)
+			_, _, err := keys.Edit(ctx, by(), id, apikey.Edit{Name: &name, PerSecond: &limit})
+			check(err)
+			_, _, err = keys.Edit(ctx, by(), id, apikey.Edit{Name: &name})
+			check(err)
+		}, []string{`Acme: OWNER done apikey.update key key, name "backup" "nightly", perSecond "" "20"`}},
+		{"an API key rotated", func() {
+			rotated, err := keys.Rotate(ctx, by(), id, nil)
+			check(err)
+			h.keep(rotated.Secret.Reveal())
+			_, err = keys.EndPrevious(ctx, by(), id)
+			check(err)
+		}, []string{
+			`Acme: OWNER done apikey.rotate key key, hint "HINT" "HINT", previousEndsAt "" "TIME"`,
+			`Acme: OWNER done apikey.rotate key key, previousEndsAt "TIME" "TIME"`,
+		}},
+		{"an API key about to expire, and expired", func() {
+			h.Advance(24 * time.Hour)
+			check(keys.Sweep(ctx))
+			h.Advance(24 * time.Hour)
+			check(keys.Sweep(ctx))
+		}, []string{
+			`Acme: system done apikey.expiring key key, endsAt "" "TIME"`,
+			`Acme: system done apikey.expire key key, status "active" "expired"`,
+		}},
+		{"signed in after two days", func() { h.signIn(h.owner, h.other, h.ann, h.bob); h.news() }, nil},
+		{"an API key revoked", func() {
+			create(1)
+			for range 2 {
+				_, err := keys.Revoke(ctx, by(), id)
+				check(err)
+			}
+		}, []string{created, `Acme: OWNER done apikey.revoke key key, status "active" "revoked"`}},
+		{"an API key found", func() {
+			found := create(1)
+			for range 2 {
+				_, err := keys.Report(ctx, doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1", RequestID: "req_test"}, found)
+				check(err)
+			}
+		}, []string{created, `Acme: anonymous done apikey.leak key key, status "active" "revoked"`}},
 	}
 }
 
@@ -578,7 +650,7 @@ func (h *recorder) keepsSecrets() {
 				h.t.Errorf("%+v has %q", e, secret)
 			}
 		}
-		if e.ActorType != doorward.Operator && (e.IP == "" || e.RequestID == "") {
+		if e.ActorType != doorward.Operator && e.ActorType != doorward.System && (e.IP == "" || e.RequestID == "") {
 			h.t.Errorf("%+v has no client address or no request id", e)
 		}
 	}
@@ -593,6 +665,7 @@ func (h *recorder) knowsAllActs() {
 		seen[e.Action] = true
 	}
 	// Operations on a database have their own tests in cmd/doorward/testdata.
+	seen[doorward.MasterKeyRotate] = true
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() && !seen[verb.Action] {

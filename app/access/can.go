@@ -42,6 +42,7 @@ type Decision struct {
 	// obstacle is a permission, a role that is too high, or a tenant's status.
 	obstacle string
 	given    bool // the obstacle is the role to be granted, not one that is held
+	ofKey    bool // the obstacle is the role of an API key
 }
 
 func yes(r Reason) Decision { return Decision{Allowed: true, Reason: r} }
@@ -93,6 +94,8 @@ func canMember(p *doorward.Principal, verb *doorward.Verb, on *doorward.Object) 
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Granted), given: true}
 	case verb.Through == doorward.UserManage && on.Held.Outranks(doorward.RoleUser) && p.Rank != doorward.RoleOwner:
 		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held)}
+	case verb.Through == doorward.APIKeyManage && on.Held.Outranks(p.Rank):
+		return Decision{Reason: ReasonRank, own: p.Role, obstacle: string(on.Held), ofKey: true}
 	case p.TenantStatus == doorward.TenantClosing && !verb.WhileClosing:
 		return Decision{Reason: ReasonTenant, obstacle: string(p.TenantStatus)}
 	}
@@ -172,6 +175,9 @@ func (d Decision) Refusal() *doorward.Error {
 func (d Decision) tooHigh() *doorward.Error {
 	if d.given {
 		return doorward.Fail(doorward.CodeForbidden, "The role %s can't give the higher role %s.", d.own, d.obstacle)
+	}
+	if d.ofKey {
+		return doorward.Fail(doorward.CodeForbidden, "The role %s can't change an API key with the higher role %s.", d.own, d.obstacle)
 	}
 	return doorward.Fail(doorward.CodeForbidden, "Only an OWNER may change someone who is %s.", d.obstacle)
 }

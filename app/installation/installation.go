@@ -41,7 +41,8 @@ type Ended struct{ Sessions, Links int64 }
 // Restored prepares a database that was restored from a backup. Sessions that have
 // ended since the backup, and links used or revoked since, would be valid again,
 // so all of them end unless keep says otherwise. Known browsers are always
-// forgotten, since trust in them may have ended since. Before it returns, running
+// forgotten, since trust in them may have ended since, and so are answers kept for
+// retries, since what they say was made may be gone. Before it returns, running
 // nodes have cleared their memory of sessions.
 func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Keep) (ended Ended, err error) {
 	_, err = i.writer.Do(ctx, by, doorward.InstallationRestore, object, func(tx *access.Tx) (err error) {
@@ -56,6 +57,9 @@ func (i *Installation) Restored(ctx context.Context, by doorward.Caller, keep Ke
 			}
 		}
 		if err := tx.EndAllTrust(ctx); err != nil {
+			return err
+		}
+		if err := tx.DeleteAllCalls(ctx); err != nil {
 			return err
 		}
 		tx.Changed("sessionsEnded", "", strconv.FormatInt(ended.Sessions, 10))

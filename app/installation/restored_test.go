@@ -1,9 +1,11 @@
 package installation_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/store"
@@ -32,6 +34,29 @@ func TestRestoreForgetsDevices(t *testing.T) {
 		f.NoError(err)
 		if knows() != 0 {
 			f.Error("a browser from before the restore is still known")
+		}
+	})
+}
+
+// TestRestoreForgetsAnswers: an answer that was kept for retries says that something
+// exists which may be gone.
+func TestRestoreForgetsAnswers(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		call := doorward.IdempotentCall{ID: []byte("a call"), Body: []byte("a body"), Attempt: "one"}
+		_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+			if _, err := tx.MarkCall(f.Context(), call); err != nil {
+				return err
+			}
+			_, err := tx.KeepAnswer(f.Context(), call, []byte("an answer"))
+			return err
+		})
+		f.NoError(err)
+		_, err = f.DB.Read().KnownCall(f.Context(), call.ID)
+		f.NoError(err)
+		_, err = f.Node(0).Installation.Restored(f.Context(), apptest.Operator, installation.Keep{Sessions: true, Links: true})
+		f.NoError(err)
+		if _, err = f.DB.Read().KnownCall(f.Context(), call.ID); !errors.Is(err, store.ErrNone) {
+			f.Errorf("the answer after the restore: %v, want none", err)
 		}
 	})
 }

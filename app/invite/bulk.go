@@ -34,15 +34,30 @@ func (i *Invitations) SendAll(ctx context.Context, by doorward.Caller, offers []
 			return sent[n].keepOwnFault(tx, send(ctx, tx, &sent[n].Invitation, o, faults))
 		}})
 	}
-	if len(operations) > 0 {
-		if _, err := i.writer.DoAll(ctx, by, operations...); err != nil {
-			return nil, err
-		}
+	if err := i.sendTogether(ctx, by, operations, sent); err != nil {
+		return nil, err
 	}
 	for n := range sent { // record refusals, as Send does
 		sent[n].Err = i.writer.Refused(ctx, by, doorward.UserInvite, object(sent[n].Invitation), sent[n].Err)
 	}
 	return sent, nil
+}
+
+// sendTogether performs the operations. The last one keeps the answer to all of them.
+func (i *Invitations) sendTogether(ctx context.Context, by doorward.Caller, operations []access.Operation, sent []Sent) error {
+	if len(operations) == 0 {
+		return i.writer.MadeNothing(ctx, by, sent)
+	}
+	last := &operations[len(operations)-1]
+	write := last.Write
+	last.Write = func(tx *access.Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		return tx.Made(ctx, sent)
+	}
+	_, err := i.writer.DoAll(ctx, by, operations...)
+	return err
 }
 
 // ownFault has the kinds of errors that concern one offer only.

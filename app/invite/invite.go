@@ -39,7 +39,10 @@ func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rul
 func (i *Invitations) Send(ctx context.Context, by doorward.Caller, o Offer) (doorward.Invitation, error) {
 	inv, faults := o.invitation(by)
 	_, err := i.writer.Do(ctx, by, doorward.UserInvite, object(inv), func(tx *access.Tx) error {
-		return send(ctx, tx, &inv, o, faults)
+		if err := send(ctx, tx, &inv, o, faults); err != nil {
+			return err
+		}
+		return tx.Made(ctx, inv)
 	})
 	return inv, err
 }

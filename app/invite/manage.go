@@ -99,7 +99,10 @@ func (i *Invitations) Resend(ctx context.Context, by doorward.Caller, id string)
 		if err := i.checkResend(ctx, tx, inv); err != nil {
 			return err
 		}
-		return renew(ctx, tx, &inv)
+		if err := renew(ctx, tx, &inv); err != nil {
+			return err
+		}
+		return tx.Made(ctx, inv)
 	})
 	return inv, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/registry"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -36,18 +37,18 @@ func (s *Sessions) remembered(hash secret.Hash) (doorward.Principal, bool) {
 	if !s.lease.Valid() || s.db.Clock().Wrong() {
 		return doorward.Principal{}, false
 	}
-	e := s.registry.get(hash)
+	e := s.registry.Get(hash)
 	now := s.db.Now().UnixMicro()
 	if e == nil {
 		return doorward.Principal{}, false
 	}
-	g := e.grant.Value()
-	if !e.inTime(&g, now) {
+	p, _, inTime := e.Check(now)
+	if !inTime {
 		return doorward.Principal{}, false
 	}
-	s.touch(hash, e, now)
+	s.registry.Use(hash, e, now)
 	s.busy.note(now)
-	return e.principal(&g), true
+	return p, true
 }
 
 // busy holds the time of the last check.
@@ -90,10 +91,10 @@ func (s *Sessions) load(ctx context.Context, hash secret.Hash) (doorward.Princip
 		return doorward.Principal{}, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	now := s.db.Now().UnixMicro()
-	if e := s.registry.get(hash); e != nil {
-		s.touch(hash, e, now)
+	if e := s.registry.Get(hash); e != nil {
+		s.registry.Use(hash, e, now)
 	} else { // not in memory, but the use counts all the same
-		s.dirty.add(hash, now)
+		s.registry.UseUnknown(hash, now)
 	}
 	return doorward.PrincipalOf(cred.User, cred.Session), nil
 }
@@ -105,8 +106,8 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 	if err := s.db.Clock().Err(); err != nil {
 		return cred, err // expiry can't be determined, and a valid session must never get a 401
 	}
-	mark := s.registry.mark()
-	err := s.queries.do(func() (err error) {
+	mark := s.registry.Mark()
+	err := s.queries.Do(func() (err error) {
 		cred, err = s.db.Read().SessionByToken(ctx, hash[:])
 		return err
 	})
@@ -116,13 +117,18 @@ func (s *Sessions) read(ctx context.Context, hash secret.Hash) (store.Credential
 	if err != nil {
 		return cred, err
 	}
-	if seen := micros(s.lastUse(hash)); seen.After(cred.Session.LastSeenAt) {
+	if seen := micros(s.registry.LastUse(hash)); seen.After(cred.Session.LastSeenAt) {
 		cred.Session.LastSeenAt = seen
 	}
 	if usable(cred) {
-		s.registry.put(hash, entryOf(cred, s.limits, mark))
+		s.registry.Put(hash, entryOf(cred, s.limits, mark))
 	}
 	return cred, nil
+}
+
+// entryOf makes the entry of a session, under the limits of the installation.
+func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *registry.Entry {
+	return registry.NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.Tenant.Tighten(l), c.Session.LastSeenAt, mark)
 }
 
 func usable(c store.Credential) bool { return Usable(c.User) == nil }

@@ -18,7 +18,7 @@ import (
 // also runs first in the same transaction, under the lock on the account; it sees
 // the account as it was before this login.
 func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorward.Account, tenantID string, also func(*access.Tx) error) (Opened, error) {
-	mark := s.registry.mark()
+	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
 	revocation, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
@@ -66,7 +66,7 @@ func endReplaced(ctx context.Context, tx *access.Tx, userID string, hashes [][]b
 // keep puts an opened session in memory, since it will be used next.
 func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) error {
 	if err == nil {
-		s.registry.put(hash, entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
+		s.registry.Put(hash, entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, mark))
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 // there, login_too_old when the limit of that tenant has passed since the login,
 // and unauthenticated when the current session has ended.
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
-	mark := s.registry.mark()
+	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
 	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		account, err := tx.Account(ctx, by.ID)

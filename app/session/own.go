@@ -33,7 +33,7 @@ func (s *Sessions) live(ctx context.Context, userID string) ([]doorward.Session,
 	rows, err := s.db.Read().UserSessions(ctx, userID)
 	var live []doorward.Session
 	for _, row := range rows {
-		row.Session.LastSeenAt = micros(max(s.lastUse(secret.Hash(row.Hash)), row.Session.LastSeenAt.UnixMicro()))
+		row.Session.LastSeenAt = micros(max(s.registry.LastUse(secret.Hash(row.Hash)), row.Session.LastSeenAt.UnixMicro()))
 		if s.inTime(row.Session, s.db.Now()) {
 			live = append(live, row.Session)
 		}

@@ -4,7 +4,7 @@
 // the row, so no delayed write can restore it. Limits are computed at each check,
 // never by a job.
 //
-// Checks are answered from memory (registry.go) while the lease guarantees that no
+// Checks are answered from memory (package registry) while the lease guarantees that no
 // revocation can have been missed, and from the database otherwise. The last use
 // of a session is kept in memory and written at most once a minute (flush.go).
 package session
@@ -15,6 +15,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/registry"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
@@ -26,17 +27,16 @@ type Sessions struct {
 	db       *store.DB
 	lease    *lease.Lease
 	limits   doorward.SessionLimits
-	registry *registry
-	queries  queryLimiter
-	dirty    dirty
+	registry *registry.Registry
+	queries  registry.QueryLimiter
 	busy     busy
 }
 
 // New returns the feature. At most inMemory sessions are kept in memory. The
 // memory follows the changes that the lease delivers.
 func New(writer *access.Writer, db *store.DB, l *lease.Lease, limits doorward.SessionLimits, inMemory int) *Sessions {
-	s := &Sessions{writer: writer, db: db, lease: l, limits: limits, registry: newRegistry(inMemory)}
-	l.Follow(s.apply, s.registry.reset)
+	s := &Sessions{writer: writer, db: db, lease: l, limits: limits, registry: registry.New(inMemory)}
+	l.Follow(s.apply, s.registry.Reset)
 	return s
 }
 
@@ -44,7 +44,7 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, limits doorward.Se
 func (s *Sessions) Limits() doorward.SessionLimits { return s.limits }
 
 // InMemory counts the sessions in memory.
-func (s *Sessions) InMemory() int { return s.registry.len() }
+func (s *Sessions) InMemory() int { return s.registry.Len() }
 
 // Opened is a new session; Token is the only copy of its secret.
 type Opened struct {
@@ -64,7 +64,7 @@ func (s *Sessions) apply(ctx context.Context, changes []store.Change) error {
 			errs = append(errs, s.flushRequested(ctx, c.Subject))
 			continue
 		}
-		s.registry.forget(c)
+		s.registry.Forget(c)
 	}
 	return errors.Join(errs...)
 }

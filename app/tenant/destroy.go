@@ -47,7 +47,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, over doorward.Tenant) error
 // write in between. The first one makes a restore impossible.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyInvitations, destroyPeople, destroyTrail} {
+	for _, step := range []func(context.Context, *store.Tx, string) (bool, error){destroyLogo, destroyCalls, destroyInvitations, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = step(ctx, tx, id); return err })
 		}
@@ -117,6 +117,11 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 func destroyLogo(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
 	_, err = tx.DeleteLogo(ctx, id)
 	return false, err
+}
+
+// destroyCalls deletes the answers kept for retries, which name people.
+func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	return false, tx.DeleteCallsOf(ctx, id)
 }
 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

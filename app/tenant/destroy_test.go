@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/store"
 )
 
 // smallestLogo is the smallest logo.
@@ -75,6 +76,11 @@ func TestClosedTenantIsGone(t *testing.T) {
 			f.NoError(err)
 			f.Invite(alone, "pending.vanish@example.com", doorward.RoleUser)
 			leaveTraces(f, alone)
+			_, err = f.DB.Write(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.MarkCall(t.Context(), doorward.IdempotentCall{ID: []byte("a call"), TenantID: gone.ID, Body: []byte("a body")})
+				return err
+			})
+			f.NoError(err)
 
 			for range 2 { // closed, restored, closed
 				_, _, err = f.Node(0).Tenants.Close(t.Context(), owner.Caller, names[0])

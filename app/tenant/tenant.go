@@ -94,5 +94,8 @@ func insert(ctx context.Context, tx *access.Tx, c *Created) error {
 	}
 	tx.Changed("name", "", c.Tenant.Name)
 	tx.Changed("ownerEmail", "", c.Invitation.Email)
-	return tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID)
+	if err := tx.QueueMail(ctx, store.MailInvitation, c.Invitation.Email, c.Invitation.ID); err != nil {
+		return err
+	}
+	return tx.Made(ctx, *c)
 }

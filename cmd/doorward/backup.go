@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/transfer"
@@ -36,8 +37,9 @@ once it is complete, and until then takes as much disk beside the database as th
 database has. "doorward restore" refuses a backup that was cut off.
 
 It holds what the database holds: addresses, names, the audit trail and hashes of
-passwords, but no credential that works by itself. The time of the backup is recorded
-in the database, for the metric and alert of the last backup's age.
+passwords, but no credential that works by itself. The master key is not in it: keep a
+copy of its file elsewhere. The time of the backup is recorded in the database, for the
+metric and alert of the last backup's age.
 
 PostgreSQL is backed up by its own programs; docs/operations.md says how. Run
 "doorward backup --record" when they have succeeded, to record that.`,
@@ -207,6 +209,9 @@ func backup(cmd *cobra.Command, db *store.DB, file string) error {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Backed up to %s and checked.\n", file)
+	if state, err := masterkey.Look(cmd.Context(), db.Read()); err == nil && state.Current != "" { // an older schema has no keys
+		fmt.Fprintf(cmd.OutOrStdout(), "The master key %s is not in it: keep a copy of its file elsewhere.\n", state.Current)
+	}
 	return nil
 }
 
@@ -260,6 +265,8 @@ Sessions that were ended since the backup would become valid again, and so would
 links in mails that were used or revoked since. So all sessions and links end: people
 must sign in again, and invitations have to be sent again from their list. All
 known browsers are forgotten, since some may have been removed since.
+Restore checks that the master key's file fits the backup.
+
 Other changes since the backup are lost and have to be repeated; restore lists
 them, suspensions and new passwords first. Operator keys that were revoked since
 stay revoked, and are listed.
@@ -285,11 +292,13 @@ lists all valid ones.`,
 				return notRestored(err)
 			}
 			printRestored(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], done)
+			warnKeyMissing(cmd.ErrOrStderr(), cfg, done.MasterKey)
 			return nil
 		},
 	}
 	cmd.Args = fileArgUnless(&finish)
 	s.base(cmd.Flags())
+	s.register(cmd.Flags(), node.GroupSeal)
 	setShown(cmd, false, "base-url", "listen")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "replace the database that is there")
 	cmd.Flags().BoolVar(&o.AcceptDamage, "accept-damage", false, "restore a backup although its checksum is wrong or its audit trail was tampered with")
@@ -313,10 +322,11 @@ func finishRestore(cmd *cobra.Command, cfg node.Config, o node.RestoreOptions) e
 	if o.Force || o.AcceptDamage {
 		return badUse("--finish takes nothing from a backup, so --force and --accept-damage have no meaning with it.")
 	}
-	ended, keys, err := node.FinishRestore(cmd.Context(), cfg, o.Keep)
+	ended, keys, fit, err := node.FinishRestore(cmd.Context(), cfg, o.Keep)
 	if err != nil {
 		return notRestored(err)
 	}
+	warnKeyMissing(cmd.ErrOrStderr(), cfg, fit)
 	fmt.Fprintf(cmd.OutOrStdout(), "Finished. Sessions ended: %d. Links ended: %d.\n", ended.Sessions, ended.Links)
 	printKeys(cmd.OutOrStdout(), "Valid operator keys, including any that were revoked since the backup:", keys)
 	return nil

@@ -47,6 +47,7 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
 	h.run(t, "doorward key create-operator --name signup-2026")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
+	h.run(t, "doorward key create-master master.key")
 	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
 	writeFile(t, h.folder, "secret", "sqlite:doorward.db")
 	writeFile(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
@@ -75,8 +76,10 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	if err := os.CopyFS(folder, os.DirFS(h.folder)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(folder, "secret"), 0o600); err != nil { // CopyFS makes it readable for everybody
-		t.Fatal(err)
+	for _, name := range []string{"secret", "master.key"} { // CopyFS makes them readable for everybody
+		if err := os.Chmod(filepath.Join(folder, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
@@ -90,6 +93,8 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
 	case strings.Contains(line, "doorward healthcheck"):
 		runner.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
+	case strings.Contains(line, "key create-master"):
+		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "doorward backup /"):
 		remove(t, filepath.Join(folder, "backups/doorward.db"))
 	case strings.Contains(line, "doorward restore /"):

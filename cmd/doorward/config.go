@@ -230,7 +230,10 @@ func readSettings(path string, nodes []*yaml.Node) (map[string]entry, error) {
 		if !slices.Contains(fileNames(), written) {
 			return nil, badConfig("%s: %q is not a setting.%s", place, written, suggestSetting(written, fileNames()))
 		}
-		name, isPath := strings.CutSuffix(written, "-file")
+		name, isPath := written, false
+		if !slices.Contains(settingNames(), written) {
+			name, isPath = strings.CutSuffix(written, "-file")
+		}
 		if earlier, twice := settings[name]; twice {
 			return nil, badConfig("%s: %s is already set, in %s. Keep one of them.", place, name, earlier.from)
 		}

@@ -24,6 +24,7 @@ func TestGoldenConfiguration(t *testing.T) {
 	for name, groups := range map[string][]node.Group{
 		"everywhere": {node.GroupFile, node.GroupAddress, node.GroupCommon}, "mail": {node.GroupMail},
 		"server": {node.GroupServer}, "policy": {node.GroupPolicy},
+		"sealed": {node.GroupSeal},
 	} {
 		goldentest.Section(t, "../../docs/configuration.md", name, settingTable(groups))
 		all += settingTable(groups)

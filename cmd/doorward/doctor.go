@@ -127,6 +127,7 @@ func checkDatabase(ctx context.Context, s *settings, cfg node.Config) []finding 
 	}
 	all := []finding{{what: "database", fine: db.Engine() + " answers"}, checkSchema(ctx, db), checkClock(ctx, db, cfg)}
 	if all[1].wrong == "" {
+		all = append(all, checkMasterKey(ctx, db, cfg))
 		all = append(all, checkContent(ctx, db)...)
 	}
 	all = append(all, checkAgreement(ctx, db, s, cfg)...)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/store/lease"
 )
@@ -52,10 +53,11 @@ func badConfig(format string, args ...any) error {
 func exitCode(err error) int {
 	var f *failure
 	var differs *lease.DiffersError
+	var key *masterkey.FileError
 	switch {
 	case errors.As(err, &f):
 		return f.code
-	case errors.As(err, &differs):
+	case errors.As(err, &differs), errors.As(err, &key):
 		return exitConfig
 	case errors.Is(err, context.Canceled):
 		return exitFailed
@@ -71,9 +73,12 @@ func exitCode(err error) int {
 func describe(err error) string {
 	var ours *doorward.Error
 	var differs *lease.DiffersError
+	var key *masterkey.FileError
 	switch {
 	case errors.As(err, &differs):
 		return describeDiffering(differs)
+	case errors.As(err, &key):
+		return describeKeyFile(key)
 	case errors.Is(err, context.Canceled):
 		return "stopped before it was finished."
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -100,6 +105,15 @@ func describeDiffering(e *lease.DiffersError) string {
 		"what they have promised to keep. Give all nodes the same values; to change them while",
 		"nodes run, start one node after the other with the new value and --change-shared.")
 	return strings.Join(lines, "\n  ")
+}
+
+// describeKeyFile says for a wrong key how to go on, and for other faults the error does.
+func describeKeyFile(e *masterkey.FileError) string {
+	text := "--master-key-file: " + e.Error()
+	if wrong := (*masterkey.WrongKeyError)(nil); errors.As(e, &wrong) {
+		text += fmt.Sprintf("\n  Put the file of the key %s there, or name it with --master-key-file. Without any file the server\n  starts too, and refuses what needs the key.", wrong.Needed)
+	}
+	return text
 }
 
 func describeTaken(err error) string {
@@ -142,7 +156,7 @@ func flagOf(pointer string) string {
 // a database client repeats for each address that it has tried.
 func plain(err error) string {
 	text := strings.TrimSuffix(err.Error(), ": "+store.ErrSchema.Error())
-	for _, name := range []string{"node: ", "store: ", "argon: ", "commonpw: "} {
+	for _, name := range []string{"node: ", "store: ", "argon: ", "commonpw: ", "seal: "} {
 		text = strings.TrimPrefix(text, name)
 	}
 	lines := slices.Compact(strings.Split(text, "\n"))
@@ -220,6 +234,15 @@ func oneArg(what string) cobra.PositionalArgs {
 			return nil
 		}
 		return badUse("\"%s\" takes one %s, for example:\n%s", cmd.CommandPath(), what, cmd.Example)
+	}
+}
+
+func twoArgs(first, second string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			return nil
+		}
+		return badUse("\"%s\" takes %s and %s, for example:\n%s", cmd.CommandPath(), first, second, cmd.Example)
 	}
 }
 

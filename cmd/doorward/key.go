@@ -14,7 +14,8 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	return group("key", "Create, list and revoke keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand())
+	return group("key", "Create, list, revoke and replace keys", keyCreateOperatorCommand(), keyListOperatorsCommand(), keyRevokeOperatorCommand(),
+		keyCreateMasterCommand(), keyRotateMasterCommand())
 }
 
 func keyCreateOperatorCommand() *cobra.Command {

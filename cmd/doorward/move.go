@@ -24,7 +24,8 @@ PostgreSQL or back. It compares the rows and content of each table, and the chai
 the audit trail. It copies everything or nothing. Sessions stay valid.
 
 Stop the servers first: what they write during the copy would be lost. Then start them
-with the new --database. The old one stays unchanged; don't serve from it again.
+with the new --database and the same master key, whose file move checks. The old
+database stays unchanged; don't serve from it again.
 
 Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 		Example: "  doorward move --from sqlite:doorward.db --to postgres://doorward@db/doorward", Args: noArgs,
@@ -43,14 +44,16 @@ Keep a password off the command line: pgx reads PGPASSWORD and ~/.pgpass.`,
 				return err
 			}
 			cfg.Database = to
-			moved, tampered, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
+			moved, tampered, fit, err := node.Move(cmd.Context(), cfg, from, force, printProgress(cmd.ErrOrStderr()))
 			if err != nil {
 				return notMoved(err)
 			}
+			warnKeyMissing(cmd.ErrOrStderr(), cfg, fit)
 			return printMoved(cmd.OutOrStdout(), moved, tampered)
 		},
 	}
 	s.base(cmd.Flags())
+	s.register(cmd.Flags(), node.GroupSeal)
 	setShown(cmd, false, "base-url", "listen", "database")
 	cmd.Flags().StringVar(&from, "from", "", "`URL` of the database that is copied")
 	cmd.Flags().StringVar(&to, "to", "", "`URL` of the empty database that it is copied to")

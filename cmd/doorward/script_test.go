@@ -94,7 +94,7 @@ func prepare() (folder string, err error) {
 
 // onBoth are the scripts that run on PostgreSQL, too. There they run the program under
 // the race detector, if this binary is.
-var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar", "testdata/agreement.txtar"}
+var onBoth = []string{"testdata/serve.txtar", "testdata/tenant.txtar", "testdata/user.txtar", "testdata/import.txtar", "testdata/schema.txtar", "testdata/audit.txtar", "testdata/agreement.txtar", "testdata/masterkey.txtar"}
 
 func TestSessions(t *testing.T) {
 	play(t, testscript.Params{Dir: "testdata"}, "sqlite:doorward.db")

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/doorward/doorward/internal/seal"
 )
 
 // TestEverySecretComesFromAFileToo: a setting whose value can hold a password can also
@@ -59,11 +61,11 @@ func demandMasked(t *testing.T, name, from string) {
 	}
 }
 
-// TestNoSettingEndsAsItsFileDoes: no setting is called "x-file", which in the YAML file
-// is the file of x.
+// TestNoSettingEndsAsItsFileDoes: no setting is called as the file of another one in
+// the YAML file.
 func TestNoSettingEndsAsItsFileDoes(t *testing.T) {
 	for _, name := range settingNames() {
-		if strings.HasSuffix(name, "-file") {
+		if of, ends := strings.CutSuffix(name, "-file"); ends && slices.Contains(settingNames(), of) {
 			t.Errorf("--%s reads as the file of another setting", name)
 		}
 	}
@@ -112,6 +114,11 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 		t.Setenv("DOORWARD_TLS_CERT", cert)
 		t.Setenv("DOORWARD_TLS_KEY", key)
 		refusesUntilMended(t, key, "DOORWARD_TLS_KEY: ")
+	})
+	t.Run("master-key-file", func(t *testing.T) {
+		file := openTo(t, "master.key", strings.TrimSpace(seal.NewKey().Reveal()))
+		t.Setenv("DOORWARD_MASTER_KEY_FILE", file)
+		refusesUntilMended(t, file, "DOORWARD_MASTER_KEY_FILE: ")
 	})
 	t.Run("nothing secret", func(t *testing.T) {
 		settings := openTo(t, "doorward.yaml", "database: postgres://door@localhost/x\nsmtp: smtp://localhost:1\nlisten: localhost:0")

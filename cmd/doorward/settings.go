@@ -118,13 +118,25 @@ func (s *settings) read(cmd *cobra.Command) (cfg node.Config, err error) {
 }
 
 // readToServe is read for commands that serve or check a server's settings: it also
-// reads the TLS certificate, which other commands may not be permitted to read.
+// reads the TLS certificate and the master key, which other commands may not be
+// permitted to read.
 func (s *settings) readToServe(cmd *cobra.Command) (node.Config, error) {
 	cfg, err := s.read(cmd)
 	if err == nil && cfg.TLS != nil {
 		err = s.loadTLS(cfg.TLS)
 	}
+	if err == nil {
+		err = s.checkMasterKey(cfg)
+	}
 	return cfg, err
+}
+
+// checkMasterKey reads the key without the database.
+func (s *settings) checkMasterKey(cfg node.Config) error {
+	if _, err := cfg.KeyFile().Read(); err != nil {
+		return s.refuse("master-key-file", "%s", plain(err))
+	}
+	return nil
 }
 
 // nodeConfig checks the settings and returns the configuration.

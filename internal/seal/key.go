@@ -47,6 +47,9 @@ func NewKey() Key {
 	return keyOf(bits)
 }
 
+// KeyFrom returns the key with these bits, which the caller has derived from secrets.
+func KeyFrom(bits [keySize]byte) Key { return keyOf(bits) }
+
 func keyOf(bits [keySize]byte) Key {
 	sum := sha256.Sum256(append([]byte("doorward master key id\x00"), bits[:]...))
 	return Key{&bits, ID(sum[:idSize])}

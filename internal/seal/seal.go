@@ -70,7 +70,7 @@ func (k Key) Seal(at Place, plain []byte) []byte {
 		panic("seal: the value is longer than MaxPlain")
 	}
 	gcm := k.cipher()
-	header := append([]byte{format}, k.id[:]...)
+	header := HeaderOf(k.id)
 	sealed := make([]byte, headerSize+gcm.NonceSize(), headerSize+gcm.NonceSize()+len(plain)+gcm.Overhead())
 	copy(sealed, header)
 	_, _ = rand.Read(sealed[headerSize:]) // never fails
@@ -98,6 +98,9 @@ func (k Key) Open(at Place, sealed []byte) ([]byte, error) {
 	}
 	return plain, nil
 }
+
+// HeaderOf returns what every value begins with that is sealed with the key of that id.
+func HeaderOf(id ID) []byte { return append([]byte{format}, id[:]...) }
 
 // KeyOf returns the id of the key that the value was sealed with. Errors: ErrDamaged.
 func KeyOf(sealed []byte) (ID, error) {

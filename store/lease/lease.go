@@ -60,8 +60,7 @@ type Lease struct {
 	id     string
 	length time.Duration
 	epoch  time.Time // monotonic origin of validUntil
-	apply  func(context.Context, []store.Change) error
-	reset  func()
+	follow []follower
 	wake   chan struct{}
 	begun  sync.Once
 
@@ -90,18 +89,38 @@ type Lease struct {
 func New(db *store.DB, length time.Duration) *Lease {
 	return &Lease{
 		db: db, id: doorward.NewID("nod_"), length: length, epoch: time.Now(),
-		apply: func(context.Context, []store.Change) error { return nil }, reset: func() {},
 		wake: make(chan struct{}, 1), peers: map[string]peer{},
 		notices: notices{report: func(Notice) {}, clock: ClockRight},
 	}
 }
 
-// Follow sets the receiver of changes: apply gets each batch, from any goroutine, some
+// follower is a memory that follows changes.
+type follower struct {
+	apply func(context.Context, []store.Change) error
+	reset func()
+}
+
+// Follow adds a receiver of changes: apply gets each batch, from any goroutine, some
 // twice; reset must clear all memory, since changes were missed. A change is applied when
-// apply has returned nil; until then the lease isn't renewed, so apply must query the
-// database with its context, which needs no lease. Call it before Run.
+// every apply has returned nil; until then the lease isn't renewed, so apply must query
+// the database with its context, which needs no lease. Call it before Run.
 func (l *Lease) Follow(apply func(context.Context, []store.Change) error, reset func()) {
-	l.apply, l.reset = apply, reset
+	l.follow = append(l.follow, follower{apply, reset})
+}
+
+// apply passes changes to all followers, also after an error of one.
+func (l *Lease) apply(ctx context.Context, changes []store.Change) error {
+	var errs []error
+	for _, f := range l.follow {
+		errs = append(errs, f.apply(ctx, changes))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Lease) reset() {
+	for _, f := range l.follow {
+		f.reset()
+	}
 }
 
 // ID returns the id of this process among the nodes.

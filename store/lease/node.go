@@ -30,6 +30,7 @@ const (
 	sqlInsertNode     = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
 	sqlHeartbeat      = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
 	sqlAck            = `UPDATE nodes SET applied = $1 WHERE id = $2`
+	sqlSetSettings    = `UPDATE nodes SET settings = $1 WHERE id = $2`
 	sqlDeleteNode     = `DELETE FROM nodes WHERE id = $1`
 	sqlDeleteDeadNode = `DELETE FROM nodes WHERE id = $1 AND beat = $2`
 )
@@ -54,6 +55,11 @@ func countHeartbeat(ctx context.Context, tx *store.Tx, id string) (exists bool, 
 func ackChange(ctx context.Context, tx *store.Tx, id string, seq int64) (exists bool, err error) {
 	n, err := rows.Exec(ctx, tx.Conn, sqlAck, seq, id)
 	return n > 0, err
+}
+
+func setSettings(ctx context.Context, tx *store.Tx, id, settings string) error {
+	_, err := rows.Exec(ctx, tx.Conn, sqlSetSettings, settings, id)
+	return err
 }
 
 func deleteNode(ctx context.Context, tx *store.Tx, id string) error {

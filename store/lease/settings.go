@@ -41,6 +41,43 @@ func (e *DiffersError) Error() string {
 // before Join.
 func (l *Lease) Publish(settings []Setting, force bool) { l.settings, l.force = settings, force }
 
+// Update publishes another value of one setting, which has changed while the node runs.
+// Before this process is registered it is published with the others. The error is
+// unavailable; call it again.
+func (l *Lease) Update(ctx context.Context, name, value string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.settings, func(s Setting) bool { return s.Name == name })
+	if i < 0 || l.settings[i].Value == value {
+		return nil
+	}
+	changed := slices.Clone(l.settings)
+	changed[i].Value = value
+	if !l.registered {
+		l.settings = changed
+		return nil
+	}
+	_, err := l.db.Write(ctx, func(tx *store.Tx) error { return setSettings(ctx, tx, l.id, encodeSettings(changed)) })
+	if err == nil {
+		l.settings = changed
+	}
+	return err
+}
+
+// Published returns the values that the registered nodes have published of a setting.
+// The row of a killed node stays for three leases. The error is unavailable.
+func Published(ctx context.Context, db *store.DB, name string) (values []string, err error) {
+	nodes, err := readNodes(ctx, db.Read())
+	for _, n := range nodes {
+		for line := range strings.Lines(n.settings) {
+			if value, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+"="); is {
+				values = append(values, value)
+			}
+		}
+	}
+	return values, err
+}
+
 // Differences returns the settings for which living nodes had another value at this
 // node's last read, which happens every lease.
 func (l *Lease) Differences() []Difference {

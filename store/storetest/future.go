@@ -28,6 +28,8 @@ func future(f *fixture) {
 		noError(f, tx.DelayThrottle(ctx, "account:ann", tx.Now.Add(time.Minute)))
 		noError(f, tx.QueueMail(ctx, store.MailReset, ann.Email, ""))
 	})
+	underWay, answered := attemptAt("a", "one"), attemptAt("b", "one")
+	equal(f, f.marks(underWay) && f.marks(answered) && f.keeps(answered, "kept"), true)
 	now := f.clock.move(-26*time.Hour - store.ClockTolerance)
 	for _, want := range []int{1, 0} { // the second time nothing is left
 		f.write(func(tx *store.Tx) {
@@ -49,4 +51,8 @@ func future(f *fixture) {
 		equal(f, f.value(is, err), store.Throttle{Hits: 2, Since: now, Until: now.Add(time.Minute)})
 	})
 	equal(f, f.value(len(f.due()), nil), 1)
+	f.clock.move(4 * time.Second)
+	equal(f, []bool{f.marks(attemptAt("a", "two")), f.marks(attemptAt("b", "two"))}, []bool{true, false})
+	f.clock.move(24*time.Hour - 4*time.Second)
+	equal(f, f.marks(attemptAt("b", "two")), true)
 }

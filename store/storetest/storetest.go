@@ -18,11 +18,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
@@ -70,6 +72,16 @@ var cases = []struct {
 	{"the order of changes", orderOfChanges},
 	{"operator keys", operatorKeys},
 	{"shared secrets", sharedSecrets},
+	{"master keys", masterKeys},
+	{"signing keys", signingKeys},
+	{"values sealed again", sealedAgain},
+	{"API keys", apiKeys},
+	{"changes of API keys", changesOfAPIKeys},
+	{"rotations of API keys", rotations},
+	{"the end of API keys", endOfAPIKeys},
+	{"owners of API keys", ownersOfAPIKeys},
+	{"notices of API keys", noticesOfAPIKeys},
+	{"uses of API keys", usesOfAPIKeys},
 	{"devices", devices},
 	{"the limit of devices", deviceLimit},
 	{"generations of credentials", generations},
@@ -95,6 +107,9 @@ var cases = []struct {
 	{"what is set aside in the inbox", inboxAside},
 	{"the inbox of unknown addresses", inboxOfUnknownAddresses},
 	{"races in the inbox", inboxRaces},
+	{"calls with an idempotency key", idempotentCalls},
+	{"the end of idempotent calls", endOfIdempotentCalls},
+	{"races of idempotent calls", idempotentRaces},
 	{"lists of any length", longLists},
 	{"needless invitations", needlessInvitations},
 
@@ -126,6 +141,7 @@ var cases = []struct {
 	{"a cancelled request", cancelledRequest},
 
 	{"many hits at once", manyHits},
+	{"one master key", oneMasterKey},
 	{"many claims at once", manyClaims},
 	{"many acceptances at once", manyAcceptances},
 	{"many registrations at once", manyRegistrations},
@@ -279,7 +295,7 @@ func noError(t testing.TB, err error) {
 // equal fails unless a value equals the one stored.
 func equal(t testing.TB, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("differs from what was stored (-want +got):\n%s", diff)
 	}
 }

@@ -77,6 +77,7 @@ func (d Digest) String() string { return fmt.Sprintf("%016x", d[0]^d[1]^d[2]^d[3
 type table struct {
 	name    string
 	columns []string
+	kinds   []string // the declared types of the columns
 	refers  []string // to other tables
 	count   int64    // of the rows inserted by migrations
 	digest  Digest   // of these rows
@@ -128,6 +129,9 @@ func migrateNew(ctx context.Context, path string) error {
 func tableOf(ctx context.Context, c rows.Conn, name string) (t table, err error) {
 	t.name = name
 	if t.columns, err = texts(ctx, c, `SELECT name FROM pragma_table_info($1)`, name); err != nil {
+		return t, err
+	}
+	if t.kinds, err = texts(ctx, c, `SELECT type FROM pragma_table_info($1)`, name); err != nil {
 		return t, err
 	}
 	if t.refers, err = texts(ctx, c, `SELECT "table" FROM pragma_foreign_key_list($1)`, name); err != nil {
@@ -248,7 +252,7 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 		if err := all.Scan(to...); err != nil {
 			return rows.Fault(err)
 		}
-		if err := plainValues(row); err != nil {
+		if err := t.plainValues(row); err != nil {
 			return err
 		}
 		if err := fn(row); err != nil {
@@ -259,11 +263,15 @@ func (t table) read(ctx context.Context, c rows.Conn, fn func(row []any) error) 
 }
 
 // plainValues refuses types that the two drivers might return differently. SQLite returns
-// an empty byte value as nil, which would be stored as NULL.
-func plainValues(row []any) error {
+// an empty byte value as nil, which would be stored as NULL, and a boolean as a number.
+func (t table) plainValues(row []any) error {
 	for i, v := range row {
 		switch v := v.(type) {
-		case nil, int64, bool, string:
+		case nil, bool, string:
+		case int64:
+			if t.kinds[i] == "BOOLEAN" {
+				row[i] = v != 0
+			}
 		case []byte:
 			if v == nil {
 				row[i] = []byte{}

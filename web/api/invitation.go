@@ -56,7 +56,12 @@ var docInvitation = front.Doc{
 }
 
 func (a *api) invitation(ctx context.Context, c *front.Call, _ front.None) (invitationView, error) {
-	return a.oneInvitation(ctx, c, a.app.Invitations.Get)
+	id, err := c.ID("id", doorward.PrefixInvitation)
+	if err != nil {
+		return invitationView{}, err
+	}
+	inv, err := a.app.Invitations.Get(ctx, c.Caller, id)
+	return a.viewInvitationNow(c, inv), err
 }
 
 var docResendInvitation = front.Doc{
@@ -65,17 +70,16 @@ var docResendInvitation = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeNotFound, doorward.CodeInvitationNotPending, doorward.CodeResendTooSoon},
 }
 
-func (a *api) resendInvitation(ctx context.Context, c *front.Call, _ front.None) (invitationView, error) {
-	return a.oneInvitation(ctx, c, a.app.Invitations.Resend)
-}
-
-func (a *api) oneInvitation(ctx context.Context, c *front.Call, act func(context.Context, doorward.Caller, string) (doorward.Invitation, error)) (invitationView, error) {
+func (a *api) resendInvitation(ctx context.Context, c *front.Call, _ front.None) (doorward.Invitation, error) {
 	id, err := c.ID("id", doorward.PrefixInvitation)
 	if err != nil {
-		return invitationView{}, err
+		return doorward.Invitation{}, err
 	}
-	inv, err := act(ctx, c.Caller, id)
-	return viewInvitation(inv, a.app.Now()), err
+	return a.app.Invitations.Resend(ctx, c.Caller, id)
+}
+
+func (a *api) viewInvitationNow(_ *front.Call, inv doorward.Invitation) invitationView {
+	return viewInvitation(inv, a.app.Now())
 }
 
 var docRevokeInvitation = front.Doc{
@@ -125,20 +129,23 @@ var docInviteBulk = front.Doc{
 	Description: "1 to 100. Each row is a separate invitation with its own answer; a malformed row is 400 for all. If the database fails before any row is invited, the answer is 503; later, the remaining rows have 503.",
 }
 
-func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) (bulkAnswer, error) {
+func (a *api) inviteBulk(ctx context.Context, c *front.Call, in bulkInput) ([]invite.Sent, error) {
 	if len(in.Invitations) < 1 || len(in.Invitations) > maxBulk {
-		return bulkAnswer{}, doorward.Invalid("/invitations", "out_of_range", "Send 1 to 100 invitations.")
+		return nil, doorward.Invalid("/invitations", "out_of_range", "Send 1 to 100 invitations.")
 	}
 	offers := make([]invite.Offer, 0, len(in.Invitations))
 	for _, row := range in.Invitations {
 		offers = append(offers, inviteInput(row).offer())
 	}
-	sent, err := a.app.Invitations.SendAll(ctx, c.Caller, offers)
+	return a.app.Invitations.SendAll(ctx, c.Caller, offers)
+}
+
+func viewSent(c *front.Call, sent []invite.Sent) bulkAnswer {
 	out := bulkAnswer{Items: make([]bulkRow, 0, len(sent))}
 	for _, s := range sent {
 		out.Items = append(out.Items, answerRow(c, s.Invitation, s.Err))
 	}
-	return out, err
+	return out
 }
 
 func answerRow(c *front.Call, inv doorward.Invitation, err error) bulkRow {

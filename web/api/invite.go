@@ -37,9 +37,12 @@ var docInvite = front.Doc{
 	Errors:      []doorward.Code{doorward.CodeInvitationPending, doorward.CodeAlreadyMember, doorward.CodeResendTooSoon},
 }
 
-func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (invitationView, error) {
-	inv, err := a.app.Invitations.Send(ctx, c.Caller, in.offer())
-	return viewInvitation(inv, inv.CreatedAt), err
+func (a *api) invite(ctx context.Context, c *front.Call, in inviteInput) (doorward.Invitation, error) {
+	return a.app.Invitations.Send(ctx, c.Caller, in.offer())
+}
+
+func viewNewInvitation(_ *front.Call, inv doorward.Invitation) invitationView {
+	return viewInvitation(inv, inv.CreatedAt)
 }
 
 // joined is the answer to an accepted invitation: the user in the tenant.

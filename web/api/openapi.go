@@ -19,7 +19,9 @@ const about = `Doorward's HTTP API: invitations, registration, login and session
 
 Sign in with ` + "`POST /api/v2/auth/login`" + `; send the token of the answer as the session cookie with every later request, or from a program that is no browser as ` + "`Authorization: Bearer <token>`" + `; a request with both is 401. Errors are RFC 9457 problems, each with a stable ` + "`code`" + ` and a page at ` + "`/problems/{code}`" + `.
 
-401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.`
+401 means that there is no valid credential. 503 means that it can't be told now, and says nothing about the credential: keep the session and try again after ` + "`Retry-After`" + ` seconds.
+
+An endpoint that makes something takes an ` + "`Idempotency-Key`" + `: a repetition of the request with the same key gets the first answer again, and nothing is made twice.`
 
 // Document returns the OpenAPI 3.1 description of the routes, made from the table
 // of routes and the Go types of the handlers. cookie is the session cookie's name.
@@ -182,6 +184,13 @@ func parameters(r front.Route) []*huma.Param {
 	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
 		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
+	if r.Endpoint.Creates {
+		all = append(all, &huma.Param{
+			Name: front.IdempotencyKey, In: "header",
+			Description: "Makes it safe to repeat the request: for 24 hours the same key with the same credential and body gets the first answer again, if that was a success",
+			Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(front.MaxIdempotencyKey), Pattern: "^[!-~]+$"},
+		})
+	}
 	return all
 }
 
@@ -210,6 +219,12 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Doc.Versioned {
 		res.Headers["ETag"] = &huma.Header{Description: "Version of the object, for If-Match", Schema: &huma.Schema{Type: "string"}}
 	}
+	if r.Endpoint.Creates {
+		res.Headers[front.IdempotencyReplayed] = &huma.Header{
+			Description: "`true` if this answer was given to an earlier request with the same Idempotency-Key; else absent",
+			Schema:      &huma.Schema{Type: "string", Enum: []any{"true"}},
+		}
+	}
 	for _, h := range r.Doc.Headers {
 		res.Headers[h.Name] = &huma.Header{Description: h.Description, Required: true, Schema: &huma.Schema{Type: "string"}}
 	}
@@ -233,6 +248,9 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
+	}
+	if r.Endpoint.Creates {
+		codes = append(codes, doorward.CodeInvalidIdempotencyKey, doorward.CodeIdempotencyKeyReused, doorward.CodeIdempotencyInProgress)
 	}
 	if len(r.Endpoint.Media) > 0 {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)
@@ -266,8 +284,12 @@ func (d document) failure(status int, codes []doorward.Code) *huma.Response {
 	}
 	problem := d.schemas.Schema(reflect.TypeFor[front.Problem](), true, "")
 	problem.Properties = map[string]*huma.Schema{"code": only}
+	headers := headersOf(status)
+	if slices.Contains(codes, doorward.CodeIdempotencyInProgress) {
+		headers["Retry-After"] = &huma.Header{Description: "Seconds to wait, with the code `idempotency_in_progress`", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)}}
+	}
 	return &huma.Response{
-		Description: strings.Join(names, ", "), Headers: headersOf(status),
+		Description: strings.Join(names, ", "), Headers: headers,
 		Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
 	}
 }

@@ -22,7 +22,7 @@ type api struct{ app *app.App }
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
 	return []front.Route{
-		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.JSON(http.StatusCreated, h.invite), docInvite),
+		front.On("POST /api/v2/auth/invite", front.Allowed(doorward.UserInvite), front.Create(http.StatusCreated, h.invite, viewNewInvitation), docInvite),
 		front.On("POST /api/v2/auth/complete-registration", front.Public(), front.JSON(http.StatusOK, h.completeRegistration), docCompleteRegistration),
 		front.On("POST /api/v2/auth/accept-invitation", front.Optional(), front.JSON(http.StatusOK, h.acceptInvitation), docAcceptInvitation),
 
@@ -53,13 +53,13 @@ func Routes(a *app.App) []front.Route {
 
 		front.On("GET /api/v2/invitations", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitations), docInvitations),
 		front.On("GET /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.invitation), docInvitation),
-		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.resendInvitation), docResendInvitation),
+		front.On("POST /api/v2/invitations/{id}/resend", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.resendInvitation, h.viewInvitationNow), docResendInvitation),
 		front.On("DELETE /api/v2/invitations/{id}", front.Allowed(doorward.UserInvite), front.JSON(http.StatusNoContent, h.revokeInvitation), docRevokeInvitation),
-		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.JSON(http.StatusOK, h.inviteBulk), docInviteBulk),
+		front.On("POST /api/v2/auth/invite/bulk", front.Allowed(doorward.UserInvite), front.Create(http.StatusOK, h.inviteBulk, viewSent), docInviteBulk),
 
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 
-		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusCreated, h.createTenant), docCreateTenant),
+		front.On("POST /api/v2/tenants", front.OperatorOnly(), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),
 		front.On("GET /api/v2/tenants", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenants), docTenants),
 		front.On("GET /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.tenantByID), docTenantByID),
 		front.On("PATCH /api/v2/tenants/{id}", front.OperatorOnly(), front.JSON(http.StatusOK, h.setTenantStatus), docTenantStatus),

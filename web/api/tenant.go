@@ -163,12 +163,12 @@ var docCreateTenant = front.Doc{
 	Description: "Invites its first OWNER by mail.",
 }
 
-func (a *api) createTenant(ctx context.Context, c *front.Call, in createTenantInput) (createdTenant, error) {
-	made, err := a.app.Tenants.Create(ctx, c.Caller, in.Name, in.OwnerEmail)
-	if err != nil {
-		return createdTenant{}, err
-	}
-	return createdTenant{a.viewTenant(c, made.Tenant), viewInvitation(made.Invitation, made.Invitation.CreatedAt)}, nil
+func (a *api) createTenant(ctx context.Context, c *front.Call, in createTenantInput) (tenant.Created, error) {
+	return a.app.Tenants.Create(ctx, c.Caller, in.Name, in.OwnerEmail)
+}
+
+func (a *api) viewCreated(c *front.Call, made tenant.Created) createdTenant {
+	return createdTenant{a.viewTenant(c, made.Tenant), viewInvitation(made.Invitation, made.Invitation.CreatedAt)}
 }
 
 type tenantList struct {

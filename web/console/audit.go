@@ -80,7 +80,7 @@ func happens(v doorward.Verb) bool {
 	switch v.Action {
 	case doorward.UserInvite, doorward.UserManage, doorward.SettingsManage, doorward.AuditRead, doorward.TenantDestroy:
 		return true
-	case doorward.KeyCreate, doorward.KeyRevoke, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove:
+	case doorward.KeyCreate, doorward.KeyRevoke, doorward.MasterKeyRotate, doorward.InstallationBackup, doorward.InstallationRestore, doorward.InstallationMove:
 		return false
 	}
 	return !v.Action.IsPermission()

@@ -154,6 +154,16 @@ func (s *Site) withBearer(ctx context.Context, by doorward.Caller, r *http.Reque
 	return s.App.Keys.Check(ctx, by, bearer)
 }
 
+// credential returns the secret of the request's only credential. Call it only after
+// Caller has accepted it.
+func (s *Site) credential(r *http.Request) string {
+	if tokens := s.SessionTokens(r); len(tokens) == 1 {
+		return tokens[0].Reveal()
+	}
+	bearer, _ := bearerOf(r.Header)
+	return bearer
+}
+
 // devices returns the hashes of the different device cookies of a request, in their
 // order, at most doorward.MaxDevices. There may be several: another host can set a
 // cookie of the name on a parent domain, and browsers may send that one first.

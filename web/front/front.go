@@ -324,6 +324,9 @@ func (s *Site) finish(w *recorder, r *http.Request) {
 		slog.String("method", r.Method), slog.String("path", loggable(about.path)), slog.Int("status", w.status),
 		slog.Duration("took", took), slog.String("requestId", about.id), slog.String("client", credential.Network(s.clientIP(r))),
 	}
+	if about.replayed {
+		attrs = append(attrs, slog.Bool("replayed", true))
+	}
 	s.log.LogAttrs(r.Context(), level, "request", about.traced(append(attrs, about.caller()...)...)...)
 }
 

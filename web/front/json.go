@@ -25,7 +25,7 @@ type None struct{}
 // bounds checks refuse them.
 type Int = strictjson.Int
 
-// Endpoint handles the requests of a route. Make it with JSON, Bytes or Raw.
+// Endpoint handles the requests of a route. Make it with JSON, Create, Bytes or Raw.
 type Endpoint struct {
 	Status int          // of a success
 	In     reflect.Type // of the request body; nil: none
@@ -33,8 +33,10 @@ type Endpoint struct {
 	Out    reflect.Type // of the answer's body; nil: none
 	Cookie string       // how a success changes the session cookie, from the = on, for the reference; may be empty
 	CSV    bool         // the answer is also available as CSV
-	serve  func(ctx context.Context, c *Call) error
-	fail   func(ctx context.Context, c *Call, err error) // nil: a problem
+	// Creates: it makes something and takes an Idempotency-Key, see Create.
+	Creates bool
+	serve   func(ctx context.Context, c *Call) error
+	fail    func(ctx context.Context, c *Call, err error) // nil: a problem
 }
 
 // JSON returns the endpoint that decodes a body, calls fn and answers with
@@ -42,7 +44,7 @@ type Endpoint struct {
 func JSON[In, Out any](status int, fn func(ctx context.Context, c *Call, in In) (Out, error)) Endpoint {
 	e := Endpoint{Status: status, In: bodyType[In](), Out: bodyType[Out]()}
 	e.serve = func(ctx context.Context, c *Call) error {
-		in, err := decode[In](c)
+		in, _, err := decode[In](c)
 		if err != nil {
 			return err
 		}
@@ -162,21 +164,19 @@ func bodyType[T any]() reflect.Type {
 	return t
 }
 
-// decode checks size, then media type, then syntax.
-func decode[In any](c *Call) (In, error) {
-	var in In
+// decode checks size, then media type, then syntax. body is what was sent.
+func decode[In any](c *Call) (in In, body []byte, err error) {
 	if bodyType[In]() == nil {
-		return in, nil
+		return in, nil, nil
 	}
-	body, err := read(c, MaxBody)
-	if err != nil {
-		return in, err
+	if body, err = read(c, MaxBody); err != nil {
+		return in, nil, err
 	}
 	if err := isJSON(c.R.Header, len(body)); err != nil {
-		return in, err
+		return in, nil, err
 	}
 	in, err = strictjson.Decode[In](body)
-	return in, malformed(err)
+	return in, body, malformed(err)
 }
 
 // readWithin is how long a body may take to arrive.

@@ -144,18 +144,29 @@ func (s *Site) logFailure(r *http.Request, e *doorward.Error) {
 	s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", about.traced(attrs...)...)
 }
 
-// write sends v as JSON without escaping letters, so that it is readable in a
-// terminal.
+// write sends v as JSON.
 func (s *Site) write(w http.ResponseWriter, status int, contentType string, v any) {
-	var body bytes.Buffer
-	encode := json.NewEncoder(&body)
-	encode.SetEscapeHTML(false)
-	if err := encode.Encode(v); err != nil {
+	text, err := encode(v)
+	if err != nil {
 		s.log.Error("answer not encoded", "err", err)
 		status = http.StatusInternalServerError
 	}
+	s.send(w, status, contentType, text)
+}
+
+// encode returns v as JSON without escaping letters, so that it is readable in a
+// terminal.
+func encode(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return text.Bytes(), err
+}
+
+func (s *Site) send(w http.ResponseWriter, status int, contentType string, text []byte) {
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
+	_, _ = w.Write(text) // fails if the client has disconnected
 }

@@ -31,9 +31,11 @@ type info struct {
 	looking bool
 	// thinned says that log lines about it are limited: see outage.
 	thinned bool
-	began   time.Time
-	span    *trace.Span // nil unless the request is traced
-	trace   string      // id of its trace, or empty
+	// replayed says that the answer was given before: see IdempotencyKey.
+	replayed bool
+	began    time.Time
+	span     *trace.Span // nil unless the request is traced
+	trace    string      // id of its trace, or empty
 	// Ids of the caller, empty if unknown.
 	userID, tenantID, keyID string
 }

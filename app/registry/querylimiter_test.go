@@ -1,4 +1,4 @@
-package session
+package registry
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // others fail at once. A reply admits the next check, as does the end of the
 // waiting ones.
 func TestQueriesToASilentDatabase(t *testing.T) {
-	var q queryLimiter
+	var q QueryLimiter
 	now := time.Hour
 	clock := func() time.Duration { return now }
 	gone := doorward.Unavailable(errSilent)

@@ -1,4 +1,4 @@
-package session
+package registry
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ const (
 	silence = 500 * time.Millisecond
 )
 
-// queryLimiter bounds the checks that wait for the database. If the database
+// QueryLimiter bounds the checks that wait for the database. If the database
 // hangs, each check would wait for its full timeout, and they would pile up here
 // and in the gateway.
-type queryLimiter struct {
+type QueryLimiter struct {
 	open      atomic.Int64
 	lastReply atomic.Int64 // after the epoch: the last reply, or the start of the first query that is open
 }
@@ -28,15 +28,15 @@ type queryLimiter struct {
 // epoch is the origin of the monotonic clock.
 var epoch = time.Now()
 
-var errSilent = errors.New("session: the database has not answered for half a second")
+var errSilent = errors.New("registry: the database has not answered for half a second")
 
-// do runs query, unless the database is silent and enough queries wait for it
+// Do runs query, unless the database is silent and enough queries wait for it
 // already: then the error is unavailable.
-func (q *queryLimiter) do(query func() error) error {
+func (q *QueryLimiter) Do(query func() error) error {
 	return q.doAt(func() time.Duration { return time.Since(epoch) }, query)
 }
 
-func (q *queryLimiter) doAt(now func() time.Duration, query func() error) error {
+func (q *QueryLimiter) doAt(now func() time.Duration, query func() error) error {
 	defer q.open.Add(-1)
 	switch n := q.open.Add(1); {
 	case n == 1:

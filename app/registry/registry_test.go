@@ -1,4 +1,4 @@
-package session
+package registry
 
 import (
 	"fmt"
@@ -30,41 +30,45 @@ func sample(n int) (secret.Hash, store.Credential) {
 	return secret.New().Hash(), store.Credential{Session: s, User: u}
 }
 
+func entryOf(c store.Credential, l doorward.SessionLimits, mark uint64) *Entry {
+	return NewEntry(doorward.PrincipalOf(c.User, c.Session), c.Session.Tenant.Tighten(l), c.Session.LastSeenAt, mark)
+}
+
 // TestForget: a change invalidates the entries it names and no others.
 func TestForget(t *testing.T) {
 	h1, c1 := sample(1)
 	h2, c2 := sample(2)
 	for _, c := range []struct {
 		name         string
-		change       func(r *registry)
+		change       func(r *Registry)
 		first, other bool // whether they are still valid
 	}{
-		{"session", func(r *registry) {
-			r.forget(store.Change{Kind: store.ChangeSession, Subject: store.SessionSubject(h1[:])})
+		{"session", func(r *Registry) {
+			r.Forget(store.Change{Kind: store.ChangeSession, Subject: store.SessionSubject(h1[:])})
 		}, false, true},
-		{"user", func(r *registry) { r.forget(store.Change{Kind: store.ChangeUser, Subject: c1.User.ID}) }, false, true},
-		{"tenant", func(r *registry) { r.forget(store.Change{Kind: store.ChangeTenant, Subject: c1.User.TenantID}) }, false, true},
-		{"question", func(r *registry) {
-			r.forget(store.Change{Kind: store.ChangeFlush, Subject: store.SessionSubject(h1[:])})
+		{"user", func(r *Registry) { r.Forget(store.Change{Kind: store.ChangeUser, Subject: c1.User.ID}) }, false, true},
+		{"tenant", func(r *Registry) { r.Forget(store.Change{Kind: store.ChangeTenant, Subject: c1.User.TenantID}) }, false, true},
+		{"question", func(r *Registry) {
+			r.Forget(store.Change{Kind: store.ChangeFlush, Subject: store.SessionSubject(h1[:])})
 		}, true, true},
-		{"everything", func(r *registry) { r.reset() }, false, false},
-		{"something of a newer version", func(r *registry) {
-			r.forget(store.Change{Kind: "device", Subject: "dev_1"})
+		{"everything", func(r *Registry) { r.Reset() }, false, false},
+		{"something of a newer version", func(r *Registry) {
+			r.Forget(store.Change{Kind: "device", Subject: "dev_1"})
 		}, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRegistry(1000)
-			r.put(h1, entryOf(c1, daily, r.mark()))
-			r.put(h2, entryOf(c2, daily, r.mark()))
+			r := New(1000)
+			r.Put(h1, entryOf(c1, daily, r.Mark()))
+			r.Put(h2, entryOf(c2, daily, r.Mark()))
 			c.change(r)
-			if got := r.get(h1) != nil; got != c.first {
+			if got := r.Get(h1) != nil; got != c.first {
 				t.Errorf("the session it names is valid: %v, want %v", got, c.first)
 			}
-			if got := r.get(h2) != nil; got != c.other {
+			if got := r.Get(h2) != nil; got != c.other {
 				t.Errorf("another session is valid: %v, want %v", got, c.other)
 			}
-			r.put(h1, entryOf(c1, daily, r.mark()))
-			if r.get(h1) == nil {
+			r.Put(h1, entryOf(c1, daily, r.Mark()))
+			if r.Get(h1) == nil {
 				t.Error("a value read after the change is not valid")
 			}
 		})
@@ -81,23 +85,23 @@ func TestRule5(t *testing.T) {
 		{Kind: store.ChangeTenant, Subject: c.User.TenantID},
 	} {
 		for at := range 4 {
-			r, ended := newRegistry(1000), false
+			r, ended := New(1000), false
 			comes := func(now int) {
 				if at == now {
 					ended = true // committed, and then applied
-					r.forget(change)
+					r.Forget(change)
 				}
 			}
 			comes(0)
-			mark := r.mark()
+			mark := r.Mark()
 			comes(1)
 			alive := !ended // in the database
 			comes(2)
 			if alive {
-				r.put(h, entryOf(c, daily, mark))
+				r.Put(h, entryOf(c, daily, mark))
 			}
 			comes(3)
-			if r.get(h) != nil {
+			if r.Get(h) != nil {
 				t.Errorf("%s at moment %d: an ended session is valid", change.Kind, at)
 			}
 		}
@@ -109,17 +113,17 @@ func TestRule5(t *testing.T) {
 // session. A reader that takes its mark too late is caught, which proves that the
 // race happens.
 func TestRule5Raced(t *testing.T) {
-	late := func(r *registry, read func() bool) (uint64, bool) {
-		before, alive := r.mark(), read()
+	late := func(r *Registry, read func() bool) (uint64, bool) {
+		before, alive := r.Mark(), read()
 		for range 1000 { // a slow query
-			if r.mark() != before {
+			if r.Mark() != before {
 				break
 			}
 			runtime.Gosched()
 		}
-		return r.mark(), alive
+		return r.Mark(), alive
 	}
-	right := func(r *registry, read func() bool) (uint64, bool) { mark := r.mark(); return mark, read() }
+	right := func(r *Registry, read func() bool) (uint64, bool) { mark := r.Mark(); return mark, read() }
 	if n := race(5000, right); n > 0 {
 		t.Errorf("an ended session was still valid in round %d", n)
 	}
@@ -130,8 +134,8 @@ func TestRule5Raced(t *testing.T) {
 
 // race returns the first round in which an ended session was still valid, or 0,
 // and stops there.
-func race(rounds int, load func(r *registry, read func() bool) (mark uint64, alive bool)) int {
-	r := newRegistry(1000)
+func race(rounds int, load func(r *Registry, read func() bool) (mark uint64, alive bool)) int {
+	r := New(1000)
 	for n := range rounds {
 		h, c := sample(n)
 		var ended atomic.Bool // the database
@@ -142,18 +146,18 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 				reading.Done()
 				for range 20 {
 					if mark, alive := load(r, func() bool { return !ended.Load() }); alive {
-						r.put(h, entryOf(c, daily, mark))
+						r.Put(h, entryOf(c, daily, mark))
 					}
 				}
 			})
 		}
-		others.Go(func() { r.each(func(secret.Hash, *entry) bool { return true }) })
+		others.Go(func() { r.each(func(secret.Hash, *Entry) bool { return true }) })
 		reading.Wait()
 		ended.Store(true) // committed
-		r.forget(store.Change{Kind: store.ChangeUser, Subject: c.User.ID})
-		wrong := r.get(h) != nil
+		r.Forget(store.Change{Kind: store.ChangeUser, Subject: c.User.ID})
+		wrong := r.Get(h) != nil
 		others.Wait()
-		if wrong || r.get(h) != nil {
+		if wrong || r.Get(h) != nil {
 			return n + 1
 		}
 	}
@@ -164,7 +168,7 @@ func race(rounds int, load func(r *registry, read func() bool) (mark uint64, ali
 // its last use. An unwritten use is still known, and a use during the write of an
 // earlier one isn't lost.
 func TestUsesWaitUntilWritten(t *testing.T) {
-	var d dirty
+	var d uses
 	var first secret.Hash
 	for n := range 450 {
 		h, _ := sample(n)
@@ -179,20 +183,20 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 	for uses := d.batch(flushBatch); len(uses) > 0; uses = d.batch(flushBatch) {
 		sizes = append(sizes, len(uses))
 		for _, u := range uses {
-			if written[u.Hash]++; u.At.UnixMicro() != 2000 || d.at(u.Hash) != 2000 {
-				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.at(u.Hash))
+			if written[u.Hash]++; u.At.UnixMicro() != 2000 || d.of(u.Hash) != 2000 {
+				t.Fatalf("a use at %d, known as %d; want 2000", u.At.UnixMicro(), d.of(u.Hash))
 			}
 		}
 		d.written(uses)
 	}
-	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.at(first) != 0 {
-		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.at(first), diff)
+	if diff := cmp.Diff([]int{200, 200, 50}, sizes); diff != "" || len(written) != 450 || d.of(first) != 0 {
+		t.Errorf("%d sessions written, the first is queued at %d, in batches (-want +got):\n%s", len(written), d.of(first), diff)
 	}
 	d.add(first, 3000)
 	uses := d.batch(flushBatch)
 	d.add(first, 4000)
 	d.written(uses)
-	if at := d.at(first); at != 4000 {
+	if at := d.of(first); at != 4000 {
 		t.Errorf("the last use is %d, want 4000", at)
 	}
 }
@@ -201,29 +205,29 @@ func TestUsesWaitUntilWritten(t *testing.T) {
 // is written, and keeps a known use over a new read.
 func TestBounded(t *testing.T) {
 	const limit = shards * 4
-	r := newRegistry(limit)
+	r := New(limit)
 	var unwritten []secret.Hash
 	for n := range 10 * limit {
 		h, c := sample(n)
-		r.put(h, entryOf(c, daily, r.mark()))
+		r.Put(h, entryOf(c, daily, r.Mark()))
 		if n < shards/2 {
-			r.remembered(h).seen.Add(1)
+			r.Known(h).seen.Add(1)
 			unwritten = append(unwritten, h)
 		}
 	}
-	if n := r.len(); n > limit+len(unwritten) {
+	if n := r.Len(); n > limit+len(unwritten) {
 		t.Errorf("%d sessions in a registry for %d and %d that have to be written first", n, limit, len(unwritten))
 	}
 	for _, h := range unwritten {
-		if r.remembered(h) == nil {
+		if r.Known(h) == nil {
 			t.Fatal("a session was evicted before its last use was written")
 		}
 	}
 	h, c := sample(0)
-	r.put(h, entryOf(c, daily, r.mark()))
-	later := r.remembered(h).seen.Add(1000)
-	r.put(h, entryOf(c, daily, r.mark()))
-	if got := r.remembered(h).seen.Load(); got != later {
+	r.Put(h, entryOf(c, daily, r.Mark()))
+	later := r.Known(h).seen.Add(1000)
+	r.Put(h, entryOf(c, daily, r.Mark()))
+	if got := r.Known(h).seen.Load(); got != later {
 		t.Errorf("the last use is %d, and was %d", got, later)
 	}
 }
@@ -233,12 +237,12 @@ func TestBounded(t *testing.T) {
 func BenchmarkRegistry(b *testing.B) {
 	for _, count := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
-			r := newRegistry(2 * count)
+			r := New(2 * count)
 			before := heap()
 			hashes := make([]secret.Hash, 0, 1024)
 			for n := range count {
 				h, c := sample(n)
-				r.put(h, entryOf(c, daily, r.mark()))
+				r.Put(h, entryOf(c, daily, r.Mark()))
 				if len(hashes) < cap(hashes) {
 					hashes = append(hashes, h)
 				}
@@ -247,7 +251,7 @@ func BenchmarkRegistry(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
-				if r.get(hashes[n%len(hashes)]) == nil {
+				if r.Get(hashes[n%len(hashes)]) == nil {
 					b.Fatal("the session isn't in memory")
 				}
 				n++
@@ -268,7 +272,7 @@ func heap() uint64 {
 // TestEntryKeepsThePrincipal: each entry returns its own text and limits, although
 // entries share common values.
 func TestEntryKeepsThePrincipal(t *testing.T) {
-	r := newRegistry(10_000)
+	r := New(10_000)
 	hashes, want := map[int]secret.Hash{}, map[int]doorward.Principal{}
 	for n := range 500 {
 		h, c := sample(n)
@@ -277,11 +281,11 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 		if n%7 == 0 {
 			c.User.TenantStatus, c.Session.Tenant.SessionIdle = doorward.TenantClosing, time.Minute
 		}
-		r.put(h, entryOf(c, daily, r.mark()))
+		r.Put(h, entryOf(c, daily, r.Mark()))
 		hashes[n], want[n] = h, doorward.PrincipalOf(c.User, c.Session)
 	}
 	for n, h := range hashes {
-		e := r.get(h)
+		e := r.Get(h)
 		g := e.grant.Value()
 		if diff := cmp.Diff(want[n], e.principal(&g)); diff != "" {
 			t.Fatalf("principal %d (-want +got):\n%s", n, diff)
@@ -299,7 +303,7 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 // TestEntryIsSmall: a registry has up to a million entries. Data of only some
 // credentials belongs outside the registry.
 func TestEntryIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(entry{}); size > 64 {
+	if size := unsafe.Sizeof(Entry{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want 64 at most", size)
 	}
 }

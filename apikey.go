@@ -1,0 +1,162 @@
+package doorward
+
+import (
+	"net/netip"
+	"time"
+)
+
+// APIKeyStatus is the status of an API key.
+type APIKeyStatus string
+
+// The statuses of an API key. Expired and revoked are final.
+const (
+	APIKeyActive   APIKeyStatus = "active"
+	APIKeyDisabled APIKeyStatus = "disabled"
+	APIKeyExpired  APIKeyStatus = "expired"
+	APIKeyRevoked  APIKeyStatus = "revoked"
+)
+
+// APIKey is the credential of a server that belongs to a tenant. It acts under the
+// authority of its owner, a member.
+type APIKey struct {
+	ID       string
+	TenantID string
+	Name     string
+	Status   APIKeyStatus // as stored; use StatusAt
+	// Role is the most that the key may do, and Permissions are those of it that it
+	// has, sorted.
+	Role        Role
+	Permissions []Action
+	OwnerID     string
+	OwnerRole   Role   // as it is now; empty without an active membership
+	CreatedBy   string // id of the user or key
+	CreatedAt   time.Time
+	ExpiresAt   time.Time
+	RotateBy    *time.Time     // the key ends then unless it is rotated before
+	AllowedIPs  []netip.Prefix // of clients; none: all
+	PerSecond   int            // requests; 0: no limit
+	Hint        string         // first and last characters of the newest secret
+	LastUsedAt  *time.Time
+	LastUsedIP  string
+	Previous    *PreviousSecret // valid beside the newest; nil without one
+}
+
+// PreviousSecret is the secret that a rotation has replaced, during its grace.
+type PreviousSecret struct {
+	EndsAt     time.Time
+	LastUsedAt *time.Time
+}
+
+// AddressText writes one of AllowedIPs: an address, or a network as CIDR.
+func AddressText(p netip.Prefix) string {
+	if p.IsSingleIP() {
+		return p.Addr().String()
+	}
+	return p.String()
+}
+
+// EndsAt is when the key ends: the earlier of ExpiresAt and RotateBy.
+func (k *APIKey) EndsAt() time.Time {
+	if k.RotateBy != nil && k.RotateBy.Before(k.ExpiresAt) {
+		return *k.RotateBy
+	}
+	return k.ExpiresAt
+}
+
+// StatusAt is the status at an instant: a key past its end has expired; no job has to
+// update the row.
+func (k *APIKey) StatusAt(now time.Time) APIKeyStatus {
+	if k.Status != APIKeyRevoked && !now.Before(k.EndsAt()) {
+		return APIKeyExpired
+	}
+	return k.Status
+}
+
+// Ended reports whether the key has expired or was revoked, which is final.
+func (k *APIKey) Ended(now time.Time) bool {
+	s := k.StatusAt(now)
+	return s == APIKeyExpired || s == APIKeyRevoked
+}
+
+// PreviousAt is the previous secret if it has not ended at the instant, else nil. It ends
+// with the key at the latest.
+func (k *APIKey) PreviousAt(now time.Time) *PreviousSecret {
+	if k.Previous == nil || !now.Before(k.Previous.EndsAt) || k.Ended(now) {
+		return nil
+	}
+	previous := *k.Previous
+	if end := k.EndsAt(); end.Before(previous.EndsAt) {
+		previous.EndsAt = end
+	}
+	return &previous
+}
+
+// EffectiveRole is the key's role while its owner has all of it, else the owner's;
+// empty if the owner is no active member.
+func (k *APIKey) EffectiveRole() Role {
+	granted, owner := builtin.granted[k.Role], builtin.granted[k.OwnerRole]
+	if granted != nil && owner != nil && granted.within(owner) {
+		return k.Role
+	}
+	return k.OwnerRole
+}
+
+// EffectivePermissions are those of the key's permissions that its role and its
+// owner's role grant now, sorted.
+func (k *APIKey) EffectivePermissions() []Action {
+	may, actions := k.effective(), []Action{}
+	for _, a := range k.Permissions {
+		if a.IsPermission() && setOf(a).within(may) {
+			actions = append(actions, a)
+		}
+	}
+	return actions
+}
+
+// effective is the set of EffectivePermissions.
+func (k *APIKey) effective() *Permissions {
+	may, role, owner := setOf(k.Permissions...), builtin.granted[k.Role], builtin.granted[k.OwnerRole]
+	if role == nil || owner == nil {
+		return new(Permissions)
+	}
+	for i := range may {
+		may[i] &= role[i] & owner[i]
+	}
+	return may
+}
+
+// Version changes with everything that can be edited.
+func (k *APIKey) Version() string {
+	return version(k.ID, k.Name, k.Status, k.Permissions, k.OwnerID, k.ExpiresAt.UnixMicro(), k.AllowedIPs, k.PerSecond)
+}
+
+// Limits of API keys.
+const (
+	APIKeyDaysMax        = 365 // default of the longest validity
+	APIKeyGraceHours     = 24  // default time in which the secret before a rotation stays valid
+	APIKeyGraceHoursMax  = 168
+	APIKeyPermissionsMax = 100
+	APIKeyAddressesMax   = 50
+	APIKeyPerSecondMax   = 10_000
+	APIKeysMax           = 100 // live ones of a tenant
+)
+
+// notForKeys are permissions that no key can have: with them it could give itself, or
+// others, more than it was given.
+var notForKeys = map[Action]bool{
+	APIKeyManage: true, PolicyManage: true, "role.manage": true, "sso.manage": true,
+	TenantDestroy: true, DataDestroy: true, BillingManage: true,
+}
+
+// ForKeys reports whether API keys can have the permission, if it is one.
+func (a Action) ForKeys() bool { return !notForKeys[a] }
+
+// PrincipalOfKey returns the principal of an API key in a tenant of the status. It may
+// do nothing unless the owner is an active member.
+func PrincipalOfKey(k APIKey, tenant TenantStatus) Principal {
+	role := k.EffectiveRole()
+	return Principal{
+		Kind: ByKey, ID: k.ID, OwnerID: k.OwnerID, TenantID: k.TenantID, TenantStatus: tenant,
+		Role: role, Rank: role, Permissions: k.effective(), AuthAt: k.CreatedAt,
+	}
+}

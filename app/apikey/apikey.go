@@ -1,0 +1,106 @@
+// Package apikey creates, changes, ends and checks API keys: the credentials of servers
+// that belong to a tenant.
+//
+// A key acts under the authority of its owner, a member: it may do what its permissions,
+// its role and the owner's role all allow. It has one secret, or two while a rotation
+// is under way; only their hashes are stored.
+//
+//	apikey.go   reading
+//	draft.go    creating, and the rules for what is typed
+//	edit.go     changing
+//	end.go      rotating and ending
+//	report.go   a key that somebody has found
+//	sweep.go    notices before the end, and the end
+package apikey
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Prefix begins the secret of every API key.
+const Prefix = "dwk_"
+
+// Keys is the feature. Make it with New.
+type Keys struct {
+	writer  *access.Writer
+	db      *store.DB
+	maxDays int
+}
+
+// New returns the feature. Keys are valid for maxDays at most.
+func New(writer *access.Writer, db *store.DB, maxDays int) *Keys {
+	return &Keys{writer: writer, db: db, maxDays: maxDays}
+}
+
+// MaxDays is the longest validity of a key, and the default.
+func (k *Keys) MaxDays() int { return k.maxDays }
+
+// Filter selects keys, as typed; empty fields select all.
+type Filter struct {
+	Owner  string // a user's id
+	Status string // as it is now
+	Text   string // part of the name
+}
+
+var statuses = []doorward.APIKeyStatus{doorward.APIKeyActive, doorward.APIKeyDisabled, doorward.APIKeyExpired, doorward.APIKeyRevoked}
+
+// List returns keys of the caller's tenant, the newest first. Errors:
+// validation_failed.
+func (k *Keys) List(ctx context.Context, by doorward.Caller, f Filter, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
+	status := doorward.APIKeyStatus(f.Status)
+	if f.Status != "" && !slices.Contains(statuses, status) {
+		return doorward.Page[doorward.APIKey]{}, doorward.InvalidFields(doorward.FieldError{
+			Parameter: "status", Code: "invalid", Message: "The status is active, disabled, expired or revoked.",
+		})
+	}
+	chosen := store.APIKeyFilter{Owner: f.Owner, Status: status, Text: f.Text}
+	return k.db.Read().APIKeyPage(ctx, by.TenantID, chosen, k.db.Now(), w)
+}
+
+// Get returns a key of the caller's tenant. Errors: not_found.
+func (k *Keys) Get(ctx context.Context, by doorward.Caller, id string) (doorward.APIKey, error) {
+	key, err := k.db.Read().APIKey(ctx, id, k.db.Now())
+	return inTenant(by, key, err)
+}
+
+// Self returns the key that the caller is. Errors: not_found for other callers.
+func (k *Keys) Self(ctx context.Context, by doorward.Caller) (doorward.APIKey, error) {
+	if by.Kind != doorward.ByKey {
+		return doorward.APIKey{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return k.Get(ctx, by, by.ID)
+}
+
+func inTenant(by doorward.Caller, key doorward.APIKey, err error) (doorward.APIKey, error) {
+	if errors.Is(err, store.ErrNone) || err == nil && key.TenantID != by.TenantID {
+		return doorward.APIKey{}, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return key, err
+}
+
+func object(k doorward.APIKey) doorward.Object {
+	return doorward.Object{Type: "key", ID: k.ID, TenantID: k.TenantID, Held: k.Role}
+}
+
+// change runs write on a key of the caller's tenant, read again under the lock on the
+// tenant. Errors: not_found, forbidden when the key's role outranks the caller's, those
+// of write.
+func (k *Keys) change(ctx context.Context, by doorward.Caller, act doorward.Action, id string, write func(*access.Tx, doorward.APIKey) error) (doorward.Revocation, error) {
+	key, err := k.Get(ctx, by, id)
+	if err != nil {
+		return doorward.Revocation{}, err
+	}
+	return k.writer.Do(ctx, by, act, object(key), func(tx *access.Tx) error {
+		now, err := tx.APIKey(ctx, id, tx.Now)
+		if now, err = inTenant(by, now, err); err != nil {
+			return err
+		}
+		return write(tx, now)
+	})
+}

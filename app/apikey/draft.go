@@ -1,0 +1,241 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Draft is a key as an administrator has typed it.
+type Draft struct {
+	Name        string
+	Permissions []string
+	Role        string // empty: USER
+	Days        *int64 // of validity; nil: the longest
+	AllowedIPs  []string
+	PerSecond   *int64 // nil: no limit
+	OwnerID     string // empty: the caller
+}
+
+// Create makes a key in the caller's tenant and returns it with its secret, which can't
+// be shown again. Errors: forbidden for a role above the caller's, too_many_keys,
+// validation_failed.
+func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorward.APIKey, secret.Key, error) {
+	key, faults := k.parse(by, d)
+	fresh := secret.NewKey(Prefix)
+	key.Hint = fresh.Hint()
+	on := object(key)
+	on.Held, on.Granted = "", key.Role
+	_, err := k.writer.Do(ctx, by, doorward.APIKeyCreate, on, func(tx *access.Tx) error {
+		if err := checkCount(ctx, tx, key.TenantID); err != nil {
+			return err
+		}
+		fault, err := checkOwner(ctx, tx, &key)
+		if err != nil {
+			return err
+		}
+		if all := slices.Concat(faults, fault); len(all) > 0 {
+			return doorward.InvalidFields(all...)
+		}
+		key.CreatedAt, key.ExpiresAt = tx.Now, k.expiry(tx, d.Days)
+		recordNew(tx, key)
+		hash := fresh.Hash()
+		return tx.InsertAPIKey(ctx, key, hash[:])
+	})
+	if err != nil {
+		return doorward.APIKey{}, secret.Key{}, err
+	}
+	return key, fresh, nil
+}
+
+func recordNew(tx *access.Tx, key doorward.APIKey) {
+	for _, f := range fields(key) {
+		if f.value != "" && f.name != "status" {
+			tx.Changed(f.name, "", f.value)
+		}
+	}
+	tx.Changed("role", "", string(key.Role))
+}
+
+// parse returns the key with the valid fields of the draft, and the faults of the
+// others, which stay empty, so that no decision depends on them.
+func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.FieldError) {
+	key := doorward.APIKey{
+		ID: doorward.NewID(doorward.PrefixKey), TenantID: by.TenantID, Name: d.Name, Status: doorward.APIKeyActive,
+		OwnerID: d.OwnerID, CreatedBy: by.ID, Role: doorward.RoleUser,
+	}
+	if d.OwnerID == "" && by.Kind == doorward.ByUser {
+		key.OwnerID = by.ID
+	}
+	faults := doorward.NeedName("/name", d.Name, nameMissing)
+	if role := doorward.Role(d.Role); d.Role != "" {
+		if key.Role = role; !role.Valid() {
+			key.Role = ""
+		}
+		if !role.Valid() || role == doorward.RoleOwner {
+			faults = append(faults, fault("/role", "invalid", "The role of a key is ADMIN, USER or VIEWER, in capitals."))
+		}
+	}
+	permissions, wrong := parsePermissions(d.Permissions, key.Role)
+	addresses, bad := parseAddresses(d.AllowedIPs)
+	key.Permissions, key.AllowedIPs = permissions, addresses
+	faults = slices.Concat(faults, wrong, bad, k.checkDays(d.Days), checkPerSecond(d.PerSecond))
+	if d.PerSecond != nil {
+		key.PerSecond = int(*d.PerSecond)
+	}
+	return key, faults
+}
+
+const nameMissing = "Name the key after what will use it."
+
+func fault(pointer, code, message string) doorward.FieldError {
+	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
+}
+
+// parsePermissions returns the permissions, sorted and each once, and their faults. An
+// empty role, which is a fault of its own, grants all.
+func parsePermissions(typed []string, role doorward.Role) (all []doorward.Action, faults []doorward.FieldError) {
+	switch {
+	case len(typed) == 0:
+		return nil, []doorward.FieldError{fault("/permissions", "required", "Say what the key may do: at least one permission.")}
+	case len(typed) > doorward.APIKeyPermissionsMax:
+		return nil, []doorward.FieldError{fault("/permissions", "out_of_range", fmt.Sprintf("A key has %d permissions at most.", doorward.APIKeyPermissionsMax))}
+	}
+	granted := role.Permissions()
+	for i, text := range typed {
+		a, pointer := doorward.Action(text), fmt.Sprintf("/permissions/%d", i)
+		switch {
+		case !a.ForKeys():
+			faults = append(faults, fault(pointer, "not_for_keys", "API keys can't have this permission."))
+		case role != "" && !slices.Contains(granted, a):
+			faults = append(faults, fault(pointer, "not_granted", fmt.Sprintf("This is no permission that the role %s grants.", role)))
+		default:
+			all = append(all, a)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), faults
+}
+
+// parseAddresses returns the addresses and CIDRs, in the order in which they were typed,
+// and their faults.
+func parseAddresses(typed []string) (all []netip.Prefix, faults []doorward.FieldError) {
+	if len(typed) > doorward.APIKeyAddressesMax {
+		return nil, []doorward.FieldError{fault("/allowedIps", "out_of_range", fmt.Sprintf("A key has %d addresses at most.", doorward.APIKeyAddressesMax))}
+	}
+	all = []netip.Prefix{}
+	for i, text := range typed {
+		prefix, ok := parseAddress(text)
+		if !ok {
+			faults = append(faults, fault(fmt.Sprintf("/allowedIps/%d", i), "invalid", "Write an address or a network, such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, without bits behind its length."))
+			continue
+		}
+		if !slices.Contains(all, prefix) {
+			all = append(all, prefix)
+		}
+	}
+	return all, faults
+}
+
+// parseAddress reads an address or a CIDR, of IPv6-mapped IPv4 as IPv4. A CIDR with bits
+// behind its length is probably another one than was meant.
+func parseAddress(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), addr.Zone() == ""
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix != prefix.Masked() {
+		return netip.Prefix{}, false
+	}
+	if prefix.Addr().Is4In6() {
+		if prefix.Bits() < 96 {
+			return netip.Prefix{}, false
+		}
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
+	}
+	return prefix, true
+}
+
+func (k *Keys) checkDays(days *int64) []doorward.FieldError {
+	if days == nil || *days >= 1 && *days <= int64(k.maxDays) {
+		return nil
+	}
+	return []doorward.FieldError{fault("/expiresInDays", "out_of_range", fmt.Sprintf("A key is valid for 1 to %d days.", k.maxDays))}
+}
+
+func checkPerSecond(n *int64) []doorward.FieldError {
+	if n == nil || *n >= 1 && *n <= doorward.APIKeyPerSecondMax {
+		return nil
+	}
+	return []doorward.FieldError{fault("/perSecond", "out_of_range", fmt.Sprintf("The limit is 1 to %d requests a second.", doorward.APIKeyPerSecondMax))}
+}
+
+// expiry is the end of a validity that begins now.
+func (k *Keys) expiry(tx *access.Tx, days *int64) time.Time {
+	n := int64(k.maxDays)
+	if days != nil {
+		n = *days
+	}
+	return tx.Now.Add(time.Duration(n) * 24 * time.Hour)
+}
+
+// checkCount is too_many_keys unless the tenant may have another key. It counts under
+// the lock on the tenant.
+func checkCount(ctx context.Context, tx *access.Tx, tenantID string) error {
+	n, err := tx.CountLiveAPIKeys(ctx, tenantID, tx.Now)
+	if err == nil && n >= doorward.APIKeysMax {
+		err = doorward.Fail(doorward.CodeTooManyKeys, "")
+	}
+	return err
+}
+
+// checkOwner returns the fault of an owner who is no active member, and fills in the
+// owner's role.
+func checkOwner(ctx context.Context, tx *access.Tx, key *doorward.APIKey) ([]doorward.FieldError, error) {
+	if key.OwnerID == "" {
+		return []doorward.FieldError{fault("/ownerId", "required", "Say which member owns the key.")}, nil
+	}
+	owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
+	if errors.Is(err, store.ErrNone) || err == nil && owner.Status != doorward.UserActive {
+		return []doorward.FieldError{fault("/ownerId", "invalid", "The owner of a key is an active member of the tenant.")}, nil
+	}
+	key.OwnerRole = owner.Role
+	return nil, err
+}
+
+// field is a value of a key that can be edited, as the trail shows it.
+type field struct{ name, value string }
+
+func fields(k doorward.APIKey) []field {
+	permissions := make([]string, len(k.Permissions))
+	for i, a := range k.Permissions {
+		permissions[i] = string(a)
+	}
+	addresses := make([]string, len(k.AllowedIPs))
+	for i, p := range k.AllowedIPs {
+		addresses[i] = doorward.AddressText(p)
+	}
+	limit := ""
+	if k.PerSecond > 0 {
+		limit = fmt.Sprint(k.PerSecond)
+	}
+	return []field{
+		{"name", k.Name},
+		{"permissions", strings.Join(permissions, " ")},
+		{"expiresAt", k.ExpiresAt.Format(time.RFC3339)},
+		{"allowedIps", strings.Join(addresses, " ")},
+		{"perSecond", limit},
+		{"ownerId", k.OwnerID},
+		{"status", string(k.Status)},
+	}
+}

@@ -1,0 +1,104 @@
+package apikey
+
+import (
+	"context"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+)
+
+// Edit has the changes to a key; nil fields stay unchanged.
+type Edit struct {
+	Name        *string
+	Permissions *[]string
+	AllowedIPs  *[]string // empty: all addresses
+	PerSecond   *int64
+	Days        *int64 // of validity, from now
+	OwnerID     *string
+	Status      *string // active or disabled
+	// Versions, unless empty, are the versions that the edit is based on; see
+	// doorward.APIKey.Version.
+	Versions []string
+}
+
+// Edit changes the key and returns it. All of the edit is done, or none; it holds on
+// every node. Errors: not_found, forbidden, precondition_failed, key_ended,
+// validation_failed.
+func (k *Keys) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after doorward.APIKey, held doorward.Revocation, err error) {
+	held, err = k.change(ctx, by, doorward.APIKeyUpdate, id, func(tx *access.Tx, was doorward.APIKey) error {
+		switch {
+		case len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()):
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		case was.Ended(tx.Now):
+			return doorward.Fail(doorward.CodeKeyEnded, "")
+		}
+		if after, err = k.apply(ctx, tx, was, e); err != nil {
+			return err
+		}
+		if !recordEdit(tx, was, after) {
+			tx.SkipEvent()
+			return nil
+		}
+		_, err := tx.UpdateAPIKey(ctx, after)
+		return err
+	})
+	if err != nil {
+		return doorward.APIKey{}, doorward.Revocation{}, err
+	}
+	return after, held, nil
+}
+
+// recordEdit adds the differences to the event and reports whether there are any.
+func recordEdit(tx *access.Tx, was, is doorward.APIKey) (changed bool) {
+	after := fields(is)
+	for i, before := range fields(was) {
+		if before != after[i] {
+			tx.Changed(before.name, before.value, after[i].value)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// apply returns the key with the edit. Errors: validation_failed.
+func (k *Keys) apply(ctx context.Context, tx *access.Tx, key doorward.APIKey, e Edit) (doorward.APIKey, error) {
+	var faults, wrong []doorward.FieldError
+	if e.Name != nil {
+		key.Name = *e.Name
+		faults = append(faults, doorward.NeedName("/name", key.Name, nameMissing)...)
+	}
+	if e.Permissions != nil {
+		key.Permissions, wrong = parsePermissions(*e.Permissions, key.Role)
+		faults = append(faults, wrong...)
+	}
+	if e.AllowedIPs != nil {
+		key.AllowedIPs, wrong = parseAddresses(*e.AllowedIPs)
+		faults = append(faults, wrong...)
+	}
+	if e.Status != nil {
+		key.Status = doorward.APIKeyStatus(*e.Status)
+		if key.Status != doorward.APIKeyActive && key.Status != doorward.APIKeyDisabled {
+			faults = append(faults, fault("/status", "invalid", "The status is active or disabled."))
+		}
+	}
+	faults = slices.Concat(faults, checkPerSecond(e.PerSecond), k.checkDays(e.Days))
+	if e.PerSecond != nil {
+		key.PerSecond = int(*e.PerSecond)
+	}
+	if e.Days != nil && len(faults) == 0 {
+		key.ExpiresAt = k.expiry(tx, e.Days)
+	}
+	if e.OwnerID != nil && *e.OwnerID != key.OwnerID {
+		key.OwnerID = *e.OwnerID
+		wrong, err := checkOwner(ctx, tx, &key)
+		if err != nil {
+			return key, err
+		}
+		faults = append(faults, wrong...)
+	}
+	if len(faults) > 0 {
+		return key, doorward.InvalidFields(faults...)
+	}
+	return key, nil
+}

@@ -1,0 +1,91 @@
+package apikey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/secret"
+)
+
+// Rotated is a key with its new secret, which can't be shown again.
+type Rotated struct {
+	Key    doorward.APIKey
+	Secret secret.Key
+	// Revocation says how the end of the older secrets was confirmed.
+	Revocation doorward.Revocation
+}
+
+// Rotate gives the key a new secret. The present one stays valid for graceHours, nil for
+// the default, but never beyond the end of the key; one that was replaced before ends at
+// once. Errors: not_found, forbidden, key_ended, validation_failed.
+func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, id string, graceHours *int64) (Rotated, error) {
+	grace := int64(doorward.APIKeyGraceHours)
+	if graceHours != nil {
+		grace = *graceHours
+	}
+	fresh := secret.NewKey(Prefix)
+	var after doorward.APIKey
+	held, err := k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) (err error) {
+		if was.Ended(tx.Now) {
+			return doorward.Fail(doorward.CodeKeyEnded, "")
+		}
+		if grace < 0 || grace > doorward.APIKeyGraceHoursMax {
+			return doorward.Invalid("/graceHours", "out_of_range", fmt.Sprintf("The present secret may stay valid for 0 to %d hours.", doorward.APIKeyGraceHoursMax))
+		}
+		after, err = rotate(ctx, tx, was, fresh, time.Duration(grace)*time.Hour)
+		return err
+	})
+	if err != nil {
+		return Rotated{}, err
+	}
+	return Rotated{after, fresh, held}, nil
+}
+
+func rotate(ctx context.Context, tx *access.Tx, was doorward.APIKey, fresh secret.Key, grace time.Duration) (doorward.APIKey, error) {
+	ends := tx.Now.Add(grace)
+	if end := was.EndsAt(); end.Before(ends) {
+		ends = end
+	}
+	tx.Changed("hint", was.Hint, fresh.Hint())
+	tx.Changed("previousEndsAt", "", ends.Format(time.RFC3339))
+	hash := fresh.Hash()
+	rotated, err := tx.RotateAPIKey(ctx, was.ID, hash[:], fresh.Hint(), ends)
+	if err != nil {
+		return was, err
+	}
+	if !rotated { // can't happen under the lock on the tenant; the statement decides
+		return was, doorward.Fail(doorward.CodeKeyEnded, "")
+	}
+	return tx.APIKey(ctx, was.ID, tx.Now)
+}
+
+// EndPrevious ends the secret that a rotation has replaced. Errors: not_found, also when
+// there is none, forbidden.
+func (k *Keys) EndPrevious(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+	return k.change(ctx, by, doorward.APIKeyRotate, id, func(tx *access.Tx, was doorward.APIKey) error {
+		ended, err := tx.EndReplacedSecrets(ctx, id)
+		if err == nil && !ended {
+			err = doorward.Fail(doorward.CodeNotFound, "The key has no secret beside the current one.")
+		}
+		if was.Previous != nil {
+			tx.Changed("previousEndsAt", was.Previous.EndsAt.Format(time.RFC3339), tx.Now.Format(time.RFC3339))
+		}
+		return err
+	})
+}
+
+// Revoke ends the key for good. Ending one that has ended succeeds, but only once its
+// end has reached every node. Errors: not_found, forbidden.
+func (k *Keys) Revoke(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
+	return k.change(ctx, by, doorward.APIKeyRevoke, id, func(tx *access.Tx, was doorward.APIKey) error {
+		tx.Changed("status", string(was.Status), string(doorward.APIKeyRevoked))
+		revoked, err := tx.RevokeAPIKey(ctx, id)
+		if !revoked {
+			tx.SkipEvent()
+		}
+		return err
+	})
+}

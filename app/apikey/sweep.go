@@ -1,0 +1,89 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+const day = 24 * time.Hour
+
+// noticesBefore are the times before the end of a key at which its owner is notified, the
+// last first: it stands for earlier ones that are due as well.
+var noticesBefore = []time.Duration{day, 7 * day, 30 * day}
+
+// batch is how many keys are looked up at once.
+const batch = 100
+
+// Sweep notifies the owners of keys that end soon, records which keys have expired, and
+// deletes secrets that ended long ago. Several nodes may do so at the same time.
+func (k *Keys) Sweep(ctx context.Context) error {
+	var errs []error
+	for _, within := range noticesBefore {
+		errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
+			return k.db.Read().APIKeysExpiring(ctx, within, now, batch)
+		}, func(key doorward.APIKey) error { return k.notifyBefore(ctx, key, within) }))
+	}
+	errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
+		return k.db.Read().APIKeysOver(ctx, now, batch)
+	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
+	errs = append(errs, k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteEndedSecrets(ctx) }))
+	return errors.Join(errs...)
+}
+
+// eachDue calls do for all keys that are due, which makes them be due no longer.
+func (k *Keys) eachDue(ctx context.Context, due func(time.Time) ([]doorward.APIKey, error), do func(doorward.APIKey) error) error {
+	for {
+		keys, err := due(k.db.Now())
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := do(key); err != nil {
+				return err
+			}
+		}
+		if len(keys) < batch {
+			return nil
+		}
+	}
+}
+
+var system = doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
+
+func (k *Keys) notifyBefore(ctx context.Context, key doorward.APIKey, within time.Duration) error {
+	_, err := k.writer.Do(ctx, system, doorward.APIKeyExpiring, object(key), func(tx *access.Tx) error {
+		due, err := tx.NoticeAPIKey(ctx, key.ID, within)
+		if err != nil || !due {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed("endsAt", "", key.EndsAt().Format(time.RFC3339))
+		owner, err := tx.User(ctx, key.TenantID, key.OwnerID)
+		if errors.Is(err, store.ErrNone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Notify(ctx, store.MailAPIKeyExpiring, owner.Email)
+	})
+	return err
+}
+
+func (k *Keys) recordExpiry(ctx context.Context, key doorward.APIKey) error {
+	_, err := k.writer.Do(ctx, system, doorward.APIKeyExpire, object(key), func(tx *access.Tx) error {
+		expired, err := tx.ExpireAPIKey(ctx, key.ID)
+		if err != nil || !expired {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed("status", string(key.Status), string(doorward.APIKeyExpired))
+		return nil
+	})
+	return err
+}

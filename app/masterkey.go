@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store/lease"
+)
+
+// MasterKeySetting is the name under which each node publishes the id of the master key
+// in its file. All nodes should have the same one.
+const MasterKeySetting = "master-key-file"
+
+// loadMasterKey reads the key before this process becomes a node, so that a node with a
+// wrong key never is one.
+func (a *App) loadMasterKey(ctx context.Context) error {
+	err := a.MasterKey.Load(ctx)
+	if err != nil && !doorward.HasCode(err, doorward.CodeUnavailable) {
+		return err
+	}
+	if a.MasterKey.Ready() != nil {
+		a.log.Warn("there is no master key: what needs one is refused with master_key_missing, and all else works; see doorward doctor")
+	}
+	return errors.Join(err, a.Lease.Update(ctx, MasterKeySetting, a.MasterKey.FileID()))
+}
+
+// sweepMasterKey follows a replacement of the master key: it reads the file that the
+// operator has put in the place of the old one, tells the other nodes, and forgets the
+// old key when all have done so.
+func (a *App) sweepMasterKey(ctx context.Context) error {
+	replaced, err := a.MasterKey.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.Lease.Update(ctx, MasterKeySetting, a.MasterKey.FileID()); err != nil || !replaced {
+		return err
+	}
+	live, err := lease.Published(ctx, a.db, MasterKeySetting)
+	if err == nil {
+		_, err = a.MasterKey.Forget(ctx, live)
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package masterkey
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/internal/secretfile"
+)
+
+// File is where a node reads its master key.
+type File struct {
+	Path string // empty: no key
+	// Optional: a missing file means that there is no key. It is made at the start if the
+	// database has never used a key.
+	Optional bool
+}
+
+// FileError says why the file of a master key can't be used.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+// Error names the file and the reason. It never quotes the content.
+func (e *FileError) Error() string {
+	if errors.Is(e.Err, fs.ErrNotExist) {
+		return fmt.Sprintf("there is no file %s. \"doorward key create-master %[1]s\" makes it.", e.Path)
+	}
+	if exposed := (*secretfile.ExposedError)(nil); errors.As(e.Err, &exposed) {
+		return exposed.Error()
+	}
+	return fmt.Sprintf("the master key file %s can't be used: %v.", e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Read returns the key, or the zero key if there is none. Errors: *FileError, when the
+// file has another form, others may read it, or it is missing and not optional.
+func (f File) Read() (seal.Key, error) {
+	if f.Path == "" {
+		return seal.Key{}, nil
+	}
+	text, err := secretfile.Read(f.Path)
+	if f.Optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
+		return seal.Key{}, nil
+	}
+	var key seal.Key
+	if err == nil {
+		key, err = seal.Parse(string(text))
+	}
+	if err != nil {
+		return seal.Key{}, &FileError{f.Path, err}
+	}
+	return key, nil
+}
+
+// create makes the file with a new key. If another process is faster, it returns that
+// one's key.
+func (f File) create() (seal.Key, error) {
+	key, err := seal.Create(f.Path)
+	if errors.Is(err, fs.ErrExist) {
+		return f.Read()
+	}
+	if err != nil {
+		return seal.Key{}, &FileError{f.Path, err}
+	}
+	return key, nil
+}

@@ -1,0 +1,268 @@
+// Package masterkey seals and opens what lies in the database and must be readable
+// again. Features hand plain bytes in and get plain bytes back; the key comes from a
+// file (see package seal), which neither the database nor a backup holds.
+//
+//	sealed, err := keys.Seal(ctx, tx, seal.Place{Table: "webhooks", ID: id, Column: "secret_sealed"}, secret)
+//	secret, err := keys.Open(ctx, place, sealed)
+//
+// Without a key both return master_key_missing, and everything else works.
+//
+// # Replacing the key
+//
+// Rotate makes another key the current one, and seals everything again with it, while
+// nodes run. It leaves the new key in the database, sealed with the old one: a node
+// that meets a value sealed with a key it doesn't know reads its file again, and that
+// row. The operator then puts the new file in the place of the old one. When every
+// live node has read it from there, Forget removes what the old key could open.
+//
+// A transaction that seals holds the row of the current key, and Rotate changes that
+// row first. So whatever is sealed with the old key is committed before Rotate looks
+// for it.
+package masterkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// Keys is the feature. Make it with New. It is safe for use by several goroutines.
+type Keys struct {
+	writer *access.Writer
+	db     *store.DB
+	source File
+
+	file atomic.Pointer[seal.Key] // as read last
+	ring *seal.Ring               // the keys that open something here; empty until they are known
+}
+
+// New returns the feature, without a key until Load is called.
+func New(writer *access.Writer, db *store.DB, source File) *Keys {
+	k := &Keys{writer: writer, db: db, source: source, ring: seal.NewRing()}
+	k.file.Store(&seal.Key{})
+	return k
+}
+
+// WrongKeyError says that a key is not the one that the database needs.
+type WrongKeyError struct{ File, Needed seal.ID }
+
+// Error names both keys by their ids.
+func (e *WrongKeyError) Error() string {
+	return fmt.Sprintf("it holds the key %s, and the database is sealed with the key %s", e.File, e.Needed)
+}
+
+// Load reads the key, and makes it this database's where there has never been one. An
+// optional file that is missing is made then. Errors: *FileError, which wraps a
+// *WrongKeyError; unavailable.
+func (k *Keys) Load(ctx context.Context) error {
+	file, err := k.source.Read()
+	if err != nil {
+		return err
+	}
+	k.file.Store(&file)
+	rows, err := k.db.Read().MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if file.IsZero() && len(rows) == 0 && k.source.Path != "" {
+		if file, err = k.source.create(); err != nil {
+			return err
+		}
+		k.file.Store(&file)
+	}
+	if file.IsZero() {
+		return nil
+	}
+	return k.fill(ctx, file, rows)
+}
+
+// fill puts the file's key and those that it opens into the ring.
+func (k *Keys) fill(ctx context.Context, file seal.Key, rows []store.MasterKey) (err error) {
+	if len(rows) == 0 {
+		if rows, err = k.adopt(ctx, file); err != nil {
+			return err
+		}
+	}
+	keys, err := opened(file, rows)
+	if err != nil {
+		return &FileError{k.source.Path, err}
+	}
+	k.ring.Set(keys...)
+	return nil
+}
+
+// adopt makes the key the first one. Another node may be quicker, with the same key or
+// another.
+func (k *Keys) adopt(ctx context.Context, file seal.Key) (rows []store.MasterKey, err error) {
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		if _, err := tx.AdoptMasterKey(ctx, file.ID().String(), checkOf(file)); err != nil {
+			return err
+		}
+		rows, err = tx.MasterKeys(ctx)
+		return err
+	})
+	return rows, err
+}
+
+// opened returns the file's key, if the database knows it, and the current one, if
+// that lies there sealed with the file's.
+func opened(file seal.Key, rows []store.MasterKey) ([]seal.Key, error) {
+	known, current := false, seal.ID{}
+	keys := []seal.Key{file}
+	for _, row := range rows {
+		if row.Current {
+			current, _ = seal.ParseID(row.ID)
+		}
+		switch {
+		case row.ID == file.ID().String():
+			if _, err := file.Open(placeOf(row, "check_value"), row.Check); err != nil {
+				return nil, err
+			}
+			known = true
+		case row.Current && row.Wrapped != nil:
+			if next, err := unwrap(file, row); err == nil {
+				keys = append(keys, next)
+			}
+		}
+	}
+	if !known || len(keys) == 1 && current != file.ID() {
+		return nil, &WrongKeyError{file.ID(), current}
+	}
+	return keys, nil
+}
+
+func placeOf(row store.MasterKey, column string) seal.Place {
+	return seal.Place{Table: "master_keys", ID: row.ID, Column: column}
+}
+
+// checkText is what the check value holds.
+const checkText = "doorward"
+
+func checkOf(k seal.Key) []byte {
+	return k.Seal(placeOf(store.MasterKey{ID: k.ID().String()}, "check_value"), []byte(checkText))
+}
+
+func unwrap(file seal.Key, row store.MasterKey) (seal.Key, error) {
+	text, err := file.Open(placeOf(row, "wrapped"), row.Wrapped)
+	if err != nil {
+		return seal.Key{}, err
+	}
+	return seal.Parse(string(text))
+}
+
+// None is what FileID returns without a key.
+const None = "none"
+
+// FileID is the id of the key in this node's file, or None.
+func (k *Keys) FileID() string {
+	if file := k.file.Load(); !file.IsZero() {
+		return file.ID().String()
+	}
+	return None
+}
+
+// missing says that there is no key, or another one than is needed.
+func missing(detail string) error { return doorward.Fail(doorward.CodeMasterKeyMissing, "%s", detail) }
+
+const (
+	noKey    = "This needs a master key, and the node has none. The operator sets one with --master-key-file."
+	otherKey = "This is sealed with a master key that the node doesn't have. The operator finds out more with \"doorward doctor\"."
+)
+
+// Ready returns nil when the node has a key. Errors: master_key_missing.
+func (k *Keys) Ready() error {
+	if k.file.Load().IsZero() {
+		return missing(noKey)
+	}
+	return nil
+}
+
+// sealTries bounds how often another key becomes the current one during one Seal.
+const sealTries = 4
+
+// Seal returns the plain bytes, of at most seal.MaxPlain, sealed with the current key
+// for a place that the transaction then fills. Errors: master_key_missing, unavailable.
+func (k *Keys) Seal(ctx context.Context, tx *store.Tx, at seal.Place, plain []byte) ([]byte, error) {
+	if err := k.Ready(); err != nil {
+		return nil, err
+	}
+	for range sealTries {
+		for _, key := range k.ring.Keys() {
+			held, err := tx.HoldMasterKey(ctx, key.ID().String())
+			if err != nil {
+				return nil, err
+			}
+			if held {
+				return key.Seal(at, plain), nil
+			}
+		}
+		if err := k.reload(ctx, tx.Reader); err != nil {
+			return nil, err
+		}
+	}
+	return nil, missing(otherKey)
+}
+
+// Open returns what was sealed for the place. Errors: master_key_missing, unavailable
+// when the value is damaged.
+func (k *Keys) Open(ctx context.Context, at seal.Place, sealed []byte) ([]byte, error) {
+	plain, err := k.ring.Open(at, sealed)
+	if unknown := (*seal.UnknownKeyError)(nil); errors.As(err, &unknown) {
+		if err := k.Ready(); err != nil {
+			return nil, err
+		}
+		if err := k.reload(ctx, k.db.Read()); err != nil {
+			return nil, err
+		}
+		plain, err = k.ring.Open(at, sealed)
+	}
+	if unknown := (*seal.UnknownKeyError)(nil); errors.As(err, &unknown) {
+		return nil, missing(otherKey)
+	}
+	if err != nil {
+		return nil, doorward.Unavailable(fmt.Errorf("%s %s, %s: %w", at.Table, at.ID, at.Column, err))
+	}
+	return plain, nil
+}
+
+// reload reads the file and the database again. A file that can't be read now, or holds
+// a wrong key, leaves the keys as they are. It writes nothing, since Seal calls it
+// within a transaction.
+func (k *Keys) reload(ctx context.Context, read store.Reader) error {
+	rows, err := read.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	file, err := k.source.Read()
+	if err != nil || file.IsZero() {
+		file = *k.file.Load()
+	}
+	if keys, err := opened(file, rows); err == nil {
+		k.file.Store(&file)
+		k.ring.Set(keys...)
+	}
+	return nil
+}
+
+// Refresh reads the file again while the key is being replaced, and adopts a key that
+// could not be adopted at the start, when the database was away. It reports whether the
+// key is being replaced. Errors: as of Load.
+func (k *Keys) Refresh(ctx context.Context) (replaced bool, err error) {
+	rows, err := k.db.Read().MasterKeys(ctx)
+	if err != nil {
+		return false, err
+	}
+	if file := *k.file.Load(); !file.IsZero() && len(k.ring.Keys()) == 0 {
+		return len(rows) > 1, k.fill(ctx, file, rows)
+	}
+	if len(rows) < 2 {
+		return false, nil
+	}
+	return true, k.reload(ctx, k.db.Read())
+}

@@ -1,0 +1,207 @@
+package masterkey
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// resealBatch is how many values are sealed again in one transaction.
+const resealBatch = 100
+
+// Rotate makes next the current master key in place of old, and seals again with it
+// what is sealed with old. It returns how many values that were. One that was
+// interrupted is finished by calling it again. inFiles are the keys that live nodes have
+// in their files, as FileID returns them. Errors: *WrongKeyError when neither is the
+// current key; *UnfinishedError; unavailable.
+func (k *Keys) Rotate(ctx context.Context, by doorward.Caller, old, next seal.Key, inFiles []string) (int, error) {
+	if err := k.finish(ctx, old, next, inFiles); err != nil {
+		return 0, err
+	}
+	if err := k.replace(ctx, by, old, next); err != nil {
+		return 0, err
+	}
+	return k.resealAll(ctx, seal.NewRing(old, next), next)
+}
+
+// UnfinishedError says that live nodes have a key in their files that an earlier
+// rotation has replaced. They could not open what is sealed with a third one.
+type UnfinishedError struct{ Before, Current string }
+
+// Error says what to do.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("the last rotation isn't finished: a live node still has the key %s in its file, or values are sealed with it. Put the file of the key %s on each node first", e.Before, e.Current)
+}
+
+// finish ends an earlier rotation to old. A rotation to next, or back, needs no end.
+func (k *Keys) finish(ctx context.Context, old, next seal.Key, inFiles []string) error {
+	state, err := Look(ctx, k.db.Read())
+	if err != nil || state.Before == "" || state.Current != old.ID().String() || state.Before == next.ID().String() {
+		return err
+	}
+	if done, err := k.Forget(ctx, inFiles); err != nil || done {
+		return err
+	}
+	return &UnfinishedError{state.Before, state.Current}
+}
+
+// object is what the event is about.
+var object = doorward.Object{Type: "installation"}
+
+func (k *Keys) replace(ctx context.Context, by doorward.Caller, old, next seal.Key) error {
+	row := store.MasterKey{ID: next.ID().String(), Check: checkOf(next)}
+	row.Wrapped = old.Seal(placeOf(row, "wrapped"), []byte(next.Reveal()))
+	_, err := k.writer.Do(ctx, by, doorward.MasterKeyRotate, object, func(tx *access.Tx) error {
+		if _, err := tx.AdoptMasterKey(ctx, old.ID().String(), checkOf(old)); err != nil { // of a database that has used none
+			return err
+		}
+		replaced, err := tx.ReplaceMasterKey(ctx, old.ID().String(), row)
+		if err != nil || replaced {
+			tx.Changed("masterKey", old.ID().String(), row.ID)
+			return err
+		}
+		tx.SkipEvent()
+		return isCurrent(ctx, tx.Tx, old, next)
+	})
+	return err
+}
+
+// isCurrent returns nil when an earlier call has made next the current key. Errors:
+// *WrongKeyError, with the key that was expected to be.
+func isCurrent(ctx context.Context, tx *store.Tx, old, next seal.Key) error {
+	rows, err := tx.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var current seal.ID
+	for _, row := range rows {
+		if row.Current {
+			current, _ = seal.ParseID(row.ID)
+		}
+	}
+	if current != next.ID() {
+		return &WrongKeyError{old.ID(), current}
+	}
+	return nil
+}
+
+// resealAll goes through all values once: since replace has committed, nothing more is
+// sealed with the old key.
+func (k *Keys) resealAll(ctx context.Context, ring *seal.Ring, next seal.Key) (total int, err error) {
+	var done []store.Sealed
+	for last := (store.Sealed{}); ; last = done[len(done)-1] {
+		done, err = k.resealSome(ctx, ring, next, last)
+		total += len(done)
+		if err != nil || len(done) == 0 {
+			return total, err
+		}
+	}
+}
+
+// resealSome seals the next values after the given one again, and returns them.
+func (k *Keys) resealSome(ctx context.Context, ring *seal.Ring, next seal.Key, after store.Sealed) (all []store.Sealed, err error) {
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		if all, err = tx.SealedOtherwise(ctx, seal.HeaderOf(next.ID()), after, resealBatch); err != nil {
+			return err
+		}
+		for _, s := range all {
+			at := seal.Place{Table: s.Table, ID: s.ID, Column: s.Column}
+			plain, err := ring.Open(at, s.Value)
+			if err != nil {
+				return fmt.Errorf("%s %s, %s: %w", s.Table, s.ID, s.Column, err)
+			}
+			if err := tx.Reseal(ctx, s, next.Seal(at, plain)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// State is what the database says of master keys.
+type State struct {
+	Current string // id of the key that seals; empty: none was ever used
+	Before  string // id of the one before, while nodes may still have it in their files
+	Sealed  bool   // there is something that needs a key
+	Left    int    // values that are still sealed with another key, counted to 1,000
+}
+
+// Look returns the state. Errors: unavailable.
+func Look(ctx context.Context, read store.Reader) (s State, err error) {
+	rows, err := read.MasterKeys(ctx)
+	if err != nil || len(rows) == 0 {
+		return s, err
+	}
+	for _, row := range rows {
+		if row.Current {
+			s.Current = row.ID
+		} else {
+			s.Before = row.ID
+		}
+	}
+	sealed, err := read.SealedOtherwise(ctx, []byte{0}, store.Sealed{}, 1) // with any key
+	if s.Sealed = len(sealed) > 0; err != nil || !s.Sealed {
+		return s, err
+	}
+	id, err := seal.ParseID(s.Current)
+	if err != nil {
+		return s, err
+	}
+	left, err := read.SealedOtherwise(ctx, seal.HeaderOf(id), store.Sealed{}, 1000)
+	s.Left = len(left)
+	return s, err
+}
+
+// Forget removes the key before the current one, once every live node has the current
+// one in its file and nothing is sealed with another, and reports whether that is done.
+// inFiles are the keys in their files; None needs no key. Errors: unavailable.
+func (k *Keys) Forget(ctx context.Context, inFiles []string) (done bool, err error) {
+	state, err := Look(ctx, k.db.Read())
+	if err != nil || state.Before == "" || state.Left > 0 {
+		return false, err
+	}
+	for _, id := range inFiles {
+		if id != state.Current && id != None {
+			return false, nil
+		}
+	}
+	err = k.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		done, err = tx.ForgetMasterKeys(ctx, state.Current)
+		return err
+	})
+	return done, err
+}
+
+// Fits compares the key in a file with the database. Errors: *FileError, unavailable.
+func Fits(ctx context.Context, read store.Reader, f File) (Fit, error) {
+	rows, err := read.MasterKeys(ctx)
+	if err != nil || len(rows) == 0 {
+		return Fit{}, err
+	}
+	fit := Fit{}
+	for _, row := range rows {
+		if row.Current {
+			fit.Needed = row.ID
+		}
+	}
+	file, err := f.Read()
+	if err != nil || file.IsZero() {
+		return fit, err
+	}
+	fit.Here = file.ID().String()
+	if _, err := opened(file, rows); err != nil {
+		return fit, &FileError{f.Path, err}
+	}
+	return fit, nil
+}
+
+// Fit is how a database and a file go together, by the ids of their keys.
+type Fit struct {
+	Needed string // by the database; empty: it has never used one
+	Here   string // in the file; empty: there is no file
+}

@@ -1,0 +1,297 @@
+// Package registry keeps credentials in memory, sessions and API keys, for checks without
+// I/O while the lease is valid. Each feature has a Registry of its own, which follows the
+// changes of all nodes.
+//
+//	mark := r.Mark()
+//	row, err := …                        // read from the database
+//	r.Put(hash, registry.NewEntry(principal, life, lastUse, mark))
+//
+//	if e := r.Get(hash); e != nil && e.InTime(now) {
+//		r.Use(hash, e, now)
+//		return e.Principal()
+//	}
+//
+// The last use of a credential is kept in memory and written in batches (uses.go).
+package registry
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"hash/maphash"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unique"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+// Registry maps the hash of a credential to its entry. The database has everything it
+// doesn't hold. Make it with New.
+//
+// Entries have no time to live: an entry stays valid until a change concerns it.
+// Each has a mark, the number of changes applied before it was read from the
+// database, and is valid while no later change concerns the credential or its
+// subjects. The same comparison enforces rule 5 of the lease: a row that was being
+// read while its revocation arrived is never valid.
+type Registry struct {
+	shards  [shards]shard
+	applied atomic.Uint64 // changes applied since the start
+	revoked revoked
+	max     int // entries per shard
+	uses    uses
+}
+
+// shards is a power of two, large enough that two cores rarely contend for one.
+const shards = 256
+
+type shard struct {
+	mu      sync.RWMutex
+	entries map[secret.Hash]*Entry
+	_       [32]byte // keeps neighbours off the same cache line
+}
+
+// Entry is one credential in memory: its principal, its life, and its subjects. It
+// holds nothing specific to a kind of credential, since there may be a million
+// sessions: an entry takes 64 bytes, its text and its slot in the map.
+type Entry struct {
+	text    string // ids of session and user, and the e-mail address, in one allocation
+	user    uint16 // offset of the user's id in text
+	email   uint16 // offset of the e-mail address
+	subject [2]uint16
+	grant   unique.Handle[grant]
+	since   int64        // start of the absolute limit, Unix microseconds
+	seen    atomic.Int64 // last use, Unix microseconds
+	flushed atomic.Int64 // last use that is in the database or in uses
+	mark    uint64       // changes applied before it was read
+}
+
+// grant is what principals share that have one role in one tenant. A key has its own.
+type grant struct {
+	kind         doorward.PrincipalKind
+	tenantID     string
+	tenantStatus doorward.TenantStatus
+	role, rank   doorward.Role
+	permissions  *doorward.Permissions
+	owner        string // of a key; empty for a session
+	absolute     int64  // absolute limit, microseconds
+	idle         int64  // idle limit, microseconds
+	extra        any    // a pointer to what is specific to one key; nil for a session
+}
+
+// revoked holds, for each subject, the number of changes applied when the last one
+// concerned it. Subjects are hashed to 65,536 slots; a collision only causes
+// entries to be read again.
+type revoked struct {
+	all atomic.Uint64 // at the last change that concerned everything
+	at  [1 << 16]atomic.Uint64
+}
+
+// New returns an empty registry of maxEntries at most.
+func New(maxEntries int) *Registry {
+	r := &Registry{max: max(1, maxEntries/shards)}
+	for i := range r.shards {
+		r.shards[i].entries = map[secret.Hash]*Entry{}
+	}
+	return r
+}
+
+var slotSeed = maphash.MakeSeed()
+
+// slot is the slot of a user or tenant in revoked. Ids begin with their kind.
+func slot(id string) uint16 { return uint16(maphash.String(slotSeed, id)) }
+
+// slotOf is the slot of a credential, whose hash is random already.
+func slotOf(h secret.Hash) uint16 { return binary.LittleEndian.Uint16(h[8:]) }
+
+func (r *Registry) shard(h secret.Hash) *shard {
+	return &r.shards[binary.LittleEndian.Uint64(h[:])%shards]
+}
+
+// Get returns the entry of a token hash if it is present and valid.
+func (r *Registry) Get(h secret.Hash) *Entry {
+	e := r.Known(h)
+	if e == nil || !r.valid(h, e) {
+		return nil
+	}
+	return e
+}
+
+func (r *Registry) valid(h secret.Hash, e *Entry) bool {
+	return r.revoked.all.Load() <= e.mark &&
+		r.revoked.at[slotOf(h)].Load() <= e.mark &&
+		r.revoked.at[e.subject[0]].Load() <= e.mark &&
+		r.revoked.at[e.subject[1]].Load() <= e.mark
+}
+
+// Known returns the entry, valid or not: its last use is true either way.
+func (r *Registry) Known(h secret.Hash) *Entry {
+	s := r.shard(h)
+	s.mu.RLock()
+	e := s.entries[h]
+	s.mu.RUnlock()
+	return e
+}
+
+// Mark must be called before a credential is read from the database, for put.
+func (r *Registry) Mark() uint64 { return r.applied.Load() }
+
+// Put stores an entry that was read after its mark was taken. It keeps the later
+// uses of an older entry.
+func (r *Registry) Put(h secret.Hash, e *Entry) {
+	s := r.shard(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.entries[h]; old != nil {
+		e.seen.Store(max(e.seen.Load(), old.seen.Load()))
+		e.flushed.Store(max(e.flushed.Load(), old.flushed.Load()))
+	} else if len(s.entries) >= r.max {
+		s.evictOne()
+	}
+	s.entries[h] = e
+}
+
+// NewEntry makes the entry of a user's principal. Its subjects are the user and the
+// tenant: a change of one of them invalidates it.
+func NewEntry(p doorward.Principal, life doorward.SessionLimits, seen time.Time, mark uint64) *Entry {
+	return newEntry(p, p.ID, p.AuthAt.UnixMicro(), grantOf(p, life), seen, mark)
+}
+
+// NewKeyEntry makes the entry of an API key's principal, until an instant. Its subjects
+// are the owner and the tenant. Extra is what else a check needs, and is specific to the
+// key.
+func NewKeyEntry(p doorward.Principal, until, seen time.Time, extra any, mark uint64) *Entry {
+	g := grantOf(p, doorward.SessionLimits{})
+	g.owner, g.extra = p.OwnerID, extra
+	g.absolute, g.idle = until.Sub(p.AuthAt).Microseconds(), math.MaxInt64/2
+	return newEntry(p, p.OwnerID, p.AuthAt.UnixMicro(), g, seen, mark)
+}
+
+func grantOf(p doorward.Principal, life doorward.SessionLimits) grant {
+	return grant{
+		kind: p.Kind, tenantID: p.TenantID, tenantStatus: p.TenantStatus, role: p.Role, rank: p.Rank, permissions: p.Permissions,
+		absolute: life.Absolute.Microseconds(), idle: life.Idle.Microseconds(),
+	}
+}
+
+func newEntry(p doorward.Principal, user string, since int64, g grant, seen time.Time, mark uint64) *Entry {
+	e := &Entry{
+		text: p.SessionID + p.ID + p.Email, user: uint16(len(p.SessionID)), email: uint16(len(p.SessionID) + len(p.ID)),
+		subject: [2]uint16{slot(user), slot(p.TenantID)}, since: since, mark: mark, grant: unique.Make(g),
+	}
+	e.seen.Store(seen.UnixMicro())
+	e.flushed.Store(seen.UnixMicro())
+	return e
+}
+
+// Check returns the principal and the extra of the entry, and whether it is within its
+// limits at now, exact to the microsecond. It doesn't allocate.
+func (e *Entry) Check(now int64) (p doorward.Principal, extra any, inTime bool) {
+	g := e.grant.Value()
+	if now >= e.since+g.absolute || now >= e.seen.Load()+g.idle {
+		return doorward.Principal{}, nil, false
+	}
+	return e.principal(&g), g.extra, true
+}
+
+// Extra is what was passed to NewKeyEntry; nil for a session.
+func (e *Entry) Extra() any { return e.grant.Value().extra }
+
+func (e *Entry) principal(g *grant) doorward.Principal {
+	return doorward.Principal{
+		Kind: g.kind, ID: e.text[e.user:e.email], Email: e.text[e.email:], TenantID: g.tenantID, TenantStatus: g.tenantStatus,
+		OwnerID: g.owner, Role: g.role, Rank: g.rank, Permissions: g.permissions, SessionID: e.text[:e.user], AuthAt: micros(e.since),
+	}
+}
+
+// evictOne removes some entry whose last use is in the database; the next check of
+// it reads the database. The order of a Go map is random enough.
+func (s *shard) evictOne() {
+	for h, e := range s.entries {
+		if e.seen.Load() <= e.flushed.Load() {
+			delete(s.entries, h)
+			return
+		}
+	}
+}
+
+// Forget applies a change: it invalidates the entries that were read before. A
+// Mark taken from now on belongs to a read that sees the change, since it is
+// committed.
+func (r *Registry) Forget(c store.Change) {
+	n := r.applied.Add(1)
+	switch c.Kind {
+	case store.ChangeUser, store.ChangeTenant:
+		raise(&r.revoked.at[slot(c.Subject)], n)
+	case store.ChangeSession:
+		if h, ok := ParseSubject(c.Subject); ok {
+			raise(&r.revoked.at[slotOf(h)], n)
+			r.drop(h)
+		}
+	case store.ChangeFlush: // ends nothing
+	default: // ChangeAll, or a kind of a newer version
+		raise(&r.revoked.all, n)
+	}
+}
+
+// raise stores n unless the value is greater already.
+func raise(at *atomic.Uint64, n uint64) {
+	for old := at.Load(); old < n; old = at.Load() {
+		if at.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
+func (r *Registry) drop(h secret.Hash) {
+	s := r.shard(h)
+	s.mu.Lock()
+	delete(s.entries, h)
+	s.mu.Unlock()
+}
+
+// Reset invalidates all entries.
+func (r *Registry) Reset() { raise(&r.revoked.all, r.applied.Add(1)) }
+
+// Len counts the entries.
+func (r *Registry) Len() int {
+	n := 0
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.RLock()
+		n += len(s.entries)
+		s.mu.RUnlock()
+	}
+	return n
+}
+
+// each calls fn for every entry, shard by shard, and deletes those for which it
+// returns true.
+func (r *Registry) each(fn func(secret.Hash, *Entry) (remove bool)) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for h, e := range s.entries {
+			if fn(h, e) {
+				delete(s.entries, h)
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// ParseSubject reads the subject of a change of a session or key.
+func ParseSubject(subject string) (secret.Hash, bool) {
+	raw, err := hex.DecodeString(subject)
+	if err != nil || len(raw) != len(secret.Hash{}) {
+		return secret.Hash{}, false
+	}
+	return secret.Hash(slices.Clone(raw)), true
+}
+
+// micros converts an entry's time.
+func micros(us int64) time.Time { return doorward.Instant(time.UnixMicro(us)) }

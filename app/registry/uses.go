@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"sync"
+	"time"
+
+	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// FlushEvery is the minimum interval between writes of a credential's last use.
+	FlushEvery = time.Minute
+	// SweepEvery is how often Sweep has to be called.
+	SweepEvery = 30 * time.Second
+	// FlushLag is how far the database may be behind a running node, with a margin for
+	// a slow flush.
+	FlushLag = FlushEvery + SweepEvery + 30*time.Second
+	// flushBatch is how many credentials are written in one transaction.
+	flushBatch = 200
+)
+
+// uses holds the uses to be written. Each stays until it is written, so a use that is
+// in neither uses nor newer than its entry's flushed is in the database.
+type uses struct {
+	mu sync.Mutex
+	at map[secret.Hash]int64 // Unix microseconds
+}
+
+func (u *uses) add(h secret.Hash, at int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = map[secret.Hash]int64{}
+	}
+	u.at[h] = max(u.at[h], at)
+}
+
+// of returns the unwritten use, or 0.
+func (u *uses) of(h secret.Hash) int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.at[h]
+}
+
+func (u *uses) batch(n int) []store.Use {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]store.Use, 0, min(n, len(u.at)))
+	for h, at := range u.at {
+		if len(all) == n {
+			break
+		}
+		all = append(all, store.Use{Hash: h, At: micros(at)})
+	}
+	return all
+}
+
+// written removes uses, except those that a later one has replaced.
+func (u *uses) written(all []store.Use) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, use := range all {
+		if u.at[use.Hash] == use.At.UnixMicro() {
+			delete(u.at, use.Hash)
+		}
+	}
+	if len(u.at) == 0 {
+		u.at = nil // a Go map never shrinks
+	}
+}
+
+// Use records a use in memory, and passes it to Flush at most once a minute.
+func (r *Registry) Use(h secret.Hash, e *Entry, now int64) {
+	seen := e.seen.Load()
+	if now <= seen {
+		return
+	}
+	e.seen.CompareAndSwap(seen, now) // if this fails, another use of the same instant was stored
+	if now-e.flushed.Load() >= FlushEvery.Microseconds() {
+		r.queue(h, e, now)
+	}
+}
+
+// UseUnknown is Use for a credential that has no valid entry.
+func (r *Registry) UseUnknown(h secret.Hash, now int64) { r.uses.add(h, now) }
+
+// queue passes a use to Flush. It is added to uses first, so that the use is always in
+// at least one of the two places.
+func (r *Registry) queue(h secret.Hash, e *Entry, at int64) {
+	r.uses.add(h, at)
+	e.flushed.Store(at)
+}
+
+// LastUse is the last use that this node knows of, in Unix microseconds, or 0.
+func (r *Registry) LastUse(h secret.Hash) int64 {
+	seen := int64(0)
+	if e := r.Known(h); e != nil {
+		seen = e.seen.Load()
+	}
+	return max(seen, r.uses.of(h))
+}
+
+// HasUnwritten reports whether this node knows a use that isn't in the database.
+func (r *Registry) HasUnwritten(h secret.Hash) bool {
+	e := r.Known(h)
+	inEntry := e != nil && e.seen.Load() > e.flushed.Load() // read before uses: see queue
+	return inEntry || r.uses.of(h) != 0
+}
+
+// Flush writes uses in batches. What can't be written now is kept for the next flush,
+// and the error returned.
+func (r *Registry) Flush(write func([]store.Use) error) error {
+	for {
+		all := r.uses.batch(flushBatch)
+		if len(all) == 0 {
+			return nil
+		}
+		if err := write(all); err != nil {
+			return err
+		}
+		r.uses.written(all)
+	}
+}
+
+// Sweep queues uses that have been unwritten for a minute, and removes entries that
+// have expired at now.
+func (r *Registry) Sweep(now int64) {
+	r.each(func(h secret.Hash, e *Entry) bool {
+		seen, flushed := e.seen.Load(), e.flushed.Load()
+		if seen > flushed && now-flushed >= FlushEvery.Microseconds() {
+			r.queue(h, e, seen)
+		}
+		g := e.grant.Value()
+		return now >= e.since+g.absolute || now >= seen+g.idle+FlushLag.Microseconds()
+	})
+}
+
+// QueueAll passes to Flush everything that this node knows and the database doesn't.
+func (r *Registry) QueueAll() {
+	r.each(func(h secret.Hash, e *Entry) bool {
+		if seen := e.seen.Load(); seen > e.flushed.Load() {
+			r.queue(h, e, seen)
+		}
+		return false
+	})
+}

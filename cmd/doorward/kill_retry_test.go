@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/pgtest"
+)
+
+// The server is killed while people are invited with an Idempotency-Key, also between
+// the commit and the answer. Who repeats a request gets its first answer: one
+// invitation, one mail.
+
+func TestKilledAndRepeatedOnSQLite(t *testing.T) { killAndRepeat(t, "sqlite:doorward.db") }
+
+func TestKilledAndRepeatedOnPostgres(t *testing.T) { killAndRepeat(t, pgtest.DSN(t)) }
+
+func killAndRepeat(t *testing.T, dsn string) {
+	t.Parallel()
+	rounds := 3
+	if *full {
+		rounds = 10
+	}
+	r := &repeatingClients{testServer: newTestServer(t, program, dsn)}
+	r.start()
+	for range rounds {
+		r.killUnderLoad()
+		r.start()
+		r.repeatUnanswered()
+		r.killBeforeAnswer()
+		r.start()
+		r.repeatUnanswered()
+	}
+	for what, query := range map[string]string{
+		"people with several invitations":    `SELECT count(*) FROM (SELECT email FROM invitations GROUP BY email HAVING count(*) > 1) AS several`,
+		"invitations without exactly a mail": `SELECT count(*) FROM (SELECT subject_id FROM mails WHERE kind = 'invitation' GROUP BY subject_id HAVING count(*) <> 1) AS wrong`,
+	} {
+		if n := r.count(query); n > 0 {
+			t.Errorf("%d %s", n, what)
+		}
+	}
+	r.shutDown()
+	r.checkConsistent()
+	t.Logf("%d requests were answered at once; of those repeated %d were replayed and %d done; a mark was in the way for %v at most",
+		r.answered, r.replayed, r.done, r.longest.Round(time.Millisecond))
+}
+
+// repeatingClients repeat what got no answer.
+type repeatingClients struct {
+	*testServer
+	killed time.Time
+
+	mu         sync.Mutex
+	sent       int
+	answered   int
+	unanswered []string // names of requests
+
+	replayed, done int
+	longest        time.Duration // from a kill until no mark was in the way
+}
+
+// request is the request of the name, which is its key and part of the address.
+// Every third is one for several people.
+func (r *repeatingClients) request(name string) (path, body string) {
+	invite := fmt.Sprintf(`{"email":"%s@x.example","role":"USER"}`, name)
+	if !strings.HasSuffix(name, "3") {
+		return "/api/v2/auth/invite", invite
+	}
+	return "/api/v2/auth/invite/bulk", `{"invitations":[` + invite + `,{"email":"x","role":"USER"}]}`
+}
+
+func (r *repeatingClients) newName() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent++
+	return fmt.Sprintf("request-%d.%d", r.sent, r.sent%4)
+}
+
+// send sends the request and returns the answer; an error means that there is none.
+func (r *repeatingClients) send(name string) (*http.Response, []byte, error) {
+	path, body := r.request(name)
+	req, err := http.NewRequest(http.MethodPost, "http://"+r.addr+path, strings.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Cookie", "JSESSIONID="+r.owner)
+	req.Header.Set("Idempotency-Key", name)
+	res, err := shortTimeout.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	return res, answer, err
+}
+
+// killUnderLoad has four clients send requests and kills the server during that.
+func (r *repeatingClients) killUnderLoad() {
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for r.sendNew() {
+			}
+		})
+	}
+	<-time.After(time.Duration(20+rand.IntN(200)) * time.Millisecond)
+	r.killed = time.Now()
+	r.kill()
+	all.Wait()
+}
+
+// sendNew reports whether the server has answered.
+func (r *repeatingClients) sendNew() bool {
+	name := r.newName()
+	res, answer, err := r.send(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err != nil:
+		r.unanswered = append(r.unanswered, name)
+		return false
+	case res.StatusCode >= 300:
+		r.Errorf("%s: %d %s", name, res.StatusCode, answer)
+	}
+	r.answered++
+	return true
+}
+
+// killBeforeAnswer kills the server when a request is committed, before its client
+// reads an answer.
+func (r *repeatingClients) killBeforeAnswer() {
+	r.Helper()
+	name := r.newName()
+	path, body := r.request(name)
+	conn, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nCookie: JSESSIONID=%s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
+		path, r.addr, r.owner, name, len(body), body)
+	r.waitUntil("the commit", func() bool {
+		return r.count(`SELECT count(*) FROM invitations WHERE email = '`+name+`@x.example'`) > 0
+	})
+	r.killed = time.Now()
+	r.kill()
+	before := r.replayed
+	r.unanswered = append(r.unanswered, name)
+	r.start()
+	if r.repeatUnanswered(); r.replayed != before+1 {
+		r.Errorf("life %d: what was committed without an answer was not replayed", r.starts)
+	}
+	r.kill()
+}
+
+// repeatUnanswered repeats each request until it is answered, and once more.
+func (r *repeatingClients) repeatUnanswered() {
+	r.Helper()
+	for _, name := range r.unanswered {
+		res, first := r.sendUntilDone(name)
+		if res.Header.Get("Idempotency-Replayed") == "true" {
+			r.replayed++
+		} else {
+			r.done++
+		}
+		again, second := r.sendUntilDone(name)
+		if again.Header.Get("Idempotency-Replayed") != "true" || !bytes.Equal(first, second) {
+			r.Errorf("%s: the second answer is %s\nwant %s", name, second, first)
+		}
+		if path, _ := r.request(name); strings.HasSuffix(path, "/bulk") && !madeFirst(first) {
+			r.Errorf("%s: %s", name, first)
+		}
+	}
+	r.unanswered = nil
+}
+
+// madeFirst reports whether the first row of a bulk request was made.
+func madeFirst(answer []byte) bool {
+	var bulk struct{ Items []struct{ Status int } }
+	return json.Unmarshal(answer, &bulk) == nil && len(bulk.Items) == 2 && bulk.Items[0].Status == http.StatusCreated
+}
+
+// markEnds is how long the mark of a crashed attempt may be in the way.
+const markEnds = 5 * time.Second
+
+func (r *repeatingClients) sendUntilDone(name string) (res *http.Response, answer []byte) {
+	r.Helper()
+	r.waitUntil(name+" is answered", func() bool {
+		began := time.Now()
+		var err error
+		if res, answer, err = r.send(name); err != nil {
+			r.Fatalf("%s: %v", name, err)
+		}
+		if res.StatusCode == http.StatusConflict && bytes.Contains(answer, []byte(`"idempotency_in_progress"`)) {
+			if r.longest = max(r.longest, began.Sub(r.killed)); r.longest > markEnds {
+				r.Fatalf("%s: still in progress %v after the kill", name, r.longest)
+			}
+			return false
+		}
+		return true
+	})
+	if res.StatusCode >= 300 {
+		r.Errorf("life %d: %s repeated: %d %s", r.starts, name, res.StatusCode, answer)
+	}
+	return res, answer
+}

@@ -1,0 +1,96 @@
+package node_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/store/storetest"
+)
+
+// repeatable invites by a node until no other attempt is in progress, and returns the
+// status, the body, and whether it is a replay.
+func repeatable(t *testing.T, s *doorwardtest.Server, token, key, email string) (status int, body string, replayed bool) {
+	for {
+		req, err := http.NewRequest(http.MethodPost, s.URL+"/api/v2/auth/invite", strings.NewReader(`{"email":"`+email+`","role":"USER"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Idempotency-Key", key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Errorf("invite: %v", err)
+			return 0, "", false
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil {
+			t.Errorf("invite: %v", err)
+		}
+		if res.StatusCode != http.StatusConflict || !strings.Contains(string(text), "idempotency_in_progress") {
+			return res.StatusCode, string(text), res.Header.Get("Idempotency-Replayed") == "true"
+		}
+	}
+}
+
+// Of 16 requests at once over three nodes one invites, and each gets its answer, also
+// later and on the other nodes.
+func TestOneOfManyOverNodesIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	dsn := dbtest.Postgres(t)
+	var nodes []*doorwardtest.Server
+	for range 3 {
+		nodes = append(nodes, doorwardtest.Start(t, doorwardtest.Database(dsn)))
+	}
+	owner := nodes[0].Tenant("Acme").Owner
+	const rounds = 5
+	for round := range rounds {
+		key, email := fmt.Sprintf("round-%d", round), fmt.Sprintf("bob%d@acme.example", round)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		bodies, firsts := map[string]int{}, 0
+		for i := range 16 {
+			all.Go(func() {
+				status, body, replayed := repeatable(t, nodes[i%3], owner.Token(), key, email)
+				mu.Lock()
+				defer mu.Unlock()
+				if bodies[fmt.Sprint(status, " ", body)]++; !replayed {
+					firsts++
+				}
+			})
+		}
+		all.Wait()
+		for _, n := range nodes {
+			status, body, _ := repeatable(t, n, owner.Token(), key, email)
+			bodies[fmt.Sprint(status, " ", body)]++
+		}
+		if len(bodies) != 1 || firsts != 1 {
+			t.Errorf("round %d: %d answers were no replay, and the answers are %v", round, firsts, bodies)
+		}
+	}
+	queued, sent := 0, 0
+	for deadline := time.Now().Add(time.Minute); queued+sent == 0 || queued > 0 && time.Now().Before(deadline); {
+		queued, sent = countMails(t, nodes[0], doorward.DeliveryQueued), countMails(t, nodes[0], doorward.DeliverySent)
+	}
+	if want := rounds + 1; sent != want { // one to the OWNER
+		t.Errorf("%d mails were sent, want %d", sent, want)
+	}
+}
+
+func countMails(t *testing.T, s *doorwardtest.Server, state doorward.Delivery) int {
+	t.Helper()
+	n, err := storetest.CountMails(t.Context(), s.Node.DB.Read(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,192 @@
+//go:build linux
+
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/pgtest"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/node"
+	"github.com/doorward/doorward/store"
+)
+
+// sealing is a node with a master key file of its own.
+type sealing struct {
+	*doorwardtest.Server
+	file string
+}
+
+func startSealing(t *testing.T, dsn, keyFile string) *sealing {
+	t.Helper()
+	n := &sealing{file: filepath.Join(t.TempDir(), "master.key")}
+	n.put(t, keyFile)
+	n.Server = doorwardtest.Start(t, doorwardtest.Database(dsn), func(c *node.Config) { c.MasterKeyFile = n.file })
+	return n
+}
+
+// put replaces the node's file by a copy, as an operator does.
+func (n *sealing) put(t *testing.T, keyFile string) {
+	t.Helper()
+	text, err := os.ReadFile(keyFile)
+	if err == nil {
+		err = errors.Join(os.WriteFile(n.file+".new", text, 0o600), os.Rename(n.file+".new", n.file))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sealedAt(id string) seal.Place {
+	return seal.Place{Table: "signing_keys", ID: id, Column: "private_sealed"}
+}
+
+// keep seals a value and stores it.
+func (n *sealing) keep(ctx context.Context, id string) error {
+	return n.Node.App.Access.Upkeep(ctx, func(tx *store.Tx) error {
+		sealed, err := n.Node.App.MasterKey.Seal(ctx, tx, sealedAt(id), []byte("plain "+id))
+		if err != nil {
+			return err
+		}
+		return tx.InsertSigningKey(ctx, store.SigningKey{ID: id, Public: []byte{1}, Sealed: sealed, StartsAt: tx.Now, CreatedAt: tx.Now})
+	})
+}
+
+// opensAll fails unless the node opens every value.
+func (n *sealing) opensAll(t *testing.T) {
+	t.Helper()
+	all, err := n.Node.DB.Read().SigningKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range all {
+		if plain, err := n.Node.App.MasterKey.Open(t.Context(), sealedAt(k.ID), k.Sealed); err != nil || string(plain) != "plain "+k.ID {
+			t.Fatalf("%s opens as %q, %v", k.ID, plain, err)
+		}
+	}
+}
+
+// TestMasterKeyIsReplacedWhileNodesRun: on three nodes that seal, a rotation is killed
+// half way and continued. No value is lost to any node, and the old key opens nothing
+// once each node has the new file.
+func TestMasterKeyIsReplacedWhileNodesRun(t *testing.T) {
+	t.Parallel()
+	dsn, folder := pgtest.DSN(t), t.TempDir()
+	oldFile, newFile := filepath.Join(folder, "old.key"), filepath.Join(folder, "new.key")
+	for _, name := range []string{oldFile, newFile} {
+		if _, err := seal.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := masterkey.File{Path: newFile}.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*sealing
+	for range 3 {
+		nodes = append(nodes, startSealing(t, dsn, oldFile))
+	}
+	for i := range 3000 {
+		if err := nodes[0].keep(t.Context(), fmt.Sprint("before", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for i, n := range nodes {
+		writers.Go(func() {
+			for count := 0; ; count++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := n.keep(t.Context(), fmt.Sprint("during", i, "-", count)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	rotate := func() *exec.Cmd {
+		return exec.Command(builtProgram(t), "key", "rotate-master", oldFile, newFile, "--database", dsn)
+	}
+	left := killHalfWay(t, rotate(), nodes[0].Node.DB, next)
+	if out, err := rotate().CombinedOutput(); err != nil {
+		t.Fatalf("continued: %v\n%s", err, out)
+	} else {
+		t.Logf("killed with about %d values to go, then %s", left, bytes.TrimSpace(out))
+	}
+	close(stop)
+	writers.Wait()
+	for _, n := range nodes {
+		n.opensAll(t)
+	}
+	startSealing(t, dsn, oldFile).Stop() // until the last node has the new file
+	for i, n := range nodes {
+		state, err := masterkey.Look(t.Context(), n.Node.DB.Read())
+		if err != nil || state.Before == "" || state.Left != 0 {
+			t.Fatalf("with the new file on %d nodes the state is %+v, %v", i, state, err)
+		}
+		n.put(t, newFile)
+		for _, each := range nodes {
+			if err := each.Node.App.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if state, err := masterkey.Look(t.Context(), nodes[0].Node.DB.Read()); err != nil || state.Before != "" || state.Current != next.ID().String() {
+		t.Errorf("with the new file on each node the state is %+v, %v", state, err)
+	}
+	cfg := node.Defaults()
+	cfg.Database, cfg.Listen, cfg.MasterKeyFile, cfg.Log = dsn, "localhost:0", oldFile, slog.New(slog.DiscardHandler)
+	var wrong *masterkey.WrongKeyError
+	if _, err := node.Start(t.Context(), cfg); !errors.As(err, &wrong) {
+		t.Errorf("a node with the old file starts with %v", err)
+	}
+	startSealing(t, dsn, newFile).opensAll(t)
+}
+
+// killHalfWay starts the rotation and kills it once some values are sealed again, and
+// returns how many were not, counted to 1,000.
+func killHalfWay(t *testing.T, rotation *exec.Cmd, db *store.DB, next seal.Key) int {
+	t.Helper()
+	if err := rotation.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		all, err := db.Read().SealedOtherwise(t.Context(), seal.HeaderOf(next.ID()), store.Sealed{}, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) > 0 && len(all) < 2900 {
+			break
+		}
+		if len(all) == 0 {
+			t.Fatal("the rotation was finished before it could be killed")
+		}
+	}
+	if err := rotation.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = rotation.Wait()
+	state, err := masterkey.Look(t.Context(), db.Read())
+	if err != nil || state.Left == 0 {
+		t.Fatalf("after the kill the state is %+v, %v", state, err)
+	}
+	return state.Left
+}

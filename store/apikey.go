@@ -1,0 +1,401 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+// KeyCredential is an API key with everything that a check of one of its secrets needs.
+type KeyCredential struct {
+	Key    doorward.APIKey
+	Tenant doorward.TenantStatus
+	// SecretEndsAt is when the secret ends that was looked up, if a rotation has
+	// replaced it; it may have passed.
+	SecretEndsAt *time.Time
+}
+
+func apiKeyColumns(k *doorward.APIKey) []any {
+	return []any{
+		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
+		nullableText{(*string)(&k.OwnerRole)},
+		&k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
+		nullableTime{&k.RotateBy},
+		wordsOf(&k.AllowedIPs, parsePrefix), &k.PerSecond,
+		nullableTime{&k.LastUsedAt},
+		&k.LastUsedIP, &k.Hint,
+		previousEnd{&k.Previous},
+		previousUse{&k.Previous},
+	}
+}
+
+func keyCredentialColumns(c *KeyCredential) []any {
+	return append(apiKeyColumns(&c.Key), &c.Tenant, nullableTime{&c.SecretEndsAt})
+}
+
+// columnsOfAPIKey needs the joins of joinAPIKey.
+const (
+	columnsOfAPIKey = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
+  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at`
+
+	// $1 is now. At most one secret is valid beside the current one.
+	joinAPIKey = `JOIN api_key_secrets s ON s.key_id = k.id AND s.ends_at IS NULL
+LEFT JOIN api_key_secrets p ON p.hash = (SELECT y.hash FROM api_key_secrets y WHERE y.key_id = k.id AND y.ends_at > $1 ORDER BY y.ends_at DESC LIMIT 1)
+LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.owner_id AND m.status = 'active'
+`
+	selectAPIKey = `SELECT ` + columnsOfAPIKey + ` FROM api_keys k ` + joinAPIKey
+
+	// liveAPIKey selects the keys that have not ended at $1.
+	liveAPIKey = `status IN ('active', 'disabled') AND ends_at > $1`
+)
+
+// wordsOf scans a list of values, separated by spaces.
+func wordsOf[T any](to *[]T, parse func(string) (T, error)) wordsColumn[T] {
+	return wordsColumn[T]{to, parse}
+}
+
+type wordsColumn[T any] struct {
+	to    *[]T
+	parse func(string) (T, error)
+}
+
+// Scan is for database/sql.
+func (w wordsColumn[T]) Scan(v any) error {
+	var text string
+	if err := (nullableText{&text}).Scan(v); err != nil {
+		return err
+	}
+	all := []T{}
+	for _, word := range strings.Fields(text) {
+		value, err := w.parse(word)
+		if err != nil {
+			return err
+		}
+		all = append(all, value)
+	}
+	*w.to = all
+	return nil
+}
+
+func parseAction(s string) (doorward.Action, error) { return doorward.Action(s), nil }
+
+// parsePrefix reads an address, or a CIDR.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if !strings.Contains(s, "/") {
+		addr, err := netip.ParseAddr(s)
+		return netip.PrefixFrom(addr, addr.BitLen()), err
+	}
+	return netip.ParsePrefix(s)
+}
+
+func joined[T any](all []T, text func(T) string) string {
+	parts := make([]string, len(all))
+	for i, v := range all {
+		parts[i] = text(v)
+	}
+	return strings.Join(parts, " ")
+}
+
+func actionText(a doorward.Action) string { return string(a) }
+
+// previousEnd scans the end of the previous secret; NULL: there is none.
+type previousEnd struct{ to **doorward.PreviousSecret }
+
+// Scan is for database/sql.
+func (p previousEnd) Scan(v any) error {
+	if v == nil {
+		*p.to = nil
+		return nil
+	}
+	*p.to = new(doorward.PreviousSecret)
+	return (*storedTime)(&(*p.to).EndsAt).Scan(v)
+}
+
+// previousUse scans the last use of the secret that previousEnd has scanned.
+type previousUse struct{ to **doorward.PreviousSecret }
+
+// Scan is for database/sql.
+func (p previousUse) Scan(v any) error {
+	if *p.to == nil {
+		return nil
+	}
+	return nullableTime{&(*p.to).LastUsedAt}.Scan(v)
+}
+
+const sqlAPIKey = selectAPIKey + `WHERE k.id = $2`
+
+// APIKey returns the key as it is at now, or ErrNone.
+func (r Reader) APIKey(ctx context.Context, id string, now time.Time) (doorward.APIKey, error) {
+	return one(ctx, r, apiKeyColumns, sqlAPIKey, micros(now), id)
+}
+
+const sqlAPIKeyBySecret = `SELECT ` + columnsOfAPIKey + `, t.status, x.ends_at
+FROM api_key_secrets x JOIN api_keys k ON k.id = x.key_id JOIN tenants t ON t.id = k.tenant_id ` + joinAPIKey + `WHERE x.hash = $2`
+
+// APIKeyBySecret returns the key of a secret's hash, whether or not it has ended, or
+// ErrNone.
+func (r Reader) APIKeyBySecret(ctx context.Context, hash []byte, now time.Time) (KeyCredential, error) {
+	return one(ctx, r, keyCredentialColumns, sqlAPIKeyBySecret, micros(now), hash)
+}
+
+// APIKeyFilter selects keys; empty fields select all.
+type APIKeyFilter struct {
+	Owner  string                // a user's id
+	Status doorward.APIKeyStatus // at the instant
+	Text   string                // part of the name, letter case aside
+}
+
+const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k.owner_id = $3)
+  AND ($4 = '' OR $4 = CASE WHEN k.status <> 'revoked' AND k.ends_at <= $1 THEN 'expired' ELSE k.status END)
+  AND ($5 = '' OR replace(k.search, $5, '') <> k.search)
+`
+
+const (
+	sqlAPIKeyPage = selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
+ORDER BY k.created_at DESC, k.id DESC LIMIT $8`
+	sqlAPIKeyPageBefore = selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
+ORDER BY k.created_at, k.id LIMIT $8`
+)
+
+// APIKeyPage returns keys of the tenant as they are at now, the newest first.
+func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
+	query, at := sqlAPIKeyPage, boundary(w)
+	if w.Back() {
+		query = sqlAPIKeyPageBefore
+	}
+	rows, err := list(ctx, r, apiKeyColumns, query, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text), at.At, at.ID, w.Limit+1)
+	return page(rows, w, func(k doorward.APIKey) doorward.Position {
+		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
+	}), err
+}
+
+const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
+
+// CountLiveAPIKeys counts the tenant's keys that have not ended at now.
+func (r Reader) CountLiveAPIKeys(ctx context.Context, tenantID string, now time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountLiveAPIKeys, micros(now), tenantID)
+}
+
+const (
+	sqlInsertAPIKey = `INSERT INTO api_keys (id, tenant_id, name, search, role, permissions, status, owner_id, created_by, created_at,
+  expires_at, rotate_by, ends_at, allowed_ips, per_second, noticed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $10)`
+	sqlInsertAPIKeySecret = `INSERT INTO api_key_secrets (hash, key_id, hint, created_at) VALUES ($1, $2, $3, $4)`
+)
+
+// InsertAPIKey adds the key with the hash of its secret, whose hint is k.Hint.
+func (tx *Tx) InsertAPIKey(ctx context.Context, k doorward.APIKey, hash []byte) error {
+	err := tx.run(ctx, sqlInsertAPIKey, k.ID, k.TenantID, k.Name, searchable(k.Name), k.Role, joined(k.Permissions, actionText), k.Status,
+		k.OwnerID, k.CreatedBy, micros(k.CreatedAt), micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()),
+		joined(k.AllowedIPs, doorward.AddressText), k.PerSecond)
+	if err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlInsertAPIKeySecret, hash, k.ID, k.Hint, micros(tx.Now))
+}
+
+func nullableMicros(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return micros(*t)
+}
+
+const sqlUpdateAPIKey = `UPDATE api_keys SET name = $3, search = $4, permissions = $5, status = $6, owner_id = $7, expires_at = $8, rotate_by = $9,
+  ends_at = $10, allowed_ips = $11, per_second = $12, noticed_at = CASE WHEN expires_at <> $8 THEN $1 ELSE noticed_at END
+WHERE id = $2 AND ` + liveAPIKey
+
+// UpdateAPIKey writes what can be edited, and reports whether the key had not ended.
+// With another end, notices that were due until now are not sent.
+func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error) {
+	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
+		return false, err
+	}
+	return tx.affected(ctx, sqlUpdateAPIKey, micros(tx.Now), k.ID, k.Name, searchable(k.Name), joined(k.Permissions, actionText), k.Status,
+		k.OwnerID, micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()), joined(k.AllowedIPs, doorward.AddressText), k.PerSecond)
+}
+
+const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
+
+// announceAPIKey announces that the valid secrets of the key have ended, or do other
+// things than before.
+func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
+	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
+		tx.announce(ChangeSession, SessionSubject(hash))
+		return nil
+	}, sqlAPIKeyHashes, micros(tx.Now), id)
+}
+
+const (
+	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at > $1`
+	sqlReplaceSecret       = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
+	sqlAPIKeyRotated       = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
+	sqlDeleteEndedSecrets  = `DELETE FROM api_key_secrets WHERE ends_at <= $1`
+	endedSecretsAreKeptFor = 30 * 24 * time.Hour
+)
+
+// RotateAPIKey replaces the current secret, which stays valid until graceEnds, and ends
+// one that was replaced before. It reports whether the key had not ended.
+func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint string, graceEnds time.Time) (bool, error) {
+	if err := tx.announceAPIKey(ctx, id); err != nil {
+		return false, err
+	}
+	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
+		return false, err
+	}
+	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id); err != nil {
+		return false, err
+	}
+	if err := tx.run(ctx, sqlReplaceSecret, micros(graceEnds), id); err != nil {
+		return false, err
+	}
+	return true, tx.run(ctx, sqlInsertAPIKeySecret, hash, id, hint, micros(tx.Now))
+}
+
+// EndReplacedSecrets ends the secret that a rotation has replaced, and reports whether
+// there was a valid one.
+func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
+	if err := tx.announceAPIKey(ctx, id); err != nil {
+		return false, err
+	}
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
+}
+
+// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
+// whoever presents one which key it was of.
+func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
+	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
+}
+
+const sqlRevokeAPIKey = `UPDATE api_keys SET status = 'revoked' WHERE id = $2 AND ` + liveAPIKey
+
+// RevokeAPIKey ends the key for good, and reports whether it had not ended.
+func (tx *Tx) RevokeAPIKey(ctx context.Context, id string) (bool, error) {
+	if err := tx.announceAPIKey(ctx, id); err != nil {
+		return false, err
+	}
+	return tx.affected(ctx, sqlRevokeAPIKey, micros(tx.Now), id)
+}
+
+// sortedIDs returns the ids that a statement returns, in an order that is the same on
+// both databases.
+func (tx *Tx) sortedIDs(ctx context.Context, query string, args ...any) ([]string, error) {
+	ids, err := list(ctx, tx.Reader, textColumn, query, args...)
+	slices.Sort(ids)
+	return ids, err
+}
+
+const sqlRevokeAPIKeysOf = `UPDATE api_keys SET status = 'revoked' WHERE tenant_id = $2 AND owner_id = $3 AND ` + liveAPIKey + ` RETURNING id`
+
+// RevokeAPIKeysOf ends the keys that the user owns in the tenant, and returns their ids.
+func (tx *Tx) RevokeAPIKeysOf(ctx context.Context, tenantID, ownerID string) ([]string, error) {
+	tx.announce(ChangeUser, ownerID)
+	return tx.sortedIDs(ctx, sqlRevokeAPIKeysOf, micros(tx.Now), tenantID, ownerID)
+}
+
+const sqlTransferAPIKeys = `UPDATE api_keys SET owner_id = $4,
+  rotate_by = CASE WHEN rotate_by < $5 THEN rotate_by ELSE $5 END, ends_at = CASE WHEN ends_at < $5 THEN ends_at ELSE $5 END
+WHERE tenant_id = $2 AND owner_id = $3 AND ` + liveAPIKey + ` RETURNING id`
+
+// TransferAPIKeys makes another user the owner of the keys that one owns in the tenant,
+// and returns their ids. They end at rotateBy unless they are rotated.
+func (tx *Tx) TransferAPIKeys(ctx context.Context, tenantID, from, to string, rotateBy time.Time) ([]string, error) {
+	tx.announce(ChangeUser, from)
+	return tx.sortedIDs(ctx, sqlTransferAPIKeys, micros(tx.Now), tenantID, from, to, micros(rotateBy))
+}
+
+const sqlDisableAllAPIKeys = `UPDATE api_keys SET status = 'disabled' WHERE status = 'active' AND ends_at > $1 RETURNING id`
+
+// DisableAllAPIKeys disables the keys of all tenants, and returns their ids.
+func (tx *Tx) DisableAllAPIKeys(ctx context.Context) ([]string, error) {
+	tx.announce(ChangeAll, "")
+	return tx.sortedIDs(ctx, sqlDisableAllAPIKeys, micros(tx.Now))
+}
+
+const sqlAPIKeysOver = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND k.ends_at <= $1 ORDER BY k.ends_at, k.id LIMIT $2`
+
+// APIKeysOver returns keys that have expired at now and are not marked so, the longest
+// first.
+func (r Reader) APIKeysOver(ctx context.Context, now time.Time, limit int) ([]doorward.APIKey, error) {
+	return list(ctx, r, apiKeyColumns, sqlAPIKeysOver, micros(now), limit)
+}
+
+const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AND status IN ('active', 'disabled') AND ends_at <= $1`
+
+// ExpireAPIKey marks a key that has expired, and reports whether it was not marked. It
+// takes nothing away: the end is a time.
+func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlExpireAPIKey, micros(tx.Now), id)
+}
+
+// Disabled keys are of no concern.
+const (
+	noticeDue = `k.status = 'active' AND k.ends_at > $1 AND k.ends_at - $2 <= $1 AND k.noticed_at < k.ends_at - $2`
+
+	sqlAPIKeysExpiring = selectAPIKey + `WHERE ` + noticeDue + ` ORDER BY k.ends_at, k.id LIMIT $3`
+	sqlNoticeAPIKey    = `UPDATE api_keys SET noticed_at = $1
+WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
+)
+
+// APIKeysExpiring returns active keys that end within the time after now and for which
+// the notice of that is due, the first to end first.
+func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now time.Time, limit int) ([]doorward.APIKey, error) {
+	return list(ctx, r, apiKeyColumns, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
+}
+
+// NoticeAPIKey marks the notices that are due until now as sent, and reports whether
+// that for an end within the time was due.
+func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
+	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
+}
+
+const (
+	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1) RETURNING key_id`
+	sqlUseAPIKey       = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2 WHERE id = $3 AND (last_used_at IS NULL OR last_used_at < $1)`
+)
+
+// KeyUse is a use of an API key.
+type KeyUse struct {
+	Use
+	IP string
+}
+
+// TouchAPIKeys records uses.
+func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
+	for _, u := range uses {
+		id, err := one(ctx, tx.Reader, textColumn, sqlUseAPIKeySecret, micros(u.At), u.Hash[:])
+		if err == nil {
+			err = tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, id)
+		}
+		if err != nil && !errors.Is(err, ErrNone) {
+			return err
+		}
+	}
+	return nil
+}
+
+const sqlEachAPIKey = selectAPIKey + `WHERE k.tenant_id = $2 ORDER BY k.created_at, k.id`
+
+// EachAPIKey is EachMember for API keys, the oldest first.
+func (r Reader) EachAPIKey(ctx context.Context, tenantID string, now time.Time, fn func(doorward.APIKey) error) error {
+	return each(ctx, r, apiKeyColumns, fn, sqlEachAPIKey, micros(now), tenantID)
+}
+
+const (
+	sqlDeleteAPIKeySecrets = `DELETE FROM api_key_secrets WHERE key_id IN (SELECT id FROM api_keys WHERE tenant_id = $1)`
+	sqlDeleteAPIKeys       = `DELETE FROM api_keys WHERE tenant_id = $1`
+)
+
+// DeleteAPIKeys deletes the keys of the tenant.
+func (tx *Tx) DeleteAPIKeys(ctx context.Context, tenantID string) error {
+	tx.announce(ChangeTenant, tenantID)
+	if err := tx.run(ctx, sqlDeleteAPIKeySecrets, tenantID); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlDeleteAPIKeys, tenantID)
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// MasterKey is what the database knows of a master key, which lies in a file.
+type MasterKey struct {
+	ID        string // as seal.ID prints it
+	Check     []byte // a known text sealed with it
+	Wrapped   []byte // the key, sealed with the one before; nil when no node needs that
+	Current   bool   // new values are sealed with it
+	CreatedAt time.Time
+}
+
+func masterKeyColumns(k *MasterKey) []any {
+	return []any{&k.ID, &k.Check, &k.Wrapped, &k.Current, (*storedTime)(&k.CreatedAt)}
+}
+
+const (
+	sqlMasterKeys      = `SELECT id, check_value, wrapped, current, created_at FROM master_keys ORDER BY created_at, id`
+	sqlAdoptMasterKey  = `INSERT INTO master_keys (id, check_value, current, created_at) VALUES ($1, $2, TRUE, $3) ON CONFLICT DO NOTHING`
+	sqlInsertMasterKey = `INSERT INTO master_keys (id, check_value, wrapped, current, created_at) VALUES ($1, $2, $3, TRUE, $4)
+ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped, current = TRUE`
+	sqlReplaceMasterKey = `UPDATE master_keys SET current = FALSE WHERE current AND id = $1`
+	sqlHoldMasterKey    = `UPDATE master_keys SET current = TRUE WHERE current AND id = $1`
+	sqlUnwrapMasterKey  = `UPDATE master_keys SET wrapped = NULL WHERE current AND id = $1`
+	sqlForgetMasterKeys = `DELETE FROM master_keys WHERE NOT current`
+)
+
+// MasterKeys returns the keys that values may be sealed with, the oldest first: none
+// before the first is used, one, or two while a key is replaced.
+func (r Reader) MasterKeys(ctx context.Context) ([]MasterKey, error) {
+	return list(ctx, r, masterKeyColumns, sqlMasterKeys)
+}
+
+// AdoptMasterKey makes the key the current one, where there is none, and reports
+// whether it is now.
+func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool, error) {
+	if err := tx.run(ctx, sqlAdoptMasterKey, id, check, micros(tx.Now)); err != nil {
+		return false, err
+	}
+	return tx.HoldMasterKey(ctx, id)
+}
+
+// HoldMasterKey reports whether the key is the current one, and keeps it so until the
+// transaction ends, so that a rotation finds what the transaction seals.
+func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlHoldMasterKey, id)
+}
+
+// ReplaceMasterKey makes next the current key in place of the one with the id, and
+// reports whether that was it.
+func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (bool, error) {
+	replaced, err := tx.affected(ctx, sqlReplaceMasterKey, id)
+	if err != nil || !replaced {
+		return false, err
+	}
+	return true, tx.run(ctx, sqlInsertMasterKey, next.ID, next.Check, next.Wrapped, micros(tx.Now))
+}
+
+// ForgetMasterKeys removes the keys before the one with the id, which must be the current
+// one, and its wrapped copy. It reports whether it is.
+func (tx *Tx) ForgetMasterKeys(ctx context.Context, current string) (bool, error) {
+	is, err := tx.affected(ctx, sqlUnwrapMasterKey, current)
+	if err != nil || !is {
+		return false, err
+	}
+	return true, tx.run(ctx, sqlForgetMasterKeys)
+}
+
+// Sealed is a value that is sealed with a master key, and its place.
+type Sealed struct {
+	Table, ID, Column string
+	Value             []byte
+}
+
+const (
+	sqlSealedSigningKeys = `SELECT id, private_sealed FROM signing_keys
+WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealSigningKey = `UPDATE signing_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
+)
+
+// sealedColumn is a column whose values are sealed, with the statements by which they
+// are sealed again. The first 9 bytes of a value name its key.
+type sealedColumn struct{ table, column, find, reseal string }
+
+// sealedIn lists every column called …_sealed; TestSealedColumns compares it with the
+// migrations.
+var sealedIn = []sealedColumn{
+	{"signing_keys", "private_sealed", sqlSealedSigningKeys, sqlResealSigningKey},
+}
+
+func (c sealedColumn) isOf(s Sealed) bool { return c.table == s.Table && c.column == s.Column }
+
+// SealedOtherwise returns up to limit values that don't begin with the header, so those
+// that are sealed with another key, after the given one; the zero Sealed is before all.
+func (r Reader) SealedOtherwise(ctx context.Context, header []byte, after Sealed, limit int) (all []Sealed, err error) {
+	first := max(0, slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(after) }))
+	for _, c := range sealedIn[first:] {
+		columns := func(s *Sealed) []any {
+			s.Table, s.Column = c.table, c.column
+			return []any{&s.ID, &s.Value}
+		}
+		since := ""
+		if c.isOf(after) {
+			since = after.ID
+		}
+		some, err := list(ctx, r, columns, c.find, header, since, limit-len(all))
+		if all = append(all, some...); err != nil || len(all) == limit {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// Reseal replaces the value, unless it has changed since it was read.
+func (tx *Tx) Reseal(ctx context.Context, s Sealed, value []byte) error {
+	i := slices.IndexFunc(sealedIn, func(c sealedColumn) bool { return c.isOf(s) })
+	if i < 0 {
+		return fault(fmt.Errorf("store: %s.%s is not in the list of sealed columns", s.Table, s.Column))
+	}
+	return tx.run(ctx, sealedIn[i].reseal, value, s.ID, s.Value)
+}

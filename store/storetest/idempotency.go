@@ -1,0 +1,123 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// attemptAt is an attempt at the call with the id.
+func attemptAt(id, attempt string) doorward.IdempotentCall {
+	return doorward.IdempotentCall{ID: []byte(id), TenantID: "tnt_" + id, Body: []byte("body of " + attempt), Attempt: attempt}
+}
+
+func (f *fixture) marks(c doorward.IdempotentCall) (marked bool) {
+	f.Helper()
+	f.write(func(tx *store.Tx) {
+		var err error
+		marked, err = tx.MarkCall(f.Context(), c)
+		noError(f, err)
+	})
+	return marked
+}
+
+func (f *fixture) keeps(c doorward.IdempotentCall, answer string) (kept bool) {
+	f.Helper()
+	f.write(func(tx *store.Tx) {
+		var err error
+		kept, err = tx.KeepAnswer(f.Context(), c, []byte(answer))
+		noError(f, err)
+	})
+	return kept
+}
+
+func (f *fixture) isKnown(id string) bool {
+	f.Helper()
+	_, err := f.Read().KnownCall(f.Context(), []byte(id))
+	if errors.Is(err, store.ErrNone) {
+		return false
+	}
+	noError(f, err)
+	return true
+}
+
+// idempotentCalls: a mark is somebody's until it expires, and an answer for 24 hours.
+func idempotentCalls(f *fixture) {
+	ctx := f.Context()
+	first, second := attemptAt("a", "first"), attemptAt("a", "second")
+	equal(f, f.isKnown("a"), false)
+	equal(f, f.marks(first), true)
+	equal(f, f.marks(second), false)
+	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: first.Body})
+	equal(f, f.keeps(second, "not its own mark"), false)
+
+	f.clock.move(4*time.Second - time.Microsecond)
+	equal(f, f.marks(second), false)
+	f.clock.move(time.Microsecond)
+	equal(f, f.marks(second), true)
+	equal(f, f.keeps(first, "too late"), false)
+	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, first)) }) // no longer its own
+	equal(f, f.keeps(second, "answer"), true)
+	equal(f, f.keeps(second, "another"), false)
+	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, second)) }) // an answer stays
+	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: second.Body, Answer: []byte("answer")})
+
+	f.clock.move(24*time.Hour - time.Microsecond)
+	equal(f, f.marks(first), false)
+	f.clock.move(time.Microsecond)
+	equal(f, f.marks(first), true)
+	equal(f, f.value(f.Read().KnownCall(ctx, first.ID)), store.KnownCall{Body: first.Body})
+	f.write(func(tx *store.Tx) { noError(f, tx.UnmarkCall(ctx, first)) })
+	equal(f, f.isKnown("a"), false)
+}
+
+// endOfIdempotentCalls: what has expired is deleted in parts, and a tenant's or all
+// rows at once.
+func endOfIdempotentCalls(f *fixture) {
+	ctx := f.Context()
+	left := func() (all []string) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			if f.isKnown(id) {
+				all = append(all, id)
+			}
+		}
+		return all
+	}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		equal(f, f.marks(attemptAt(id, "one")), true)
+	}
+	equal(f, f.keeps(attemptAt("c", "one"), "kept"), true)
+	equal(f, f.keeps(attemptAt("d", "one"), "kept"), true)
+	f.clock.move(4 * time.Second)
+	for _, want := range []int64{1, 1, 0} {
+		f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteExpiredCalls(ctx, 1)), want) })
+	}
+	equal(f, left(), []string{"c", "d"})
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteCallsOf(ctx, "tnt_c")) })
+	equal(f, left(), []string{"d"})
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteAllCalls(ctx)) })
+	equal(f, left(), []string(nil))
+}
+
+// idempotentRaces: of many attempts at once one gets the mark, also when it has
+// expired.
+func idempotentRaces(f *fixture) {
+	for range 3 {
+		var marked atomic.Int64
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				if f.marks(attemptAt("a", string(rune('a'+i)))) {
+					marked.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		equal(f, marked.Load(), int64(1))
+		f.clock.move(4 * time.Second)
+	}
+}

@@ -1,0 +1,98 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doorward/doorward/store"
+)
+
+func masterKeys(f *fixture) {
+	ctx := f.Context()
+	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey(nil))
+	first := store.MasterKey{ID: "k1", Check: []byte{0, 1}, Current: true, CreatedAt: f.clock.read()}
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.HoldMasterKey(ctx, "k1"))
+		f.wantChange(tx.AdoptMasterKey(ctx, first.ID, first.Check))
+		f.wantChange(tx.AdoptMasterKey(ctx, first.ID, first.Check)) // by another node with the same file
+		f.wantNoChange(tx.AdoptMasterKey(ctx, "k2", []byte{2}))
+		f.wantChange(tx.HoldMasterKey(ctx, "k1"))
+	})
+	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{first})
+
+	f.clock.move(time.Second)
+	next := store.MasterKey{ID: "k0", Check: []byte{2}, Wrapped: []byte{3, 0}, Current: true, CreatedAt: f.clock.read()}
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ReplaceMasterKey(ctx, "k9", next))
+		f.wantChange(tx.ReplaceMasterKey(ctx, first.ID, next))
+		f.wantNoChange(tx.ReplaceMasterKey(ctx, first.ID, next))
+		f.wantNoChange(tx.HoldMasterKey(ctx, first.ID))
+		f.wantChange(tx.HoldMasterKey(ctx, next.ID))
+	})
+	first.Current = false
+	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{first, next})
+
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.ForgetMasterKeys(ctx, first.ID))
+		f.wantChange(tx.ForgetMasterKeys(ctx, next.ID))
+	})
+	next.Wrapped = nil
+	equal(f, f.value(f.Read().MasterKeys(ctx)), []store.MasterKey{next})
+}
+
+// oneMasterKey: of nodes with different files, one makes its key the first.
+func oneMasterKey(f *fixture) {
+	equal(f, f.onlyOne(8, func(tx *store.Tx, i int) (bool, error) {
+		return tx.AdoptMasterKey(f.Context(), fmt.Sprint("k", i), []byte{byte(i)})
+	}) >= 0, true)
+	all, err := f.Read().MasterKeys(f.Context())
+	noError(f, err)
+	equal(f, len(all), 1)
+}
+
+func signingKeys(f *fixture) {
+	ctx := f.Context()
+	key := func(id string, starts time.Duration) store.SigningKey {
+		return store.SigningKey{ID: id, Public: []byte{0, 9}, Sealed: []byte("123456789 " + id), StartsAt: noon.Add(starts), CreatedAt: noon}
+	}
+	late, early := key("a", day), key("b", 0)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertSigningKey(ctx, late))
+		noError(f, tx.InsertSigningKey(ctx, early))
+	})
+	equal(f, f.value(f.Read().SigningKeys(ctx)), []store.SigningKey{early, late})
+	f.write(func(tx *store.Tx) {
+		f.wantNoChange(tx.StartSigningKey(ctx, late.ID, late.StartsAt)) // no earlier
+		f.wantChange(tx.StartSigningKey(ctx, late.ID, noon.Add(time.Minute)))
+		f.wantNoChange(tx.StartSigningKey(ctx, "none", noon))
+		noError(f, tx.DeleteSigningKey(ctx, early.ID))
+		noError(f, tx.DeleteSigningKey(ctx, "none"))
+	})
+	late.StartsAt = noon.Add(time.Minute)
+	equal(f, f.value(f.Read().SigningKeys(ctx)), []store.SigningKey{late})
+}
+
+func sealedAgain(f *fixture) {
+	ctx := f.Context()
+	var all []store.Sealed
+	f.write(func(tx *store.Tx) {
+		for i := range 5 {
+			k := store.SigningKey{ID: fmt.Sprint("k", i), Public: []byte{1}, Sealed: append([]byte("old key 1"), byte(i)), StartsAt: noon, CreatedAt: noon}
+			noError(f, tx.InsertSigningKey(ctx, k))
+			all = append(all, store.Sealed{Table: "signing_keys", ID: k.ID, Column: "private_sealed", Value: k.Sealed})
+		}
+	})
+	other := []byte("new key 2")
+	equal(f, f.value(f.Read().SealedOtherwise(ctx, []byte("old key 1"), store.Sealed{}, 10)), []store.Sealed(nil))
+	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, store.Sealed{}, 3)), all[:3])
+	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, all[2], 3)), all[3:])
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.Reseal(ctx, all[0], append(other, 0)))
+		noError(f, tx.Reseal(ctx, all[0], []byte("changed since"))) // no longer the value that was read
+		isFault(f, "Reseal", tx.Reseal(ctx, store.Sealed{Table: "users", Column: "email"}, nil))
+	})
+	equal(f, f.value(f.Read().SealedOtherwise(ctx, other, store.Sealed{}, 10)), all[1:])
+	keys, err := f.Read().SigningKeys(ctx)
+	noError(f, err)
+	equal(f, keys[0].Sealed, append(other, 0))
+}

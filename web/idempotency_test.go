@@ -1,0 +1,323 @@
+package web_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/store/dbtest"
+	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/front"
+)
+
+const tenantsPath = "POST /api/v2/tenants"
+
+// once names a request by its Idempotency-Key.
+func once(key string) opt { return with(front.IdempotencyKey, key) }
+
+// replays ends the test unless the answer is the first one again.
+func (a answer) replays(first answer) {
+	a.t.Helper()
+	if a.ok(first.status); !bytes.Equal(a.body, first.body) || a.header.Get(front.IdempotencyReplayed) != "true" {
+		a.t.Fatalf("%s: replayed %q:\n%s\nwant the first answer:\n%s", a.route, a.header.Get(front.IdempotencyReplayed), a.body, first.body)
+	}
+}
+
+// isFirst ends the test if the answer was given before.
+func (a answer) isFirst(status int) answer {
+	a.t.Helper()
+	if a.ok(status).header.Get(front.IdempotencyReplayed) != "" {
+		a.t.Fatalf("%s: the answer is a replay", a.route)
+	}
+	return a
+}
+
+// onBothRaw is onBoth with a connection of the test's own to the database.
+func onBothRaw(t *testing.T, test func(*testing.T, *server, *sql.DB)) {
+	t.Parallel()
+	for driver, dsn := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLite, "pgx": dbtest.Postgres} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			source := dsn(t)
+			d := start(t, doorwardtest.Database(source))
+			if file, isSQLite := strings.CutPrefix(source, "sqlite:"); isSQLite {
+				source = "file:" + file + "?_pragma=busy_timeout(10000)"
+			}
+			db, err := sql.Open(driver, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { db.Close() })
+			test(t, d, db)
+		})
+	}
+}
+
+// creation is a request that makes something.
+type creation struct {
+	route string // with ids
+	body  any    // nil: none
+	other string // another body; empty: the endpoint takes none
+	who   opt
+}
+
+// creations has a request for each route that takes an Idempotency-Key, by pattern.
+func (d *server) creations(t *testing.T, acme *doorwardtest.Tenant) map[string]creation {
+	t.Helper()
+	owner := as(acme.Owner.Token())
+	pending := d.offered(t, acme.Owner, "again@x.example", "USER", 3).text("id")
+	d.Advance(2 * time.Minute)
+	return map[string]creation{
+		invitePath:                             {invitePath, m{"email": "one@x.example", "role": "USER"}, `{"email":"one@x.example","role":"ADMIN"}`, owner},
+		bulkPath:                               {bulkPath, m{"invitations": []m{{"email": "two@x.example", "role": "USER"}, {"email": "x", "role": "USER"}}}, `{"invitations":[]}`, owner},
+		tenantsPath:                            {tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, `{"name":"Globex"}`, bearer(d.operatorKey(t))},
+		"POST /api/v2/invitations/{id}/resend": {"POST /api/v2/invitations/" + pending + "/resend", nil, "", owner},
+	}
+}
+
+// Each route that makes something answers a repetition with the first answer.
+func TestCreationsAreRepeatable(t *testing.T) {
+	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
+		all := d.creations(t, d.Tenant("Acme"))
+		for _, r := range api.Routes(nil) {
+			pattern := r.Method + " " + r.Path
+			c, has := all[pattern]
+			if has != r.Endpoint.Creates {
+				t.Errorf("%s takes an Idempotency-Key: %v, and is tried: %v", pattern, r.Endpoint.Creates, has)
+			}
+			if has {
+				d.repeats(t, db, c)
+			}
+		}
+	})
+}
+
+func (d *server) repeats(t *testing.T, db *sql.DB, c creation) {
+	t.Helper()
+	for _, bad := range []string{"", "two words", "tab\tbed", "ümlaut", strings.Repeat("k", front.MaxIdempotencyKey+1)} {
+		d.send(t, c.route, c.body, c.who, once(bad)).fails(http.StatusBadRequest, "invalid_idempotency_key")
+	}
+	d.send(t, c.route, c.body, c.who, once("a"), once("a")).fails(http.StatusBadRequest, "invalid_idempotency_key")
+	longest := once(strings.Repeat("~", front.MaxIdempotencyKey))
+	first := d.send(t, c.route, c.body, c.who, longest).isFirst(successOf(c.route))
+	for range 2 {
+		d.send(t, c.route, c.body, c.who, longest).replays(first)
+	}
+	if c.other != "" {
+		d.send(t, c.route, c.other, c.who, longest).fails(http.StatusUnprocessableEntity, "idempotency_key_reused")
+		d.send(t, c.route, c.body, c.who, longest).replays(first)
+	}
+
+	// What the node would find if another one were still at it.
+	if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	a := d.send(t, c.route, c.body, c.who, longest).fails(http.StatusConflict, "idempotency_in_progress")
+	if got := a.header.Get("Retry-After"); got != "1" {
+		t.Errorf("%s: Retry-After is %q", c.route, got)
+	}
+}
+
+func successOf(route string) int {
+	if route == bulkPath || strings.HasSuffix(route, "/resend") {
+		return http.StatusOK
+	}
+	return http.StatusCreated
+}
+
+// Without the header, and beside it, nothing is replayed: the key is that of one
+// credential, one tenant, one path.
+func TestIdempotencyKeyBelongsToItsCaller(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, globex := d.Tenant("Acme"), d.Tenant("Globex")
+		bob := m{"email": "bob@x.example", "role": "USER"}
+		key := once("one-for-all")
+		first := d.send(t, invitePath, bob, as(acme.Owner.Token()), key).isFirst(http.StatusCreated)
+		d.send(t, invitePath, bob, bearer(acme.Owner.Token()), key).replays(first) // the same session
+		d.send(t, invitePath, bob, as(acme.Owner.Token())).fails(http.StatusConflict, "invitation_pending")
+		d.send(t, invitePath, bob, as(d.token(t, acme.Owner.Email)), key).fails(http.StatusConflict, "invitation_pending")
+		d.send(t, invitePath, bob, as(acme.Owner.Token()), once("another")).fails(http.StatusConflict, "invitation_pending")
+		d.send(t, invitePath, bob, as(globex.Owner.Token()), key).isFirst(http.StatusCreated)
+		d.send(t, bulkPath, m{"invitations": []m{bob}}, as(acme.Owner.Token()), key).isFirst(http.StatusOK)
+		// Other endpoints ignore the header.
+		for range 2 {
+			d.send(t, loginPath, m{"email": acme.Owner.Email, "password": password}, key).isFirst(http.StatusOK)
+		}
+		d.send(t, "GET /api/v2/users", nil, as(acme.Owner.Token()), once("not a key")).ok(http.StatusOK)
+	})
+}
+
+// A replay is judged like any request: by the credential and the role as they are now.
+func TestReplayIsJudgedFirst(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann, key := acme.Join("ann@acme.example", "ADMIN"), once("judged")
+		bob := m{"email": "bob@x.example", "role": "USER"}
+		first := d.send(t, invitePath, bob, as(ann.Token()), key).isFirst(http.StatusCreated)
+		d.patchUser(t, acme.Owner, ann.ID, m{"role": "USER"}).ok(http.StatusOK)
+		d.send(t, invitePath, bob, as(ann.Token()), key).fails(http.StatusForbidden, "forbidden")
+		d.send(t, invitePath, bob, as(ann.Token()), key, with("Origin", "https://evil.example")).fails(http.StatusForbidden, "cross_origin")
+		d.patchUser(t, acme.Owner, ann.ID, m{"role": "ADMIN"}).ok(http.StatusOK)
+		d.send(t, invitePath, bob, as(ann.Token()), key).replays(first)
+		d.send(t, invitePath, "{", as(ann.Token()), key).fails(http.StatusBadRequest, "invalid_body")
+		d.send(t, "POST /api/v2/auth/logout", nil, as(ann.Token())).ok(http.StatusNoContent)
+		d.send(t, invitePath, bob, as(ann.Token()), key).fails(http.StatusUnauthorized, "unauthenticated")
+	})
+}
+
+// An answer other than a success isn't kept: the next request with the key is judged
+// anew, whatever its body.
+func TestOnlySuccessesAreKept(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, key := d.Tenant("Acme"), once("only-successes")
+		who := as(acme.Owner.Token())
+		d.send(t, invitePath, m{"email": "x", "role": "USER"}, who, key).invalid("/email", "invalid")
+		d.send(t, invitePath, m{"email": acme.Owner.Email, "role": "USER"}, who, key).fails(http.StatusConflict, "already_member")
+		first := d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, who, key).isFirst(http.StatusCreated)
+		d.send(t, "DELETE /api/v2/invitations/"+first.text("id"), nil, who).ok(http.StatusNoContent)
+		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, who, key).replays(first)
+	})
+}
+
+// Rows of a bulk request that fail are part of its answer, also when nothing was
+// written.
+func TestBulkIsKeptAsItWas(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		ann := acme.Join("ann@acme.example", "ADMIN")
+		for name, rows := range map[string][]m{
+			"refused": {{"email": "a@x.example", "role": "OWNER"}, {"email": "b@x.example", "role": "OWNER"}},
+			"wrong":   {{"email": "x", "role": "USER"}},
+			"mixed":   {{"email": "a@x.example", "role": "OWNER"}, {"email": "c@x.example", "role": "USER"}, {"email": "c@x.example", "role": "USER"}},
+		} {
+			first := d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), once(name)).isFirst(http.StatusOK)
+			d.send(t, bulkPath, m{"invitations": rows}, as(ann.Token()), once(name)).replays(first)
+		}
+	})
+}
+
+// An answer is kept for 24 hours, and a mark for less than 5 seconds.
+func TestAnswersExpire(t *testing.T) {
+	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
+		globex := func(key string) answer {
+			t.Helper()
+			return d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, bearer(key), once("a-day"))
+		}
+		rows := func() (n int) {
+			t.Helper()
+			if err := d.Node.App.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM idempotency`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		key := d.operatorKey(t)
+		first := globex(key).isFirst(http.StatusCreated)
+		d.Advance(24*time.Hour - time.Minute)
+		if globex(key).replays(first); rows() != 1 {
+			t.Error("the sweep has deleted an answer too early")
+		}
+		d.Advance(time.Minute)
+		if second := globex(key).isFirst(http.StatusCreated); second.text("tenant.id") == first.text("tenant.id") {
+			t.Error("after a day the same tenant was answered")
+		}
+		d.Advance(24 * time.Hour)
+		if n := rows(); n != 0 {
+			t.Errorf("the sweep has left %d rows", n)
+		}
+
+		globex(key).isFirst(http.StatusCreated)
+		if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = NULL, expires_at = expires_at - 86400000000 + 4000000`); err != nil {
+			t.Fatal(err)
+		}
+		d.clock.advance(3500 * time.Millisecond)
+		globex(key).fails(http.StatusConflict, "idempotency_in_progress")
+		d.clock.advance(1500 * time.Millisecond)
+		globex(key).isFirst(http.StatusCreated)
+	})
+}
+
+// Of 16 requests at once one makes something, and all get its answer in the end.
+func TestManyAtOnceMakeOne(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		key := bearer(d.operatorKey(t))
+		var all sync.WaitGroup
+		answers := make([]answer, 16)
+		for i := range answers {
+			all.Go(func() {
+				for answers[i].status == 0 || answers[i].status == http.StatusConflict {
+					answers[i] = d.send(t, tenantsPath, m{"name": "Globex", "ownerEmail": "owner@globex.example"}, key, once("many"))
+				}
+			})
+		}
+		all.Wait()
+		firsts := 0
+		for _, a := range answers {
+			if a.status != http.StatusCreated || !bytes.Equal(a.body, answers[0].body) {
+				t.Errorf("answered %d %s, and elsewhere %s", a.status, a.body, answers[0].body)
+			}
+			if a.header.Get(front.IdempotencyReplayed) == "" {
+				firsts++
+			}
+		}
+		made := d.send(t, "GET /api/v2/tenants", nil, key).ok(http.StatusOK).at("items").([]any)
+		d.deliver(t)
+		if mails := d.Mails("owner@globex.example"); firsts != 1 || len(made) != 1 || len(mails) != 1 {
+			t.Errorf("%d first answers, %d tenants and %d mails, want one of each", firsts, len(made), len(mails))
+		}
+	})
+}
+
+// Neither the credential, nor the key, nor the answer can be read in the database.
+func TestKeptAnswersAreSealed(t *testing.T) {
+	onBothRaw(t, func(t *testing.T, d *server, db *sql.DB) {
+		acme := d.Tenant("Acme")
+		key := canary("idempotency")
+		body := m{"email": "bob@x.example", "role": "USER", "name": "Bob"}
+		first := d.send(t, invitePath, body, as(acme.Owner.Token()), once(key)).isFirst(http.StatusCreated)
+		var id, ofBody, sealed []byte
+		var tenant, attempt string
+		row := db.QueryRowContext(t.Context(), `SELECT id, tenant_id, body, attempt, answer FROM idempotency`)
+		if err := row.Scan(&id, &tenant, &ofBody, &attempt, &sealed); err != nil {
+			t.Fatal(err)
+		}
+		if len(sealed) < len(first.body) || tenant != acme.ID {
+			t.Fatalf("the row holds %d bytes of tenant %q, want %d or more: this test proves nothing", len(sealed), tenant, len(first.body))
+		}
+		all := fmt.Sprintf("%s %s %s %s", id, ofBody, attempt, sealed)
+		for _, secret := range []string{key, acme.Owner.Token(), first.text("id"), "bob@x.example", "Bob", "delivery"} {
+			if strings.Contains(all, secret) {
+				t.Errorf("the row has %q", secret)
+			}
+		}
+		// An answer that was changed or moved opens nowhere, and nothing is made twice.
+		if _, err := db.ExecContext(t.Context(), `UPDATE idempotency SET answer = $1`, append(sealed[:len(sealed)-1], sealed[len(sealed)-1]^1)); err != nil {
+			t.Fatal(err)
+		}
+		d.send(t, invitePath, body, as(acme.Owner.Token()), once(key)).fails(http.StatusServiceUnavailable, "unavailable")
+	})
+}
+
+// Without the database a request with a key is 503, before and after its answer was
+// kept.
+func TestIdempotencyWithoutDatabase(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		who, bob := as(acme.Owner.Token()), m{"email": "bob@x.example", "role": "USER"}
+		d.send(t, invitePath, bob, who, once("kept")).isFirst(http.StatusCreated)
+		if err := d.Node.DB.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"kept", "new"} {
+			d.send(t, invitePath, bob, who, once(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		}
+	})
+}

@@ -116,16 +116,16 @@ func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	return nil
 }
 
-// SessionLifetime is how long sessions live: the limits of the installation, and how far the
-// uses in the database may be behind the real ones. A session counts as expired
-// only when that is certain, so one that idled out within the lag doesn't yet.
+// SessionLifetime has the limits of the installation, and how far the recorded uses may
+// lag behind the real ones. A session counts as expired only when that is certain: one
+// that idled out within the lag does not yet.
 type SessionLifetime struct {
 	doorward.SessionLimits
 	Lag time.Duration
 }
 
 // Conditions for expired sessions: by the limits of the installation, and by those
-// or the tighter limits of the tenant. The arguments are those of Life.args. A
+// or the tighter limits of the tenant. The arguments are those of SessionLifetime.args. A
 // limit that a tenant doesn't set is NULL, and comparisons with NULL are false.
 //
 // They are conditions on the row rather than a list of ids: PostgreSQL evaluates

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Reason is the ground of a decision.
+// Reason is why a decision was made.
 type Reason string
 
 // The reasons.

@@ -202,11 +202,11 @@ func grants(a Action, to ...Role) Verb {
 }
 
 // through is an action that a broader permission allows.
-func through(permission, act Action) Verb {
-	return Verb{Action: act, By: ByRole, Through: permission}
+func through(permission, action Action) Verb {
+	return Verb{Action: action, By: ByRole, Through: permission}
 }
 
-// whileClosing marks an action of those who may restore a tenant.
+// whileClosing marks an action that is allowed while the tenant is closing.
 func whileClosing(v Verb) Verb {
 	v.WhileClosing = true
 	return v

@@ -37,10 +37,10 @@ var siblings = map[string][]string{
 	"user":      {"member", "roster"},
 }
 
-// upkeepers may write without an action of a caller: attempts, reports, last use, the
+// upkeepPackages may write without an action of a caller: attempts, reports, last use, the
 // mail queue, the secret of cursors, the master key, signing keys, the deletion of
 // closed tenants.
-var upkeepers = []string{"app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
+var upkeepPackages = []string{"app/apikey", "app/assertion", "app/credential", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/session", "app/tenant"}
 
 // The functions that some laws restrict, by their full names.
 const (
@@ -65,11 +65,11 @@ var memberCalls = []string{
 // floors are the folders at the root that may hold Go.
 var floors = []string{".", "app", "client", "cmd", "docs", "doorwardtest", "e2e", "examples", "internal", "node", "store", "web"}
 
-// ships are the floors that end up in the binary.
-var ships = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}
+// shippedFolders are the floors that end up in the binary.
+var shippedFolders = []string{".", "app", "cmd", "docs", "internal", "node", "store", "web"}
 
-// outside are the standard packages that would let the root package do I/O.
-var outside = []string{
+// ioPackages are the standard packages that would let the root package do I/O.
+var ioPackages = []string{
 	"database/sql", "database/sql/driver", "io/fs", "io/ioutil", "net", "net/http", "net/rpc", "net/smtp",
 	"net/textproto", "os", "os/exec", "os/signal", "os/user", "path/filepath", "syscall",
 }
@@ -78,15 +78,15 @@ var outside = []string{
 type law struct {
 	name   string
 	remedy string
-	breaks func(step) bool
-	// plant breaks the law once, on the line that says here.
-	plant file
+	breaks func(reference) bool
+	// violation breaks the law once, on the line that says here.
+	violation file
 }
 
-// step is one thing that a file names: a package that it imports, or one of our
-// functions, in the form "(*path/of/package.Type).Method". Each file also has a
-// step to nowhere, at its package clause.
-type step struct {
+// reference is one thing that a file names: a package that it imports, or one of our
+// functions, in the form "(*path/of/package.Type).Method". Each file also has an
+// empty one, at its package clause.
+type reference struct {
 	from    *source
 	line    int
 	imports string
@@ -99,158 +99,162 @@ var laws = []law{
 	{
 		name:   "every folder of Go stands on a floor",
 		remedy: "put the code on a floor of ARCHITECTURE.md, or give the new floor a row there and laws here",
-		breaks: func(s step) bool { return s.imports+s.calls == "" && !slices.Contains(floors, floor(s.from.folder)) },
-		plant:  file{"util/util.go", "package util // here"},
-	},
-	{
-		name:   "the words import the standard library only, and no I/O",
-		remedy: "do the I/O on a higher floor and hand plain values down",
-		breaks: func(s step) bool {
-			return s.from.folder == "." && s.ships() && (!standard(s.imports) || slices.Contains(outside, s.imports))
+		breaks: func(s reference) bool {
+			return s.imports+s.calls == "" && !slices.Contains(floors, floor(s.from.folder))
 		},
-		plant: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
+		violation: file{"util/util.go", "package util // here"},
 	},
 	{
-		name:   "internal packages import none of ours",
-		remedy: "hand plain values in; a tool that knows a domain word belongs in app or store",
-		breaks: func(s step) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
-		plant:  file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},
+		name:   "the root package imports the standard library only, and no I/O",
+		remedy: "do the I/O on a higher floor and hand plain values down",
+		breaks: func(s reference) bool {
+			return s.from.folder == "." && s.ships() && (!standard(s.imports) || slices.Contains(ioPackages, s.imports))
+		},
+		violation: file{"role.go", "package doorward\n\nimport _ \"net/http\" // here"},
+	},
+	{
+		name:      "internal packages import none of ours",
+		remedy:    "hand plain values in; a tool that knows a domain term belongs in app or store",
+		breaks:    func(s reference) bool { return s.from.floor("internal") && s.ours() && !s.within("internal/*") },
+		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
 		name:   "internal packages do not import each other",
 		remedy: "let the caller join the two",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return s.from.floor("internal") && s.within("internal/*") && !s.within(feature(s.from.folder)+"/*")
 		},
-		plant: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
+		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
 	},
 	{
-		name:   "store imports doorward and internal only: it holds rows, no rule",
-		remedy: "move the rule up into the feature in app that asks for the rows",
-		breaks: func(s step) bool { return s.from.floor("store") && s.leaves(".", "internal/*", "store/*") },
-		plant:  file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
+		name:      "store imports doorward and internal only: it holds rows, no rule",
+		remedy:    "move the rule up into the feature in app that asks for the rows",
+		breaks:    func(s reference) bool { return s.from.floor("store") && s.importsOutside(".", "internal/*", "store/*") },
+		violation: file{"store/user.go", "package store\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
 		name:   "store/lease and store/transfer stand beside each other",
 		remedy: "what both need belongs in store, or in store/internal",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return s.from.folder == "store/lease" && s.within("store/transfer") || s.from.folder == "store/transfer" && s.within("store/lease")
 		},
-		plant: file{"store/transfer/move.go", "package transfer\n\nimport _ \"" + module + "/store/lease\" // here"},
+		violation: file{"store/transfer/move.go", "package transfer\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
 		name:   "app/access imports doorward, store, store/lease and internal/trace only",
 		remedy: "access knows no feature: let the feature call access.Do and pass what it knows",
-		breaks: func(s step) bool {
-			return s.from.folder == "app/access" && s.leaves(".", "store", "store/lease", "store/storetest", "internal/trace")
+		breaks: func(s reference) bool {
+			return s.from.folder == "app/access" && s.importsOutside(".", "store", "store/lease", "store/storetest", "internal/trace")
 		},
-		plant: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
+		violation: file{"app/access/do.go", "package access\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
 		name:   "a feature imports doorward, store, app/access, internal and its named siblings only",
 		remedy: "features meet in the transaction: write the rows of both in one access.Do (see siblings in arch_test.go)",
-		breaks: func(s step) bool {
-			return s.from.feature() && s.leaves(append(kin(s.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
+		breaks: func(s reference) bool {
+			return s.from.feature() && s.importsOutside(append(allowedImports(s.from.folder), ".", "store", "store/lease", "app/access", "internal/*")...)
 		},
-		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
+		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/app/session\" // here"},
 	},
 	{
 		name:   "of the features only app/session and app/apikey follow the lease",
 		remedy: "write through access.Do, which waits for the lease; memory of credentials belongs in app/registry",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return s.from.feature() && s.from.folder != "app/session" && s.from.folder != "app/apikey" && s.within("store/lease")
 		},
-		plant: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
+		violation: file{"app/invite/invite.go", "package invite\n\nimport _ \"" + module + "/store/lease\" // here"},
 	},
 	{
-		name:   "app/roster reads and writes files: it imports doorward and internal only",
-		remedy: "what a list has to be held against in the database belongs in app/user",
-		breaks: func(s step) bool { return s.from.folder == "app/roster" && s.leaves(".", "internal/*") },
-		plant:  file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
+		name:      "app/roster reads and writes files: it imports doorward and internal only",
+		remedy:    "what a list has to be held against in the database belongs in app/user",
+		breaks:    func(s reference) bool { return s.from.folder == "app/roster" && s.importsOutside(".", "internal/*") },
+		violation: file{"app/roster/roster.go", "package roster\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
-		name:   "app/outbox knows no work and no database: it imports the standard library only",
-		remedy: "hand in a function (see outbox.Queue); what a mail is belongs in app/mail",
-		breaks: func(s step) bool { return s.from.folder == "app/outbox" && s.ships() && !standard(s.imports) },
-		plant:  file{"app/outbox/outbox.go", "package outbox\n\nimport _ \"" + module + "/internal/smtp\" // here"},
+		name:      "app/outbox knows no work and no database: it imports the standard library only",
+		remedy:    "hand in a function (see outbox.Queue); what a mail is belongs in app/mail",
+		breaks:    func(s reference) bool { return s.from.folder == "app/outbox" && s.ships() && !standard(s.imports) },
+		violation: file{"app/outbox/outbox.go", "package outbox\n\nimport _ \"" + module + "/internal/smtp\" // here"},
 	},
 	{
 		name:   "app joins the features and knows nothing above",
 		remedy: "hand plain values down; what speaks a protocol belongs in web",
-		breaks: func(s step) bool {
-			return s.from.folder == "app" && s.leaves(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
+		breaks: func(s reference) bool {
+			return s.from.folder == "app" && s.importsOutside(".", "store", "store/lease", "store/storetest", "app/*", "internal/*")
 		},
-		plant: file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
+		violation: file{"app/app.go", "package app\n\nimport _ \"" + module + "/web/front\" // here"},
 	},
 	{
-		name:   "docs holds pages and imports none of ours",
-		remedy: "what makes something of the pages belongs in web/pages",
-		breaks: func(s step) bool { return s.from.floor("docs") && s.ours() },
-		plant:  file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
+		name:      "docs holds pages and imports none of ours",
+		remedy:    "what makes something of the pages belongs in web/pages",
+		breaks:    func(s reference) bool { return s.from.floor("docs") && s.ours() },
+		violation: file{"docs/docs.go", "package docs\n\nimport _ \"" + module + "\" // here"},
 	},
 	{
 		name:   "web asks app, never store",
 		remedy: "add a method to the feature in app and call that",
-		breaks: func(s step) bool { return s.from.floor("web") && s.leaves(".", "docs", "app/*", "internal/*", "web/*") },
-		plant:  file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
+		breaks: func(s reference) bool {
+			return s.from.floor("web") && s.importsOutside(".", "docs", "app/*", "internal/*", "web/*")
+		},
+		violation: file{"web/api/login.go", "package api\n\nimport _ \"" + module + "/store\" // here"},
 	},
 	{
 		name:   "a protocol's folder in web imports no other protocol's",
 		remedy: "what two protocols share belongs in web/front, or in web/ui if it is about pages; web.go joins their tables",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return s.from.floor("web") && s.from.folder != "web" && s.within("web/*") && !s.within("web/front", "web/ui", feature(s.from.folder)+"/*")
 		},
-		plant: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
+		violation: file{"web/pages/login.go", "package pages\n\nimport _ \"" + module + "/web/api\" // here"},
 	},
 	{
 		name:   "OpenTelemetry is named in internal/trace only",
 		remedy: "begin a span with trace.Start; what it lacks belongs in internal/trace",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return strings.HasPrefix(s.imports, "go.opentelemetry.io/") && s.ships() && feature(s.from.folder) != "internal/trace"
 		},
-		plant: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
+		violation: file{"app/mail/mail.go", "package mail\n\nimport _ \"go.opentelemetry.io/otel/trace\" // here"},
 	},
 	{
 		name:   "database/sql is named in store and internal only",
 		remedy: "add a method to store.Tx or store.DB",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			sql := s.imports == "database/sql" || strings.HasPrefix(s.imports, "database/sql/")
 			return sql && s.ships() && !s.from.floor("store") && !s.from.floor("internal")
 		},
-		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"database/sql\" // here"},
+		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"database/sql\" // here"},
 	},
 	{
-		name:   "client imports public packages only",
-		remedy: "the client speaks the HTTP API; copy the few words that it needs",
-		breaks: func(s step) bool { return s.from.floor("client") && s.leaves(".", "client/*") },
-		plant:  file{"client/client.go", "package client\n\nimport _ \"" + module + "/internal/secret\" // here"},
+		name:      "client imports public packages only",
+		remedy:    "the client speaks the HTTP API; copy the few types that it needs",
+		breaks:    func(s reference) bool { return s.from.floor("client") && s.importsOutside(".", "client/*") },
+		violation: file{"client/client.go", "package client\n\nimport _ \"" + module + "/internal/secret\" // here"},
 	},
 	{
-		name:   "nothing that ships imports client or doorwardtest",
-		remedy: "move what is needed down to a floor that both can import",
-		breaks: func(s step) bool { return s.ships() && s.within("client/*", "doorwardtest/*") },
-		plant:  file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/client\" // here"},
+		name:      "nothing that ships imports client or doorwardtest",
+		remedy:    "move what is needed down to a floor that both can import",
+		breaks:    func(s reference) bool { return s.ships() && s.within("client/*", "doorwardtest/*") },
+		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/client\" // here"},
 	},
 	{
 		name:   "test support (a package named …test) is imported by tests and test support only",
 		remedy: "move what is needed into the package that the test support tests",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			support := s.ours() && strings.HasSuffix(s.imports, "test")
 			return support && !s.from.test && !s.from.support()
 		},
-		plant: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
+		violation: file{"cmd/doorward/main.go", "package main\n\nimport _ \"" + module + "/store/storetest\" // here"},
 	},
 	{
-		name:   "doorwardtest is imported by external tests only",
-		remedy: "doorwardtest imports every floor: put the test into a package named …_test",
-		breaks: func(s step) bool { return s.from.test && !s.from.external && s.within("doorwardtest") },
-		plant:  file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
+		name:      "doorwardtest is imported by external tests only",
+		remedy:    "doorwardtest imports every floor: put the test into a package named …_test",
+		breaks:    func(s reference) bool { return s.from.test && !s.from.external && s.within("doorwardtest") },
+		violation: file{"app/session/session_test.go", "package session\n\nimport _ \"" + module + "/doorwardtest\" // here"},
 	},
 	{
 		name:   "only app/access decides: no other calls (*Permissions).Allow",
 		remedy: "ask access.Can, which knows the object and the state of the tenant too; Verb.Roles and Role.Permissions are for tables",
-		breaks: func(s step) bool { return s.calls == permitted && s.ships() && s.from.folder != "app/access" },
-		plant: file{"web/api/login.go", `package api
+		breaks: func(s reference) bool { return s.calls == permitted && s.ships() && s.from.folder != "app/access" },
+		violation: file{"web/api/login.go", `package api
 
 import "` + module + `"
 
@@ -259,11 +263,11 @@ func may(p *doorward.Permissions) { p.Allow() } // here
 	},
 	{
 		name:   "only app/access writes: no other calls (*store.DB).Write",
-		remedy: "write through access.Do, so that the act is decided and recorded",
-		breaks: func(s step) bool {
+		remedy: "write through access.Do, so that the action is decided and recorded",
+		breaks: func(s reference) bool {
 			return s.calls == writeCall && s.ships() && !s.from.floor("store") && s.from.folder != "app/access"
 		},
-		plant: file{"app/invite/invite.go", `package invite
+		violation: file{"app/invite/invite.go", `package invite
 
 import "` + module + `/store"
 
@@ -274,11 +278,11 @@ func (i Invites) Accept() { i.db.Write(nil) } // here
 	},
 	{
 		name:   "only store/transfer fills a database: no other calls (*store.DB).Fill",
-		remedy: "write through access.Do, so that the act is decided and recorded",
-		breaks: func(s step) bool {
+		remedy: "write through access.Do, so that the action is decided and recorded",
+		breaks: func(s reference) bool {
 			return s.calls == fillCall && s.ships() && s.from.folder != "store/transfer"
 		},
-		plant: file{"node/restore.go", `package node
+		violation: file{"node/restore.go", `package node
 
 import "` + module + `/store"
 
@@ -288,10 +292,10 @@ func restore(db *store.DB) { db.Fill(nil) } // here
 	{
 		name:   "what drives the lease is called by store/lease only",
 		remedy: "ask lease.Lease",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return slices.Contains(leaseCalls, s.calls) && s.ships() && s.from.folder != "store/lease"
 		},
-		plant: file{"node/measure.go", `package node
+		violation: file{"node/measure.go", `package node
 
 import "` + module + `/store"
 
@@ -301,10 +305,10 @@ func measure(db *store.DB) { db.Servers() } // here
 	{
 		name:   "only app/member creates accounts and memberships",
 		remedy: "call app/member, and name it as a sibling of the feature",
-		breaks: func(s step) bool {
+		breaks: func(s reference) bool {
 			return slices.Contains(memberCalls, s.calls) && s.ships() && !s.from.floor("store") && s.from.folder != "app/member"
 		},
-		plant: file{"app/invite/invite.go", `package invite
+		violation: file{"app/invite/invite.go", `package invite
 
 import "` + module + `/app/access"
 
@@ -313,11 +317,11 @@ func accept(tx *access.Tx) { tx.InsertMembership() } // here
 	},
 	{
 		name:   "only named packages call access.Upkeep",
-		remedy: "an action of a caller goes through access.Do; if there is no caller, name the package in upkeepers in arch_test.go",
-		breaks: func(s step) bool {
-			return s.calls == upkeepCall && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepers, s.from.folder)
+		remedy: "an action of a caller goes through access.Do; if there is no caller, name the package in upkeepPackages in arch_test.go",
+		breaks: func(s reference) bool {
+			return s.calls == upkeepCall && s.ships() && s.from.folder != "app/access" && !slices.Contains(upkeepPackages, s.from.folder)
 		},
-		plant: file{"app/invite/invite.go", `package invite
+		violation: file{"app/invite/invite.go", `package invite
 
 import "` + module + `/app/access"
 
@@ -327,7 +331,7 @@ func Accept(writer *access.Writer) { writer.Upkeep(nil) } // here
 }
 
 func TestLawsHold(t *testing.T) {
-	for _, breach := range breaches(t, ".") {
+	for _, breach := range violations(t, ".") {
 		t.Error(breach)
 	}
 }
@@ -336,7 +340,7 @@ func TestLawsHold(t *testing.T) {
 func TestGuardedCallsAreInUse(t *testing.T) {
 	calls := read(t, ".").calls()
 	for _, call := range slices.Concat([]string{permitted, writeCall, fillCall, upkeepCall}, leaseCalls, memberCalls) {
-		if !slices.ContainsFunc(calls, func(s step) bool { return s.calls == call }) {
+		if !slices.ContainsFunc(calls, func(s reference) bool { return s.calls == call }) {
 			t.Errorf("nothing calls %s: if it was renamed, rename it in arch_test.go", call)
 		}
 	}
@@ -345,12 +349,12 @@ func TestGuardedCallsAreInUse(t *testing.T) {
 func TestEachLawIsEnforced(t *testing.T) {
 	for _, l := range laws {
 		t.Run(l.name, func(t *testing.T) {
-			root := sketch(t, lawful, l.plant)
-			got := breaches(t, root)
+			root := writeTree(t, lawful, l.violation)
+			got := violations(t, root)
 			if len(got) != 1 {
 				t.Fatalf("one law was broken, %d breaches were found: %q", len(got), got)
 			}
-			for _, want := range []string{place(l.plant) + ": ", l.name, l.remedy} {
+			for _, want := range []string{position(l.violation) + ": ", l.name, l.remedy} {
 				if !strings.Contains(got[0], want) {
 					t.Errorf("no %q in %q", want, got[0])
 				}
@@ -360,7 +364,7 @@ func TestEachLawIsEnforced(t *testing.T) {
 }
 
 func TestLawfulTreeBreaksNoLaw(t *testing.T) {
-	for _, breach := range breaches(t, sketch(t, lawful, file{})) {
+	for _, breach := range violations(t, writeTree(t, lawful, file{})) {
 		t.Error(breach)
 	}
 }
@@ -454,8 +458,8 @@ func Touch(writer *access.Writer) { writer.Upkeep(nil) }
 	{"app/testdata/x.go", "this is no Go"},
 }
 
-// breaches returns a line for every breach of a law in the tree at root.
-func breaches(t *testing.T, root string) []string {
+// violations returns a line for every breach of a law in the tree at root.
+func violations(t *testing.T, root string) []string {
 	t.Helper()
 	tree := read(t, root)
 	var out []string
@@ -469,11 +473,11 @@ func breaches(t *testing.T, root string) []string {
 	return out
 }
 
-// sketch writes files, and the plant over or beside them, into a new folder.
-func sketch(t *testing.T, files []file, plant file) string {
+// writeTree writes files, and the violation over or beside them, into a new folder.
+func writeTree(t *testing.T, files []file, violation file) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, f := range append(slices.Clone(files), plant) {
+	for _, f := range append(slices.Clone(files), violation) {
 		if f.name == "" {
 			continue
 		}
@@ -488,10 +492,10 @@ func sketch(t *testing.T, files []file, plant file) string {
 	return root
 }
 
-// place returns the file and line at which a plant says here.
-func place(plant file) string {
-	before, _, _ := strings.Cut(plant.text, "here")
-	return fmt.Sprintf("%s:%d", plant.name, strings.Count(before, "\n")+1)
+// position returns the file and line at which a violation says here.
+func position(violation file) string {
+	before, _, _ := strings.Cut(violation.text, "here")
+	return fmt.Sprintf("%s:%d", violation.name, strings.Count(before, "\n")+1)
 }
 
 // tree is the Go source under a root, without nested modules and testdata.
@@ -510,8 +514,8 @@ type source struct {
 	external bool   // … and its package's name in _test
 }
 
-// aside are folders that hold no source of ours.
-var aside = []string{"artifacts", "bin", "doorward-dev", "node_modules", "testdata"}
+// ignoredFolders are folders that hold no source of ours.
+var ignoredFolders = []string{"artifacts", "bin", "doorward-dev", "node_modules", "testdata"}
 
 func read(t *testing.T, root string) *tree {
 	t.Helper()
@@ -542,7 +546,7 @@ func (t *tree) enter(name, relative string) error {
 	base := path.Base(relative)
 	_, err := os.Stat(filepath.Join(name, "go.mod"))
 	nested := relative != "." && err == nil
-	if nested || slices.Contains(aside, base) || base != "." && strings.ContainsAny(base[:1], "._") {
+	if nested || slices.Contains(ignoredFolders, base) || base != "." && strings.ContainsAny(base[:1], "._") {
 		return filepath.SkipDir
 	}
 	t.folders = append(t.folders, relative)
@@ -564,13 +568,13 @@ func (t *tree) add(name, relative string) error {
 
 func (t *tree) line(pos token.Pos) int { return t.Position(pos).Line }
 
-// imports returns the steps that the import lines are.
-func (t *tree) imports() (steps []step) {
+// imports returns the references that the import lines are.
+func (t *tree) imports() (steps []reference) {
 	for _, f := range t.files {
-		steps = append(steps, step{from: f, line: t.line(f.Package)})
+		steps = append(steps, reference{from: f, line: t.line(f.Package)})
 		for _, spec := range f.Imports {
 			to, _ := strconv.Unquote(spec.Path.Value)
-			steps = append(steps, step{from: f, line: t.line(spec.Pos()), imports: to})
+			steps = append(steps, reference{from: f, line: t.line(spec.Pos()), imports: to})
 		}
 	}
 	return steps
@@ -580,8 +584,8 @@ func (t *tree) imports() (steps []step) {
 // no tests. Types are checked against our own source alone: the packages of
 // others are left empty and what follows from that is ignored, which takes
 // milliseconds instead of half a minute, and a value of one of our own types is
-// still known as such unless it came through a stranger's generic.
-func (t *tree) calls() (steps []step) {
+// still known as such unless it came through a generic of another module.
+func (t *tree) calls() (steps []reference) {
 	checker := &ownTypes{tree: t, done: map[string]*types.Package{}, uses: map[*ast.Ident]types.Object{}}
 	for _, folder := range t.folders {
 		checker.Import(path.Join(module, folder))
@@ -590,7 +594,7 @@ func (t *tree) calls() (steps []step) {
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			name, _ := n.(*ast.Ident)
 			if used, ok := checker.uses[name].(*types.Func); ok {
-				steps = append(steps, step{from: f, line: t.line(name.Pos()), calls: used.FullName()})
+				steps = append(steps, reference{from: f, line: t.line(name.Pos()), calls: used.FullName()})
 			}
 			return true
 		})
@@ -626,7 +630,7 @@ func (o *ownTypes) Import(importPath string) (*types.Package, error) {
 	return o.done[importPath], nil
 }
 
-func (s step) String() string {
+func (s reference) String() string {
 	switch {
 	case s.imports != "":
 		return "importing " + s.imports
@@ -649,8 +653,8 @@ func feature(folder string) string {
 	return path.Join(names[:min(2, len(names))]...)
 }
 
-// kin returns the folder's own feature and the siblings it may import.
-func kin(folder string) []string {
+// allowedImports returns the folder's own feature and the siblings it may import.
+func allowedImports(folder string) []string {
 	allowed := []string{feature(folder) + "/*"}
 	for _, name := range siblings[path.Base(feature(folder))] {
 		allowed = append(allowed, "app/"+name)
@@ -674,16 +678,18 @@ func (f *source) feature() bool {
 func (f *source) support() bool { return strings.HasSuffix(f.folder, "test") }
 
 // ships says whether the file ends up in the binary.
-func (s step) ships() bool {
-	return !s.from.test && !s.from.support() && slices.Contains(ships, floor(s.from.folder))
+func (s reference) ships() bool {
+	return !s.from.test && !s.from.support() && slices.Contains(shippedFolders, floor(s.from.folder))
 }
 
-// ours says whether the step is an import of this module.
-func (s step) ours() bool { return s.imports == module || strings.HasPrefix(s.imports, module+"/") }
+// ours says whether the reference is an import of this module.
+func (s reference) ours() bool {
+	return s.imports == module || strings.HasPrefix(s.imports, module+"/")
+}
 
-// within says whether the step is an import of one of our folders; "web/*"
+// within says whether the reference is an import of one of our folders; "web/*"
 // means web and everything below.
-func (s step) within(folders ...string) bool {
+func (s reference) within(folders ...string) bool {
 	if !s.ours() {
 		return false
 	}
@@ -696,5 +702,5 @@ func (s step) within(folders ...string) bool {
 	})
 }
 
-// leaves says whether the step imports one of our packages outside folders.
-func (s step) leaves(folders ...string) bool { return s.ours() && !s.within(folders...) }
+// importsOutside says whether the reference imports one of our packages outside folders.
+func (s reference) importsOutside(folders ...string) bool { return s.ours() && !s.within(folders...) }

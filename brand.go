@@ -27,7 +27,7 @@ func (b Brand) Over(below Brand) Brand {
 type Logo struct {
 	Hash          string // HashLogo of the bytes
 	Width, Height int    // pixels
-	Ground        string // "light" or "dark" if it is invisible on the other, else empty
+	Background    string // "light" or "dark" if it is invisible on the other, else empty
 }
 
 // Limits of a logo: the upload, in bytes; the stored image, scaled to fit, in

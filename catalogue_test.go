@@ -28,7 +28,7 @@ func TestCatalogueGrows(t *testing.T) {
 	}
 }
 
-// An act without a permission of its own has that of the row that allows it, and
+// An action without a permission of its own has that of the row that allows it, and
 // what no role grants is in no set.
 func TestActsThroughPermissions(t *testing.T) {
 	for _, v := range builtin.verbs {

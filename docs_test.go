@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
-// The tables in docs that say what the code says. They are written anew by
+// The tables in docs that say what the code says. They are rewritten by
 //
 //	go test -run Golden . -update
 
@@ -70,7 +70,7 @@ func rolesDown() []doorward.Role {
 
 func TestGoldenPermissions(t *testing.T) {
 	goldentest.Section(t, permissionsPage, "permissions", permissionTable())
-	goldentest.Section(t, permissionsPage, "acts", actTable())
+	goldentest.Section(t, permissionsPage, "actions", actionTable())
 	goldentest.Section(t, permissionsPage, "proofs", proofTable(t))
 	goldentest.Section(t, permissionsPage, "operator", operatorTable(t))
 	goldentest.Section(t, permissionsPage, "held", whomTable("Acts on someone who is", func(r doorward.Role) (doorward.Action, doorward.Object) {
@@ -99,28 +99,28 @@ func permissionTable() string {
 	return table(rows...)
 }
 
-// actTable lists the permissions that something in Doorward itself asks for.
-func actTable() string {
-	rows := [][]string{{"Permission", "allows the acts", "and is asked for by"}}
+// actionTable lists the permissions that something in Doorward itself asks for.
+func actionTable() string {
+	rows := [][]string{{"Permission", "allows the actions", "and is asked for by"}}
 	for _, verb := range doorward.Verbs() {
 		if !verb.Action.IsPermission() {
 			continue
 		}
-		acts, asking := actsThrough(verb.Action), routesOf(string(verb.Action))
-		if len(acts)+len(asking) > 0 {
-			rows = append(rows, []string{code(verb.Action), codes(acts), strings.ReplaceAll(codes(asking), "` `", "`<br>`")})
+		actions, asking := actionsThrough(verb.Action), routesOf(string(verb.Action))
+		if len(actions)+len(asking) > 0 {
+			rows = append(rows, []string{code(verb.Action), codes(actions), strings.ReplaceAll(codes(asking), "` `", "`<br>`")})
 		}
 	}
 	return table(rows...)
 }
 
-func actsThrough(permission doorward.Action) (acts []doorward.Action) {
+func actionsThrough(permission doorward.Action) (actions []doorward.Action) {
 	for _, verb := range doorward.Verbs() {
 		if verb.Through == permission && verb.Action != permission {
-			acts = append(acts, verb.Action)
+			actions = append(actions, verb.Action)
 		}
 	}
-	return acts
+	return actions
 }
 
 func routesOf(guard string) (patterns []string) {
@@ -132,7 +132,7 @@ func routesOf(guard string) (patterns []string) {
 	return patterns
 }
 
-// proofs say what allows the acts that no role grants. A new one needs a line.
+// proofs say what allows the actions that no role grants. A new one needs a line.
 var proofs = map[doorward.Action]string{
 	doorward.SessionOpen:      "the password of the account; for another tenant of one's own, the session",
 	doorward.SessionRefuse:    "nothing: it is the record of a password that was wrong",
@@ -150,7 +150,7 @@ var proofs = map[doorward.Action]string{
 
 func proofTable(t *testing.T) string {
 	t.Helper()
-	rows := [][]string{{"Act", "Allowed by"}}
+	rows := [][]string{{"Action", "Allowed by"}}
 	for _, verb := range doorward.Verbs() {
 		if verb.By != doorward.ByProof {
 			continue
@@ -163,10 +163,10 @@ func proofTable(t *testing.T) string {
 	return table(rows...)
 }
 
-// operatorTable are the acts of the operator, with those who are refused.
+// operatorTable are the actions of the operator, with those who are refused.
 func operatorTable(t *testing.T) string {
 	t.Helper()
-	rows := [][]string{{"Act", "Operator", "OWNER of the tenant"}}
+	rows := [][]string{{"Action", "Operator", "OWNER of the tenant"}}
 	for _, verb := range doorward.Verbs() {
 		if verb.By == doorward.ByOperator {
 			on := doorward.Object{TenantID: "tnt_own"}
@@ -180,7 +180,7 @@ func operatorTable(t *testing.T) string {
 }
 
 // whomTable has who acts in its rows and the other person's role in its columns.
-func whomTable(title string, act func(doorward.Role) (doorward.Action, doorward.Object)) string {
+func whomTable(title string, actionFor func(doorward.Role) (doorward.Action, doorward.Object)) string {
 	rows := [][]string{{title}}
 	for _, other := range rolesDown() {
 		rows[0] = append(rows[0], string(other))
@@ -188,9 +188,9 @@ func whomTable(title string, act func(doorward.Role) (doorward.Action, doorward.
 	for _, own := range rolesDown() {
 		row := []string{string(own)}
 		for _, other := range rolesDown() {
-			action, on := act(other)
+			actionFor, on := actionFor(other)
 			by := member(own, doorward.UserActive)
-			row = append(row, mark(access.Can(&by.Principal, action, on).Allowed))
+			row = append(row, mark(access.Can(&by.Principal, actionFor, on).Allowed))
 		}
 		rows = append(rows, row)
 	}

@@ -83,8 +83,8 @@ func TestEachHabitIsWatched(t *testing.T) {
 	for _, h := range habits {
 		for _, plant := range h.plants {
 			t.Run(h.name, func(t *testing.T) {
-				got := h.faults(read(t, sketch(t, tidy, plant)))
-				want := place(plant)
+				got := h.faults(read(t, writeTree(t, tidy, plant)))
+				want := position(plant)
 				if plant.text == "" {
 					want = path.Dir(plant.name)
 				}
@@ -97,7 +97,7 @@ func TestEachHabitIsWatched(t *testing.T) {
 }
 
 func TestTidyTreeHasNoFault(t *testing.T) {
-	tree := read(t, sketch(t, tidy, file{}))
+	tree := read(t, writeTree(t, tidy, file{}))
 	for _, h := range habits {
 		for _, fault := range h.faults(tree) {
 			t.Error(fault)

@@ -415,7 +415,7 @@ func TestWhoMayWhat(t *testing.T) {
 }
 
 // object is one of the kind, as seen by a role, if there is one.
-func object(act doorward.Action, kind string, role doorward.Role) (doorward.Object, bool) {
+func object(action doorward.Action, kind string, role doorward.Role) (doorward.Object, bool) {
 	on := doorward.Object{TenantID: "tnt_own"}
 	switch above := slices.Index(doorward.Roles, role) + 1; {
 	case kind == "other":
@@ -424,23 +424,23 @@ func object(act doorward.Action, kind string, role doorward.Role) (doorward.Obje
 		return on, false
 	case kind == "higher":
 		on.Held = doorward.Roles[above]
-		if grants(act) {
+		if grants(action) {
 			on.Granted = on.Held
 		}
 	}
 	return on, true
 }
 
-// grants says whether the act gives somebody a role: at once, or by an
+// grants says whether the action gives somebody a role: at once, or by an
 // invitation.
-func grants(act doorward.Action) bool {
-	verb, _ := doorward.Lookup(act)
-	return act == doorward.UserRole || verb.Through == doorward.UserInvite
+func grants(action doorward.Action) bool {
+	verb, _ := doorward.Lookup(action)
+	return action == doorward.UserRole || verb.Through == doorward.UserInvite
 }
 
-func ask(t *testing.T, out *strings.Builder, act doorward.Action, object string, on doorward.Object) {
+func ask(t *testing.T, out *strings.Builder, action doorward.Action, object string, on doorward.Object) {
 	t.Helper()
-	row(out, string(act), object, func(_ string, by doorward.Caller) string { return verdict(t, by, act, on) })
+	row(out, string(action), object, func(_ string, by doorward.Caller) string { return verdict(t, by, action, on) })
 }
 
 func row(out *strings.Builder, action, object string, cell func(name string, by doorward.Caller) string) {
@@ -451,15 +451,15 @@ func row(out *strings.Builder, action, object string, cell func(name string, by 
 	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }
 
-func verdict(t *testing.T, by doorward.Caller, act doorward.Action, on doorward.Object) string {
+func verdict(t *testing.T, by doorward.Caller, action doorward.Action, on doorward.Object) string {
 	t.Helper()
-	err := access.Can(&by.Principal, act, on).Err()
+	err := access.Can(&by.Principal, action, on).Err()
 	if err == nil {
 		return "yes"
 	}
 	var refused *doorward.Error
 	if !errors.As(err, &refused) {
-		t.Fatalf("%s: %v is no *doorward.Error", act, err)
+		t.Fatalf("%s: %v is no *doorward.Error", action, err)
 	}
 	return fmt.Sprint(front.Status(refused.Code))
 }

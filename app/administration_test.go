@@ -25,7 +25,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 	bob := f.Join(owner, doorward.RoleViewer)
 	inv, _ := f.Invite(owner, "pending@example.com", doorward.RoleUser)
 	name, users := "Renamed", f.Node(0).Users
-	acts := map[string]func(by apptest.Person) error{
+	actions := map[string]func(by apptest.Person) error{
 		"role": func(by apptest.Person) error {
 			return users.SetRole(f.Context(), by.Caller, bob.User, doorward.RoleUser)
 		},
@@ -57,7 +57,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			return err
 		},
 	}
-	for what, act := range acts {
+	for what, action := range actions {
 		admin := f.Join(owner, doorward.RoleAdmin)
 		var err error
 		done := make(chan struct{})
@@ -65,7 +65,7 @@ func TestDemotedWhileWaiting(t *testing.T) {
 			_, err := tx.SetUserRole(f.Context(), acme.ID, admin.User.ID, doorward.RoleViewer)
 			return errors.Join(err, tx.LockTenant(f.Context(), acme.ID))
 		}, func(waiting func(n int, or <-chan struct{})) {
-			go func() { defer close(done); err = act(admin) }()
+			go func() { defer close(done); err = action(admin) }()
 			waiting(1, done)
 		})
 		<-done
@@ -94,9 +94,9 @@ func untouched(f *apptest.Fixture, acme doorward.Tenant, bob apptest.Person, inv
 	}
 }
 
-// TestAdministrationIsOnRecord: each act is recorded once, with its own action and
-// its changes. An act that changes nothing isn't recorded, a refusal is.
-func TestAdministrationIsOnRecord(t *testing.T) {
+// TestAdministrationIsRecorded: each action is recorded once, with its own action and
+// its changes. An action that changes nothing isn't recorded, a refusal is.
+func TestAdministrationIsRecorded(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleUser)
@@ -110,7 +110,7 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 			}
 			return nil
 		}
-		for _, act := range []struct {
+		for _, action := range []struct {
 			do   func() error
 			want []string
 		}{
@@ -137,11 +137,11 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 		} {
 			before, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
-			f.NoError(act.do())
-			f.Settle()
+			f.NoError(action.do())
+			f.RecordPending()
 			after, err := storetest.Events(ctx, f.DB.Read(), acme.ID)
 			f.NoError(err)
-			if diff := cmp.Diff(act.want, lines(after[len(before):])); diff != "" {
+			if diff := cmp.Diff(action.want, lines(after[len(before):])); diff != "" {
 				f.Errorf("recorded (-want +got):\n%s", diff)
 			}
 		}

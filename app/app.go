@@ -138,8 +138,8 @@ func New(db *store.DB, s Settings) *App {
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),
 		Inbox:        refusals,
-		Audit:        audit.New(db, refusals.Settle),
-		Overviews:    overview.New(writer, db, life, refusals.Settle),
+		Audit:        audit.New(db, refusals.RecordPending),
+		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
 		Lease:        l, PasswordRules: rules,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
@@ -262,6 +262,6 @@ func (a *App) Sweep(ctx context.Context) error {
 	if a.db.Clock().Wrong() {
 		return nil
 	}
-	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepLeft(ctx),
+	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
 		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }

@@ -98,10 +98,9 @@ func outcomeOfSession(f *apptest.Fixture, i int, p *apptest.Person) string {
 	return outcome(err)
 }
 
-// A password that is too short checks a token without using it up.
-
 // outcomeOfInvitation distinguishes a revoked invitation from one whose sender may
-// not invite at present.
+// not invite at present. Its password is too short, so it checks the token without
+// using it up, as outcomeOfReset does.
 func outcomeOfInvitation(f *apptest.Fixture, i int, o offered) string {
 	f.Helper()
 	now, err := f.DB.Read().Invitation(f.Context(), o.id)
@@ -114,14 +113,14 @@ func outcomeOfInvitation(f *apptest.Fixture, i int, o offered) string {
 }
 
 func outcomeOfReset(f *apptest.Fixture, i int, token string) string {
-	return outcome(apptest.Failure(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, "short", "short")))
+	return outcome(apptest.ErrorOf(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, "short", "short")))
 }
 
 func outcomeOfDevice(f *apptest.Fixture, c holder) string {
 	f.Helper()
 	known, err := f.DB.Read().KnownDevices(f.Context(), c.ann.User.Email, [][]byte{c.device}, time.Time{})
 	f.NoError(err)
-	return map[bool]string{true: "lives", false: isStrange}[len(known) == 1]
+	return map[bool]string{true: "lives", false: unknownBrowser}[len(known) == 1]
 }
 
 func outcome(err error) string {
@@ -178,7 +177,7 @@ func rejoined(f *apptest.Fixture, c holder) error {
 }
 
 func thawed(f *apptest.Fixture, c holder) error {
-	return apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID))
+	return apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, c.ann.User.TenantID))
 }
 
 func restored(f *apptest.Fixture, c holder) error {
@@ -198,12 +197,12 @@ func frozen(by doorward.Caller) func(*apptest.Fixture, holder) error {
 // an invitation that the person sent; one that the OWNER sent; the person's reset
 // link; the known browser.
 const (
-	isOut      = "unauthenticated"
-	isRevoked  = "REVOKED"
-	isIdle     = "invitation_revoked" // its sender may not invite at present
-	isExpired  = "reset_expired"
-	isStrange  = "unknown"
-	membership = isOut + " %s lives " + isRevoked + " lives %s %s"
+	signedOut      = "unauthenticated"
+	revoked        = "REVOKED"
+	senderDemoted  = "invitation_revoked" // its sender may not invite at present
+	resetExpired   = "reset_expired"
+	unknownBrowser = "unknown"
+	membership     = signedOut + " %s lives " + revoked + " lives %s %s"
 )
 
 var killSwitch = []struct {
@@ -212,49 +211,49 @@ var killSwitch = []struct {
 	alone, elsewhere string
 	undo             func(*apptest.Fixture, holder) error // nil: nothing to undo
 }{
-	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
-	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", isExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
+	{"suspended by an OWNER", edited(byOwner, suspended), fmt.Sprintf(membership, "-", resetExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(byOwner, resumed)},
+	{"suspended at the terminal", edited(atTerminal, suspended), fmt.Sprintf(membership, "-", resetExpired, "lives"), fmt.Sprintf(membership, "lives", "lives", "lives"), edited(atTerminal, resumed)},
 	{"removed", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Remove(f.Context(), c.owner.Caller, c.ann.User, user.Handover{}, nil)
 		return err
-	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
+	}, fmt.Sprintf(membership, "-", resetExpired, unknownBrowser), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 	{"left", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.Leave(f.Context(), c.ann.Caller, c.ann.User.TenantID)
 		return err
-	}, fmt.Sprintf(membership, "-", isExpired, isStrange), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
+	}, fmt.Sprintf(membership, "-", resetExpired, unknownBrowser), fmt.Sprintf(membership, "lives", "lives", "lives"), rejoined},
 
 	// Its invitations can be accepted once the tenant is active again.
 	{
 		"frozen by key", frozen(operatorByKey),
-		isOut + " - " + isOut + " tenant_frozen tenant_frozen " + isExpired + " lives",
-		isOut + " lives " + isOut + " tenant_frozen tenant_frozen lives lives", thawed,
+		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
+		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
 	},
 	{
 		"frozen at the terminal", frozen(apptest.Operator),
-		isOut + " - " + isOut + " tenant_frozen tenant_frozen " + isExpired + " lives",
-		isOut + " lives " + isOut + " tenant_frozen tenant_frozen lives lives", thawed,
+		signedOut + " - " + signedOut + " tenant_frozen tenant_frozen " + resetExpired + " lives",
+		signedOut + " lives " + signedOut + " tenant_frozen tenant_frozen lives lives", thawed,
 	},
 	{
 		"closed", func(f *apptest.Fixture, c holder) error {
 			_, _, err := f.Node(0).Tenants.Close(f.Context(), c.owner.Caller, c.owner.User.TenantName)
 			return err
 		},
-		isOut + " - " + isOut + " tenant_closing tenant_closing " + isExpired + " lives",
-		isOut + " lives " + isOut + " tenant_closing tenant_closing lives lives", restored,
+		signedOut + " - " + signedOut + " tenant_closing tenant_closing " + resetExpired + " lives",
+		signedOut + " lives " + signedOut + " tenant_closing tenant_closing lives lives", restored,
 	},
 
 	// No session ends. Invitations by the demoted person can't be accepted.
-	{"demoted by an OWNER", edited(byOwner, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(byOwner, promoted)},
-	{"demoted at the terminal", edited(atTerminal, demoted), "lives:VIEWER - lives " + isIdle + " lives lives lives", "lives:VIEWER lives lives " + isIdle + " lives lives lives", edited(atTerminal, promoted)},
+	{"demoted by an OWNER", edited(byOwner, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edited(byOwner, promoted)},
+	{"demoted at the terminal", edited(atTerminal, demoted), "lives:VIEWER - lives " + senderDemoted + " lives lives lives", "lives:VIEWER lives lives " + senderDemoted + " lives lives lives", edited(atTerminal, promoted)},
 
 	// Only sessions end.
 	{"signed out by an OWNER", func(f *apptest.Fixture, c holder) error {
 		_, err := f.Node(0).Users.SignOut(f.Context(), c.owner.Caller, c.ann.User)
 		return err
-	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
+	}, signedOut + " - lives lives lives lives lives", signedOut + " lives lives lives lives lives lives", nil},
 	{"signed out", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
-	}, isOut + " - lives lives lives lives lives", isOut + " lives lives lives lives lives lives", nil},
+		return apptest.ErrorOf(f.Node(0).Sessions.End(f.Context(), apptest.Anonymous(0), []secret.Token{c.ann.Token}))
+	}, signedOut + " - lives lives lives lives lives", signedOut + " lives lives lives lives lives lives", nil},
 	{"under tighter rules", func(f *apptest.Fixture, c holder) error {
 		days, domains := int64(1), []string{"example.com"} // the domain of the invited addresses
 		_, err := f.Node(0).Tenants.Edit(f.Context(), c.owner.Caller, tenant.Edit{InvitationDays: &days, AllowedEmailDomains: &domains})
@@ -262,26 +261,26 @@ var killSwitch = []struct {
 	}, "lives - lives lives lives lives lives", "lives lives lives lives lives lives lives", nil},
 
 	{"signed out elsewhere", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller))
-	}, "lives - lives lives lives lives " + isStrange, "lives " + isOut + " lives lives lives lives " + isStrange, nil},
+		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.ann.Caller))
+	}, "lives - lives lives lives lives " + unknownBrowser, "lives " + signedOut + " lives lives lives lives " + unknownBrowser, nil},
 	{"signed out elsewhere, in the known browser", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser()))
-	}, "lives - lives lives lives lives lives", "lives " + isOut + " lives lives lives lives lives", nil},
+		return apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), c.inBrowser()))
+	}, "lives - lives lives lives lives lives", "lives " + signedOut + " lives lives lives lives lives", nil},
 
 	// The password: the person's sessions, links and browsers, in every tenant.
 	{"a new password", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
-	}, "lives - lives lives lives " + isExpired + " " + isStrange, "lives " + isOut + " lives lives lives " + isExpired + " " + isStrange, nil},
+		return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), c.ann.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
+	}, "lives - lives lives lives " + resetExpired + " " + unknownBrowser, "lives " + signedOut + " lives lives lives " + resetExpired + " " + unknownBrowser, nil},
 	{"a new password, in the known browser", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), c.inBrowser(), apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
-	}, "lives - lives lives lives " + isExpired + " lives", "lives " + isOut + " lives lives lives " + isExpired + " lives", nil},
+		return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), c.inBrowser(), apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
+	}, "lives - lives lives lives " + resetExpired + " lives", "lives " + signedOut + " lives lives lives " + resetExpired + " lives", nil},
 	{"a reset", func(f *apptest.Fixture, c holder) error {
-		return apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), c.reset, apptest.Password(1), apptest.Password(1)))
-	}, isOut + " - lives lives lives reset_used " + isStrange, isOut + " " + isOut + " lives lives lives reset_used " + isStrange, nil},
+		return apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), c.reset, apptest.Password(1), apptest.Password(1)))
+	}, signedOut + " - lives lives lives reset_used " + unknownBrowser, signedOut + " " + signedOut + " lives lives lives reset_used " + unknownBrowser, nil},
 }
 
 // afterwards maps each outcome to that after an undo: what has ended stays ended.
-var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", isIdle, "lives", "lives:VIEWER", "lives")
+var afterwards = strings.NewReplacer("tenant_frozen", "lives", "tenant_closing", "lives", senderDemoted, "lives", "lives:VIEWER", "lives")
 
 func TestKillSwitch(t *testing.T) {
 	for _, e := range apptest.Engines {

@@ -202,7 +202,7 @@ func (b *bench) rowWork(m *meter, dsn string, n int) error {
 	}
 	began := time.Now()
 	_, err = db.Write(m.ctx, func(tx *store.Tx) error {
-		_, err := tx.DeleteOverdueSessions(m.ctx, store.Life{SessionLimits: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour}})
+		_, err := tx.DeleteOverdueSessions(m.ctx, store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: time.Hour, Absolute: 24 * time.Hour}})
 		return err
 	})
 	b.row(fmt.Sprintf("sweep over %d sessions, none over", n), time.Since(began).Round(time.Millisecond).String(), "", "", "")

@@ -37,26 +37,26 @@ func BenchmarkCheck(b *testing.B) {
 		b.Fatal(err)
 	}
 	tracer := trace.New(trace.Options{
-		Collector: collector, Sample: 1, Believed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: slog.New(slog.DiscardHandler),
+		Collector: collector, Sample: 1, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: slog.New(slog.DiscardHandler),
 	})
 	defer tracer.Close(time.Second)
-	door := doorwardtest.Start(b)
-	acme := door.Tenant("Acme")
+	server := doorwardtest.Start(b)
+	acme := server.Tenant("Acme")
 	ann := acme.Join("ann@acme.example", "USER")
 	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
 	cookie := "Cookie: JSESSIONID=" + ann.Token() + "\r\n"
-	b.Run("off", func(b *testing.B) { check(b, door, ann, nil, cookie) })
-	b.Run("bearer", func(b *testing.B) { check(b, door, ann, nil, "Authorization: Bearer "+ann.Token()+"\r\n") })
+	b.Run("off", func(b *testing.B) { check(b, server, ann, nil, cookie) })
+	b.Run("bearer", func(b *testing.B) { check(b, server, ann, nil, "Authorization: Bearer "+ann.Token()+"\r\n") })
 	signing := doorwardtest.Start(b, doorwardtest.Audiences("https://messages.example"))
 	bob := signing.Tenant("Acme").Join("bob@acme.example", "USER")
 	b.Run("signed", func(b *testing.B) { check(b, signing, bob, nil, "Cookie: JSESSIONID="+bob.Token()+"\r\n") })
 	for name, addresses := range map[string][]string{"key": {}, "key with addresses": {"127.0.0.0/8"}} {
 		id, key := keyOf(b, acme.Owner, addresses...)
-		b.Run(name, func(b *testing.B) { checkAs(b, door, "X-Auth-Key", id, nil, "Authorization: Bearer "+key+"\r\n") })
+		b.Run(name, func(b *testing.B) { checkAs(b, server, "X-Auth-Key", id, nil, "Authorization: Bearer "+key+"\r\n") })
 	}
-	b.Run("on", func(b *testing.B) { check(b, door, ann, tracer, cookie) })
-	b.Run("unsampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"00\r\n") })
-	b.Run("sampled", func(b *testing.B) { check(b, door, ann, tracer, cookie+parent+"01\r\n") })
+	b.Run("on", func(b *testing.B) { check(b, server, ann, tracer, cookie) })
+	b.Run("unsampled", func(b *testing.B) { check(b, server, ann, tracer, cookie+parent+"00\r\n") })
+	b.Run("sampled", func(b *testing.B) { check(b, server, ann, tracer, cookie+parent+"01\r\n") })
 }
 
 // keyOf makes an API key of the person.
@@ -73,18 +73,18 @@ func keyOf(b *testing.B, of *doorwardtest.Person, addresses ...string) (id, key 
 	return made.APIKey.ID, made.Key
 }
 
-func check(b *testing.B, door *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, lines string) {
+func check(b *testing.B, server *doorwardtest.Server, ann *doorwardtest.Person, tracer *trace.Tracer, lines string) {
 	b.Helper()
-	checkAs(b, door, "X-Auth-User", ann.ID, tracer, lines)
+	checkAs(b, server, "X-Auth-User", ann.ID, tracer, lines)
 }
 
-func checkAs(b *testing.B, door *doorwardtest.Server, name, id string, tracer *trace.Tracer, lines string) {
+func checkAs(b *testing.B, server *doorwardtest.Server, name, id string, tracer *trace.Tracer, lines string) {
 	b.Helper()
-	base, err := url.Parse(door.URL)
+	base, err := url.Parse(server.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
-	site := front.New(door.Node.App, base, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	site := front.New(server.Node.App, base, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	site.Tracer = tracer
 	handler := edge.Check(site, http.NotFoundHandler())
 	raw := "GET /api/v2/access/check?action=message.send HTTP/1.1\r\nHost: x\r\nX-Request-Id: bench\r\n" + lines + "\r\n"

@@ -21,18 +21,18 @@ func (b *bench) checks() error {
 	if err := populate(dsn, 0, 1000, cheap); err != nil {
 		return err
 	}
-	door, err := b.doorward(dsn)
+	server, err := b.doorward(dsn)
 	if err != nil {
 		return err
 	}
-	defer door.stop()
+	defer server.stop()
 	bare, err := b.bare()
 	if err != nil {
 		return err
 	}
 	defer bare.stop()
 	requests := checkRequests(1000, 1000)
-	ours, theirs, err := b.inTurns(door, bare, requests)
+	ours, theirs, err := b.inTurns(server, bare, requests)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (b *bench) storm() error {
 	b.row("check, 8 clients logging in", perSecond(stormy), "nothing else, rate", fmt.Sprintf("%.2f", stormy.rate()/calm.rate()), "")
 	b.row("  its p50", stormy.percentile(.5).String(), calm.percentile(.5).String(), ratio(stormy.percentile(.5), calm.percentile(.5)), "")
 	b.row("  its p99", stormy.percentile(.99).String(), calm.percentile(.99).String(), ratio(stormy.percentile(.99), calm.percentile(.99)), "")
-	b.row("  logins meanwhile", perSecond(logins), "", "", "")
+	b.row("  logins at the same time", perSecond(logins), "", "", "")
 	b.row("memory at its highest", fmt.Sprintf("%.0f MB", float64(p.memory("VmHWM"))/1e6), "", "", "")
 	return nil
 }

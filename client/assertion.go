@@ -131,7 +131,7 @@ func (v *Verifier) key(ctx context.Context, id string) (*ecdsa.PublicKey, error)
 }
 
 func (v *Verifier) read(ctx context.Context) error {
-	a, err := v.client.ask(ctx, question{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
+	a, err := v.client.send(ctx, call{method: http.MethodGet, path: "/.well-known/jwks.json", header: http.Header{"X-Request-Id": {requestID(nil)}}})
 	if err != nil {
 		return err
 	}

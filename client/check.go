@@ -30,7 +30,7 @@ type Request struct {
 // Use it where [Client.Require] doesn't fit: when the action depends on the body,
 // or when the session didn't come by HTTP.
 func (c *Client) Check(ctx context.Context, q Request) (Identity, error) {
-	a, err := c.ask(ctx, question{
+	a, err := c.send(ctx, call{
 		method: http.MethodGet, path: checkPath(q.Action), header: q.header(c.cookie),
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden},
 	})

@@ -211,13 +211,13 @@ func TestCookieName(t *testing.T) {
 		url, cookie string
 		want        int
 	}{
-		"its name":               {named.URL, "platform_session", 200},
-		"the default":            {named.URL, "JSESSIONID", 401},
-		"not told, its name":     {byDefault.URL, "platform_session", 401},
-		"not told, the default":  {byDefault.URL, "JSESSIONID", 401},
-		"begins like its name":   {named.URL, "platform_session2", 401},
-		"ends like its name":     {named.URL, "my_platform_session", 401},
-		"in another letter case": {named.URL, "Platform_Session", 401},
+		"its name":                    {named.URL, "platform_session", 200},
+		"the default":                 {named.URL, "JSESSIONID", 401},
+		"not configured, its name":    {byDefault.URL, "platform_session", 401},
+		"not configured, the default": {byDefault.URL, "JSESSIONID", 401},
+		"begins like its name":        {named.URL, "platform_session2", 401},
+		"ends like its name":          {named.URL, "my_platform_session", 401},
+		"in another letter case":      {named.URL, "Platform_Session", 401},
 	} {
 		if got, body := get(t, tt.url+"/", cookies(tt.cookie+"="+token)); got.StatusCode != tt.want {
 			t.Errorf("%s: %d %s, want %d", name, got.StatusCode, body, tt.want)
@@ -252,7 +252,7 @@ func TestSameVerdictAsDoorward(t *testing.T) {
 		"two sessions":               {cookies("JSESSIONID="+first, "JSESSIONID="+second), 401},
 		"dead and alive":             {cookies("JSESSIONID="+dead, "JSESSIONID="+first), 401},
 		"beside Tomcat's":            {cookies("JSESSIONID=0A1B2C3D4E5F.node1", "JSESSIONID="+first), 200},
-		"behind three that are none": {cookies("JSESSIONID="+bent, "JSESSIONID=x", "JSESSIONID=", "JSESSIONID="+first), 200},
+		"after three malformed ones": {cookies("JSESSIONID="+bent, "JSESSIONID=x", "JSESSIONID=", "JSESSIONID="+first), 200},
 		"three different":            {cookies("JSESSIONID="+dead, "JSESSIONID="+first, "JSESSIONID="+second), 401},
 		"in quotes":                  {cookies(`JSESSIONID="` + first + `"`), 401},
 		"other letter case":          {cookies("jsessionid=" + first), 401},

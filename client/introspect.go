@@ -72,7 +72,7 @@ func (c *Client) introspect(ctx context.Context, questions []Question) ([]Answer
 		return nil, err
 	}
 	header := http.Header{"Authorization": {"Bearer " + *c.key}, "Content-Type": {"application/json"}, "X-Request-Id": {requestID(nil)}}
-	a, err := c.ask(ctx, question{
+	a, err := c.send(ctx, call{
 		method: http.MethodPost, path: "/api/v2/access/introspect", header: header, body: body,
 		refusals: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity},
 	})

@@ -216,7 +216,7 @@ func (s *Server) Client() *http.Client {
 // has one; notices have none. It fails the test if there is no such mail.
 func (s *Server) Code(to string) string {
 	s.tb.Helper()
-	s.Node.App.Inbox.Settle(context.Background())
+	s.Node.App.Inbox.RecordPending(context.Background())
 	if err := s.Node.App.Mail.Deliver(context.Background()); err != nil {
 		s.tb.Fatalf("doorwardtest: deliver mail: %v", err)
 	}

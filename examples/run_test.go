@@ -73,16 +73,16 @@ func (o *output) lines() []string {
 	return all[:len(all)-1]
 }
 
-// patience is the time limit for what a test waits for.
-const patience = 20 * time.Second
+// waitTimeout is the time limit for what a test waits for.
+const waitTimeout = 20 * time.Second
 
 // eventually polls until done returns true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for tick := time.NewTicker(5 * time.Millisecond); !done(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in %v: %s", patience, what)
+			t.Fatalf("not in %v: %s", waitTimeout, what)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func (s *site) raw(t *testing.T, text string) []answer {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(conn, text+last) // the gateway may close after the first bytes

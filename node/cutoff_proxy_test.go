@@ -82,8 +82,8 @@ func (c *cutOff) awaitRecovery(t *testing.T) {
 			t.Logf("recovered after %v", c.now()-healed)
 			return
 		}
-		if c.now()-healed > patience {
-			t.Fatalf("the node does not recover within %v: %d and %d, want 200 and 401\n%s", patience, live.status, dead.status, c.nodes[0].tail())
+		if c.now()-healed > recoveryTimeout {
+			t.Fatalf("the node does not recover within %v: %d and %d, want 200 and 401\n%s", recoveryTimeout, live.status, dead.status, c.nodes[0].tail())
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (c *cutOff) awaitNotifications(t *testing.T) {
 	t.Helper()
 	const polled = leaseLength / 4 / 2
 	var took []time.Duration
-	for began := c.now(); c.now()-began < 2*patience; {
+	for began := c.now(); c.now()-began < 2*recoveryTimeout; {
 		took = append(took, c.revoke(t))
 		if n := len(took); n >= 20 && median(took[n-20:]) < polled/2 {
 			t.Logf("20 revocations at %v in the median, after %d", median(took[n-20:]), n-20)

@@ -71,7 +71,7 @@ func startGateway(t *testing.T, program, folder string, nodes []*process) string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	if err := (&process{t: t, address: address, log: log.Name()}).awaitReady(); err != nil {
+	if err := (&process{t: t, address: address, log: log.Name()}).waitReady(); err != nil {
 		t.Fatal(err)
 	}
 	return address

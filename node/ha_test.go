@@ -82,7 +82,7 @@ var failures = []failure{
 	{"primary-dies", "the primary's machine dies (PostgreSQL, Patroni, etcd: kill -9)", 5, machine("leader", "kill", "start"), 0},
 	{"primary-freezes", "the primary's machine freezes for 40 s (SIGSTOP)", 1, machine("leader", "stop", "cont"), 40 * time.Second},
 	{"postgres-dies", "PostgreSQL of the primary dies, its Patroni lives", 1, machine("leader", "kill", "start", "postgres"), 0},
-	{"patroni-dies", "Patroni of the primary dies, and its unit starts it anew", 1, func(t *testing.T, c *cluster, _ []*process) func() {
+	{"patroni-dies", "Patroni of the primary dies, and its unit restarts it", 1, func(t *testing.T, c *cluster, _ []*process) func() {
 		t.Helper()
 		n := c.do(t, "leader")
 		c.do(t, "kill", n, "patroni", "postgres") // as patroni.conf has systemd do
@@ -329,16 +329,16 @@ func TestGaps(t *testing.T) {
 		probes []probe
 		want   outages
 	}{
-		{"none", []probe{{span: at(1, 2), status: ok}, {span: at(2, 3), status: ok}}, outages{}},
+		{"none", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(2, 3), status: ok}}, outages{}},
 		{"one, from the first question to the first answer", []probe{
-			{span: at(1, 2), status: ok}, {span: at(3, 5), status: gone}, {span: at(5, 6), status: 0}, {span: at(7, 8), status: ok},
+			{span: spanOf(1, 2), status: ok}, {span: spanOf(3, 5), status: gone}, {span: spanOf(5, 6), status: 0}, {span: spanOf(7, 8), status: ok},
 		}, outages{5 * time.Second, 5 * time.Second}},
 		{"two", []probe{
-			{span: at(1, 2), status: gone}, {span: at(3, 4), status: ok}, {span: at(5, 6), status: gone}, {span: at(6, 7), status: ok},
+			{span: spanOf(1, 2), status: gone}, {span: spanOf(3, 4), status: ok}, {span: spanOf(5, 6), status: gone}, {span: spanOf(6, 7), status: ok},
 		}, outages{3 * time.Second, 5 * time.Second}},
-		{"one that never ends", []probe{{span: at(1, 2), status: ok}, {span: at(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
+		{"one that never ends", []probe{{span: spanOf(1, 2), status: ok}, {span: spanOf(4, 5), status: gone}}, outages{6 * time.Second, 6 * time.Second}},
 		{"nobody asked", nil, outages{10 * time.Second, 10 * time.Second}},
-		{"another node", []probe{{span: at(1, 2), node: 1, status: ok}, {span: at(1, 2), status: ok}}, outages{}},
+		{"another node", []probe{{span: spanOf(1, 2), node: 1, status: ok}, {span: spanOf(1, 2), status: ok}}, outages{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := gaps(c.probes, 0, 10*time.Second); got != c.want {

@@ -157,22 +157,22 @@ func (n *faultInjector) inject(ctx context.Context, planned plannedFault, node i
 	n.l.mu.Unlock()
 }
 
-// patience allows for a busy machine.
-const patience = 30 * time.Second
+// recoveryTimeout allows for a busy machine.
+const recoveryTimeout = 30 * time.Second
 
 // awaitRecovery returns the time until the node accepts the probe session. The node is
 // otherwise left alone.
 func (n *faultInjector) awaitRecovery(node int) time.Duration {
 	healed := n.l.now()
-	for n.l.now()-healed < patience {
+	for n.l.now()-healed < recoveryTimeout {
 		// This endpoint queries the database; a check may not.
 		if r := n.l.with(n.probeSession, node, http.MethodGet, "/api/v2/auth/session", nil); r.status == http.StatusOK {
 			return n.l.now() - healed
 		}
 		wait(context.Background(), 20*time.Millisecond)
 	}
-	n.l.t.Errorf("node %d does not recover within %v:\n%s", node, patience, n.f.nodes[node].tail())
-	return patience
+	n.l.t.Errorf("node %d does not recover within %v:\n%s", node, recoveryTimeout, n.f.nodes[node].tail())
+	return recoveryTimeout
 }
 
 func (l *load) recordFault(f fault) {

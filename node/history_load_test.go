@@ -109,7 +109,7 @@ var quickHash = argon.Params{MemoryKiB: 1024, Time: 1, Parallelism: 1}
 
 // newPerson is a person with the password of doorwardtest.
 func newPerson(email, role string) *person {
-	begun := func(value string) register { return register{{act{known: true}, value}} }
+	begun := func(value string) register { return register{{mutation{known: true}, value}} }
 	return &person{email: email, role: begun(role), status: begun("active"), password: begun(doorwardtest.Password)}
 }
 
@@ -315,7 +315,7 @@ func (l *load) end(node int, r reply, p *person, one, but *session) bool {
 		return false // it did nothing
 	}
 	l.mu.Lock()
-	e := ending{act{r.span, node, known}, one, but}
+	e := ending{mutation{r.span, node, known}, one, but}
 	p.endings = append(p.endings, e)
 	var concerned []*session
 	for _, s := range p.sessions {
@@ -390,7 +390,7 @@ func (l *load) changePassword(s *session, node int) {
 		return
 	}
 	l.mu.Lock()
-	p.password = append(p.password, write{act{r.span, node, r.status == http.StatusNoContent}, next})
+	p.password = append(p.password, write{mutation{r.span, node, r.status == http.StatusNoContent}, next})
 	l.mu.Unlock()
 	l.count("change password", l.end(node, r, p, nil, s))
 }
@@ -452,7 +452,7 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 	during := span{from: l.now()}
 	err := do(p.email, what)
 	during.to = l.now()
-	a := act{during, operatorNode, err == nil}
+	a := mutation{during, operatorNode, err == nil}
 	l.mu.Lock()
 	switch what {
 	case "suspend":
@@ -469,7 +469,7 @@ func (l *load) operate(do func(email, what string) error, p *person, what string
 		}
 	}
 	if what == "suspend" {
-		p.endings = append(p.endings, ending{act: a})
+		p.endings = append(p.endings, ending{mutation: a})
 		for _, s := range concerned {
 			l.markEnded(s)
 		}
@@ -504,7 +504,7 @@ func (l *load) operateByCommand(email, what string) error {
 	if what == "suspend" || what == "resume" {
 		args = []string{"user", what, email}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	err := exec.CommandContext(ctx, l.program, append(args, "--database", l.dsn)...).Run()
 	l.count("by command", err == nil)

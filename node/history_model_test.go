@@ -28,9 +28,9 @@ func (s span) String() string {
 
 func (s span) before(other span) bool { return s.to < other.from }
 
-// act is a call that changes something. If its outcome is unknown, it took effect
+// mutation is a call that changes something. If its outcome is unknown, it took effect
 // within the span, or never; see history.resolve.
-type act struct {
+type mutation struct {
 	span
 	node  int
 	known bool
@@ -38,7 +38,7 @@ type act struct {
 
 // write gives a register a value.
 type write struct {
-	act
+	mutation
 	value string
 }
 
@@ -74,7 +74,7 @@ type session struct {
 
 // ending is a call that ends one session, or all of the person's except one.
 type ending struct {
-	act
+	mutation
 	one *session // nil: all
 	but *session // may be nil
 }
@@ -166,20 +166,20 @@ func (h *history) unknown(node int, ended time.Duration) time.Duration {
 	return until
 }
 
-// resolve extends the spans of acts of unknown outcome. It runs once, before verify.
+// resolve extends the spans of mutations of unknown outcome. It runs once, before verify.
 func (h *history) resolve() {
-	late := func(a *act) {
+	late := func(a *mutation) {
 		if !a.known {
 			a.to = h.unknown(a.node, a.to)
 		}
 	}
 	for _, p := range h.people {
 		for i := range p.endings {
-			late(&p.endings[i].act)
+			late(&p.endings[i].mutation)
 		}
 		for _, r := range []register{p.role, p.status, p.password} {
 			for i := range r {
-				late(&r[i].act)
+				late(&r[i].mutation)
 			}
 		}
 	}
@@ -276,8 +276,8 @@ func grants(role, action string) bool {
 	return true
 }
 
-// at is a span between two seconds.
-func at(from, to int) span {
+// spanOf returns the span between two instants in seconds.
+func spanOf(from, to int) span {
 	return span{time.Duration(from) * time.Second, time.Duration(to) * time.Second}
 }
 
@@ -287,82 +287,82 @@ var verifyCases = []struct {
 	want verdict
 }{
 	{"a check of a live session is accepted", func(h *history, _ *person, s *session) {
-		h.probes = []probe{{span: at(3, 4), on: s, status: 200}}
+		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 200}}
 	}, verdict{}},
 	{"an ended session is accepted", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
 	}, verdict{stale: 1}},
 	{"an ended session is refused for its role, not for itself", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 403, action: "user.invite"}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 403, action: "user.invite"}}
 	}, verdict{stale: 1}},
 	{"a check that began before the answer of the ending call may be accepted", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 5), 0, true}, one: s}}
-		h.probes = []probe{{span: at(4, 6), on: s, status: 200}, {span: at(4, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 5), 0, true}, one: s}}
+		h.probes = []probe{{span: spanOf(4, 6), on: s, status: 200}, {span: spanOf(4, 6), on: s, status: 401}}
 	}, verdict{}},
 	{"a session is accepted after all were ended", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}}
 	}, verdict{stale: 1}},
 	{"the session that was kept when all others were ended may go on, and must", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}, but: s}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200}, {span: at(5, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, but: s}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}, {span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"a login at the same time as the end of all sessions may be on either side", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(2, 4), 0, true}}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200}, {span: at(5, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(2, 4), 0, true}}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200}, {span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{}},
 	{"a login after the end of all sessions is not concerned", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(-1, 0), 0, true}}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(-1, 0), 0, true}}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"a live session is told 401", func(h *history, _ *person, s *session) {
-		h.probes = []probe{{span: at(3, 4), on: s, status: 401}}
+		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"401 before anybody asked for the end", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(5, 6), 0, true}, one: s}}
-		h.probes = []probe{{span: at(3, 4), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(5, 6), 0, true}, one: s}}
+		h.probes = []probe{{span: spanOf(3, 4), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"401 for the end of another session", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}, one: &session{of: p}}}
-		h.probes = []probe{{span: at(5, 6), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: &session{of: p}}}
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 401}}
 	}, verdict{refused: 1}},
 	{"an ending without an answer allows both and goes on doing so", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 9), 0, false}, one: s}}
-		h.probes = []probe{{span: at(4, 5), on: s, status: 401}, {span: at(20, 21), on: s, status: 200}, {span: at(22, 23), on: s, status: 401}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 9), 0, false}, one: s}}
+		h.probes = []probe{{span: spanOf(4, 5), on: s, status: 401}, {span: spanOf(20, 21), on: s, status: 200}, {span: spanOf(22, 23), on: s, status: 401}}
 	}, verdict{}},
 	{"503 and no answer are allowed always", func(h *history, p *person, s *session) {
-		p.endings = []ending{{act: act{at(3, 4), 0, true}, one: s}}
-		h.probes = []probe{{span: at(1, 2), on: s, status: 503}, {span: at(5, 6), on: s, status: 503}, {span: at(5, 6), on: s}}
+		p.endings = []ending{{mutation: mutation{spanOf(3, 4), 0, true}, one: s}}
+		h.probes = []probe{{span: spanOf(1, 2), on: s, status: 503}, {span: spanOf(5, 6), on: s, status: 503}, {span: spanOf(5, 6), on: s}}
 	}, verdict{}},
 	{"the old role is answered", func(h *history, p *person, s *session) {
-		p.role = append(p.role, write{act{at(3, 4), 0, true}, "VIEWER"})
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200, role: "USER"}, {span: at(5, 6), on: s, status: 200, role: "VIEWER"}}
+		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "VIEWER"})
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200, role: "USER"}, {span: spanOf(5, 6), on: s, status: 200, role: "VIEWER"}}
 	}, verdict{old: 1}},
 	{"the old role's right is granted", func(h *history, p *person, s *session) {
-		p.role = append(p.role, write{act{at(3, 4), 0, true}, "VIEWER"})
-		h.probes = []probe{{span: at(5, 6), on: s, status: 200, role: "VIEWER", action: "message.send"}}
+		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "VIEWER"})
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 200, role: "VIEWER", action: "message.send"}}
 	}, verdict{old: 1}},
 	{"the new role's right is refused", func(h *history, p *person, s *session) {
-		p.role = append(p.role, write{act{at(3, 4), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: at(5, 6), on: s, status: 403, action: "user.invite"}}
+		p.role = append(p.role, write{mutation{spanOf(3, 4), 0, true}, "ADMIN"})
+		h.probes = []probe{{span: spanOf(5, 6), on: s, status: 403, action: "user.invite"}}
 	}, verdict{old: 1}},
 	{"roles given at the same time may be in either order", func(h *history, p *person, s *session) {
-		p.role = append(p.role, write{act{at(3, 5), 0, true}, "VIEWER"}, write{act{at(4, 6), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: at(7, 8), on: s, status: 200, role: "VIEWER"}, {span: at(7, 8), on: s, status: 200, role: "ADMIN"}, {span: at(7, 8), on: s, status: 200, role: "USER"}}
+		p.role = append(p.role, write{mutation{spanOf(3, 5), 0, true}, "VIEWER"}, write{mutation{spanOf(4, 6), 0, true}, "ADMIN"})
+		h.probes = []probe{{span: spanOf(7, 8), on: s, status: 200, role: "VIEWER"}, {span: spanOf(7, 8), on: s, status: 200, role: "ADMIN"}, {span: spanOf(7, 8), on: s, status: 200, role: "USER"}}
 	}, verdict{old: 1}},
 	{"a role that may have been given may be answered, until one is given for certain", func(h *history, p *person, s *session) {
-		p.role = append(p.role, write{act{at(3, 5), 0, false}, "VIEWER"}, write{act{at(7, 8), 0, true}, "ADMIN"})
-		h.probes = []probe{{span: at(6, 6), on: s, status: 200, role: "VIEWER"}, {span: at(6, 6), on: s, status: 200, role: "USER"}, {span: at(9, 9), on: s, status: 200, role: "VIEWER"}}
+		p.role = append(p.role, write{mutation{spanOf(3, 5), 0, false}, "VIEWER"}, write{mutation{spanOf(7, 8), 0, true}, "ADMIN"})
+		h.probes = []probe{{span: spanOf(6, 6), on: s, status: 200, role: "VIEWER"}, {span: spanOf(6, 6), on: s, status: 200, role: "USER"}, {span: spanOf(9, 9), on: s, status: 200, role: "VIEWER"}}
 	}, verdict{old: 1}},
 	{"the old password lets in", func(h *history, p *person, _ *session) {
-		p.password = append(p.password, write{act{at(3, 4), 0, true}, "new"})
-		h.reads = []read{{at(5, 6), "login", &p.password, "old", false}, {at(5, 6), "login", &p.password, "new", false}}
+		p.password = append(p.password, write{mutation{spanOf(3, 4), 0, true}, "new"})
+		h.reads = []read{{spanOf(5, 6), "login", &p.password, "old", false}, {spanOf(5, 6), "login", &p.password, "new", false}}
 	}, verdict{old: 1}},
 	{"the right password is refused", func(h *history, p *person, _ *session) {
-		p.password = append(p.password, write{act{at(3, 4), 0, true}, "new"})
-		h.reads = []read{{at(5, 6), "login", &p.password, "new", true}, {at(5, 6), "login", &p.password, "old", true}}
+		p.password = append(p.password, write{mutation{spanOf(3, 4), 0, true}, "new"})
+		h.reads = []read{{spanOf(5, 6), "login", &p.password, "new", true}, {spanOf(5, 6), "login", &p.password, "old", true}}
 	}, verdict{old: 1}},
 }
 
@@ -371,9 +371,9 @@ var verifyCases = []struct {
 func TestHistoryModel(t *testing.T) {
 	for _, c := range verifyCases {
 		t.Run(c.name, func(t *testing.T) {
-			begun := func(value string) register { return register{{act{known: true}, value}} }
+			begun := func(value string) register { return register{{mutation{known: true}, value}} }
 			p := &person{email: "ann", role: begun("USER"), password: begun("old")}
-			s := &session{span: at(1, 2), of: p}
+			s := &session{span: spanOf(1, 2), of: p}
 			h := &history{people: []*person{p}}
 			c.make(h, p, s)
 			got := h.verify()

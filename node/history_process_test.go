@@ -130,10 +130,10 @@ func (p *process) start() error {
 	ended := make(chan struct{})
 	p.ended = ended
 	go func() { _ = p.cmd.Wait(); close(ended) }()
-	return p.awaitReady()
+	return p.waitReady()
 }
 
-func (p *process) awaitReady() error {
+func (p *process) waitReady() error {
 	patience := time.After(time.Minute)
 	for {
 		res, err := http.Get(p.url() + "/readyz")

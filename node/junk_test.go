@@ -241,7 +241,7 @@ func (b *junkSender) send(r *rand.Rand, text []byte) (int, error) {
 		return 0, err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(recoveryTimeout))
 	_, _ = conn.Write(text) // the server may close the connection before the end
 	if !bytes.Contains(text, []byte("Connection: close")) {
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -274,7 +274,7 @@ type usage struct {
 func settled(t *testing.T, atMost int) (l usage) {
 	t.Helper()
 	same := 0
-	for end := time.Now().Add(patience); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
+	for end := time.Now().Add(recoveryTimeout); same < 3 && time.Now().Before(end); wait(t.Context(), time.Second) {
 		http.DefaultClient.CloseIdleConnections()
 		n := runtime.NumGoroutine()
 		if n <= atMost {

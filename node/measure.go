@@ -105,10 +105,10 @@ func synchronous(yes bool) telemetry.Sample {
 
 func space(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
 	if size, err := db.Size(ctx); err == nil {
-		all = append(all, telemetry.Sample{Name: "doorward_database_size_bytes", Help: "Room that the database takes.", Value: float64(size)})
+		all = append(all, telemetry.Sample{Name: "doorward_database_size_bytes", Help: "Size of the database.", Value: float64(size)})
 	}
 	if s, err := db.Space(); err == nil {
-		all = append(all, telemetry.Sample{Name: "doorward_database_free_bytes", Help: "Room that is left on the file system of the database; SQLite only.", Value: float64(s.Free)})
+		all = append(all, telemetry.Sample{Name: "doorward_database_free_bytes", Help: "Free space on the file system of the database; SQLite only.", Value: float64(s.Free)})
 	}
 	return all
 }
@@ -130,7 +130,7 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_nodes", Help: "Nodes registered in the database.", Value: float64(v.Nodes)},
 		{Name: "doorward_mails_queued", Help: "Mails that wait to be handed over, of all nodes.", Value: float64(v.MailsQueued)},
 		{Name: "doorward_mail_oldest_queued_seconds", Help: "How long the oldest queued mail has waited.", Value: oldest},
-		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, alike ones in one, kept until their minute is over. It takes 100,000.", Value: float64(v.InboxRows)},
+		{Name: "doorward_inbox_rows", Help: "Rows in the inbox, of all nodes: refusals and requests for a reset, similar ones in one row, kept until their minute is over; 100,000 at most.", Value: float64(v.InboxRows)},
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are tried again every hour and stay.", Value: float64(v.InboxAside)},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
@@ -167,16 +167,16 @@ func (n *Node) measureTLS(m *telemetry.Metrics) {
 // measureAgreement registers a series for each setting from the start, so that alerts
 // can compare values.
 func (n *Node) measureAgreement(m *telemetry.Metrics) {
-	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way nothing is judged by time.",
+	m.Gauge("doorward_clock_drift_seconds", "How far this machine's clock is ahead of the database's; beyond 30 either way, requests that depend on the time are answered 503.",
 		func() float64 { return n.DB.Clock().Drift().Seconds() })
 	for _, s := range append(n.cfg.Shared(), lease.Setting{Name: app.MasterKeySetting}) {
-		m.Gauge("doorward_settings_differ", "Nodes that have a setting otherwise which is to be the same on all.",
+		m.Gauge("doorward_settings_differ", "Nodes with a different value of a setting that must be the same on all.",
 			func() float64 { return n.App.Differing(s.Name) }, "setting", s.Name)
 	}
 }
 
 func (n *Node) measureTraces(m *telemetry.Metrics) {
-	const name, help = "doorward_trace_spans_total", "Spans of traces, by what became of them: sent to the collector, or lost for want of one that takes them."
+	const name, help = "doorward_trace_spans_total", "Spans of traces, by result: sent to the collector, or lost because it didn't accept them."
 	m.Counter(name, help, func() float64 { sent, _ := n.tracer.Counts(); return float64(sent) }, "result", "sent")
 	m.Counter(name, help, func() float64 { _, lost := n.tracer.Counts(); return float64(lost) }, "result", "lost")
 }

@@ -54,7 +54,7 @@ type Config struct {
 	TLS                  tlscert.Source // of the main address, loaded; nil: plain HTTP
 
 	// Trace says where traces go; without a collector nothing is traced. Version,
-	// Node, Log and Believed are filled in.
+	// Node, Log and TrustedProxies are filled in.
 	Trace trace.Options
 
 	// Announce is how long a draining node still accepts connections. During it each
@@ -218,7 +218,7 @@ func (n *Node) trace() {
 	if o.Collector == nil {
 		return
 	}
-	o.Believed, o.Log, o.Version, o.Node = n.cfg.Proxies, n.cfg.Log, n.cfg.Version, n.Address()
+	o.TrustedProxies, o.Log, o.Version, o.Node = n.cfg.Proxies, n.cfg.Log, n.cfg.Version, n.Address()
 	n.tracer = trace.New(o)
 	n.site.Tracer = n.tracer
 }

@@ -94,7 +94,7 @@ func TestDescriptorsThatRunOutHaveALine(t *testing.T) {
 		_ = c.Close()
 	}
 	taken = nil
-	if err := p.awaitReady(); err != nil { // it recovers without help
+	if err := p.waitReady(); err != nil { // it recovers without help
 		t.Error(err)
 	}
 	if metricAt(t, p.url(), "doorward_accept_errors_total") < 1 {

@@ -53,7 +53,7 @@ type Restored struct {
 // date, and ends what must not become valid again (see installation.Restored). It
 // prepares the new database beside the old one and swaps it in atomically; the old one
 // is kept in a file beside it. Errors: ErrOverwrites without Force, ErrTampered,
-// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrNoBackup, ErrChecksum, ErrSchema;
+// transfer.ErrOwnTools, ErrItself, ErrInUse, ErrBadBackup, ErrChecksum, ErrSchema;
 // *masterkey.FileError when there is a key file that doesn't fit.
 func Restore(ctx context.Context, cfg Config, backup string, o RestoreOptions) (Restored, error) {
 	path, exists, err := restorable(cfg, o.Force)
@@ -260,7 +260,7 @@ type VerifiedBackup struct {
 const oldestTrail = 4
 
 // VerifyBackup checks a backup and writes nothing. Its memory is bounded.
-// Errors: transfer.ErrNoBackup, ErrChecksum, ErrSchema.
+// Errors: transfer.ErrBadBackup, ErrChecksum, ErrSchema.
 func VerifyBackup(ctx context.Context, file string) (v VerifiedBackup, err error) {
 	if v.Info, err = transfer.Check(ctx, file, false); err != nil {
 		return v, err

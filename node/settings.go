@@ -89,50 +89,50 @@ func Settings(c *Config, r *RawConfig) (all []Setting) {
 
 func fileSettings(_ *Config, r *RawConfig) []Setting {
 	return []Setting{
-		{Name: "config", Value: at(&r.File, ""), Help: "YAML `file` with settings"},
+		{Name: "config", Value: newField(&r.File, ""), Help: "YAML `file` with settings"},
 	}
 }
 
 func addressSettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "base-url", Shared: true, Value: at(&r.BaseURL, ""),
+			Name: "base-url", Shared: true, Value: newField(&r.BaseURL, ""),
 			Help: "`URL` that people open, a path allowed (default http:// and --listen; https:// with --tls-cert)",
 		},
-		{Name: "listen", Value: at(&c.Listen, "localhost:8080"), Help: "`address` HOST:PORT to serve on"},
+		{Name: "listen", Value: newField(&c.Listen, "localhost:8080"), Help: "`address` HOST:PORT to serve on"},
 		{
-			Name: "tls-cert", Value: at(&r.TLSCert, ""),
+			Name: "tls-cert", Value: newField(&r.TLSCert, ""),
 			Help: "PEM `file` with the TLS certificate and its chain; a new one is taken over within seconds (default plain HTTP)",
 		},
-		{Name: "tls-key", Value: at(&r.TLSKey, ""), Help: "PEM `file` with its private key"},
+		{Name: "tls-key", Value: newField(&r.TLSKey, ""), Help: "PEM `file` with its private key"},
 		{
-			Name: "acme-dir", Value: at(&r.ACMEDir, ""),
+			Name: "acme-dir", Value: newField(&r.ACMEDir, ""),
 			Help: "`folder` for a TLS certificate that is ordered from an ACME authority for the name in --base-url, whose terms you agree to",
 		},
-		{Name: "acme-url", Value: at(&r.ACMEURL, tlscert.LetsEncrypt), Help: "directory `URL` of the ACME authority"},
-		{Name: "acme-email", Value: at(&r.ACMEEmail, ""), Help: "`address` that the ACME authority may write to"},
+		{Name: "acme-url", Value: newField(&r.ACMEURL, tlscert.LetsEncrypt), Help: "directory `URL` of the ACME authority"},
+		{Name: "acme-email", Value: newField(&r.ACMEEmail, ""), Help: "`address` that the ACME authority may write to"},
 	}
 }
 
 func commonSettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "database", Secret: true, Value: at(&c.Database, "sqlite:doorward.db"),
+			Name: "database", Secret: true, Value: newField(&c.Database, "sqlite:doorward.db"),
 			Help: "`URL` of the database, sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME with one or more hosts",
 		},
-		{Name: "log-format", Value: at(&r.LogFormat, ""), Help: "json or text (default text on a terminal, else json)"},
-		{Name: "log-level", Value: at(&r.LogLevel, "info"), Help: "debug, info, warn or error"},
-		{Name: "clock-offset", Hidden: true, Value: at(&c.ClockOffset, 0), Help: "move the clock; for tests of expiry"},
+		{Name: "log-format", Value: newField(&r.LogFormat, ""), Help: "json or text (default text on a terminal, else json)"},
+		{Name: "log-level", Value: newField(&r.LogLevel, "info"), Help: "debug, info, warn or error"},
+		{Name: "clock-offset", Hidden: true, Value: newField(&c.ClockOffset, 0), Help: "move the clock; for tests of expiry"},
 	}
 }
 
 func mailSettings(_ *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "smtp", Secret: true, Value: at(&r.SMTP, "log:"),
+			Name: "smtp", Secret: true, Value: newField(&r.SMTP, "log:"),
 			Help: "`URL` of the mail server, smtp://user:pass@host:port or smtps://…; or file:DIR, or log:",
 		},
-		{Name: "mail-from", Value: at(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
+		{Name: "mail-from", Value: newField(&r.MailFrom, "Doorward <no-reply@localhost>"), Help: "`sender` of mails"},
 	}
 }
 
@@ -140,45 +140,45 @@ func serverSettings(c *Config, r *RawConfig) []Setting {
 	limit := atLeast(0, "it may not be negative; 0 switches the limit off.")
 	return []Setting{
 		{
-			Name: "admin-listen", Value: at(&c.AdminListen, ""),
+			Name: "admin-listen", Value: newField(&c.AdminListen, ""),
 			Help: "`address` HOST:PORT for /healthz, /readyz and /metrics (default on the main one, /metrics there for loopback callers only)",
 		},
-		{Name: "trusted-proxies", Value: at(&r.Proxies, nil), Help: "`CIDRs` whose X-Forwarded-For is believed"},
+		{Name: "trusted-proxies", Value: newField(&r.Proxies, nil), Help: "`CIDRs` whose X-Forwarded-For is believed"},
 		{
-			Name: "return-to", Value: at(&r.ReturnTo, nil),
+			Name: "return-to", Value: newField(&r.ReturnTo, nil),
 			Help: "`addresses` outside --base-url that people may be led to after signing in, like https://app.example.com or https://app.example.com/inbox/",
 		},
 		{
-			Name: "assertion-audience", Shared: true, Value: at(&r.Audiences, nil),
+			Name: "assertion-audience", Shared: true, Value: newField(&r.Audiences, nil),
 			Help: "`URLs` of services that accept signed assertions of who is calling, as https://messages.example.com; the first is the default; needs a master key",
 		},
 		{
-			Name: "home", Value: at(&r.Home, ""),
+			Name: "home", Value: newField(&r.Home, ""),
 			Help: "`URL` where people land after signing in unless asked to return elsewhere: a path below --base-url, or an address that --return-to allows (default /account)",
 		},
 		{
-			Name: "trace-otlp", Value: at(&r.TraceOTLP, ""),
+			Name: "trace-otlp", Value: newField(&r.TraceOTLP, ""),
 			Help: "`URL` of an OpenTelemetry collector that takes OTLP over HTTP, like http://localhost:4318 (default no tracing)",
 		},
 		{
-			Name: "trace-header", Secret: true, Value: at(&r.TraceHeader, ""),
+			Name: "trace-header", Secret: true, Value: newField(&r.TraceHeader, ""),
 			Help: "`header` NAME: VALUE that the collector wants for authentication",
 		},
 		{
-			Name: "trace-sample", Value: at(&c.Trace.Sample, 0.1, within(0.0, 1, "it is 0, for none, to 1, for all.")),
+			Name: "trace-sample", Value: newField(&c.Trace.Sample, 0.1, within(0.0, 1, "it must be from 0 (none) to 1 (all).")),
 			Help: "part of the requests that is traced, `0..1`; of those from --trusted-proxies their traceparent decides",
 		},
 		{
-			Name: "limit-connections-address", Value: at(&c.ConnectionsPerClient, 1000, limit),
+			Name: "limit-connections-address", Value: newField(&c.ConnectionsPerClient, 1000, limit),
 			Help: "connections that a client address may have open, those in --trusted-proxies aside (0: no limit)",
 		},
-		{Name: "brand-name", Value: at(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
+		{Name: "brand-name", Value: newField(&r.BrandName, "Doorward"), Help: "`name` that the pages show"},
 		{
-			Name: "brand-accent", Value: at(&r.BrandAccent, ""),
+			Name: "brand-accent", Value: newField(&r.BrandAccent, ""),
 			Help: "`colour` of the pages' buttons and links, like #3b4ccf; darker or lighter where it could not be read",
 		},
 		{
-			Name: "brand-logo", Value: at(&r.BrandLogo, ""),
+			Name: "brand-logo", Value: newField(&r.BrandLogo, ""),
 			Help: "PNG, JPEG or WebP `file` that pages and mails show in place of the name",
 		},
 	}
@@ -189,53 +189,53 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 	return []Setting{
 		{
 			Name: "session-idle", Shared: true, Strict: true,
-			Value: at(&c.Sessions.Idle, time.Hour, atLeast(time.Second, "it is 1s at least.")), Help: "a session ends when unused for this long",
+			Value: newField(&c.Sessions.Idle, time.Hour, atLeast(time.Second, "it must be at least 1s.")), Help: "a session ends when unused for this long",
 		},
 		{
 			Name: "session-absolute", Shared: true, Strict: true,
-			Value: at(&c.Sessions.Absolute, 24*time.Hour, atLeast(time.Second, "it is 1s at least.")), Help: "a session ends after this long whatever its use",
+			Value: newField(&c.Sessions.Absolute, 24*time.Hour, atLeast(time.Second, "it must be at least 1s.")), Help: "a session ends after this long whatever its use",
 		},
 		{
 			Name: "session-limit", Shared: true, Strict: true,
-			Value: at(&c.Sessions.PerUser, 10, limit), Help: "sessions per user; beyond it the oldest ends (0: no limit)",
+			Value: newField(&c.Sessions.PerUser, 10, limit), Help: "sessions per user; beyond it the oldest ends (0: no limit)",
 		},
 		{
-			Name: "cookie-name", Shared: true, Strict: true, Value: at(&c.CookieName, front.SessionCookie),
+			Name: "cookie-name", Shared: true, Strict: true, Value: newField(&c.CookieName, front.SessionCookie),
 			Help: "`name` of the session cookie; another one signs all browsers out; __Host-… and __Secure-… need https, __Host-… a --base-url without a path",
 		},
 		{
 			Name: "revocation-lease", Shared: true,
-			Value: at(&c.Lease, time.Second, within(lease.MinLease, lease.MaxLease, fmt.Sprintf("it is %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", lease.MinLease, lease.MaxLease))),
+			Value: newField(&c.Lease, time.Second, within(lease.MinLease, lease.MaxLease, fmt.Sprintf("it must be %v to %v: a revocation may wait for a whole lease, and every request is answered within 3s.", lease.MinLease, lease.MaxLease))),
 			Help:  "how long a node may answer from memory without hearing from the database, 1s to 2s",
 		},
 		{
-			Name: "sessions-in-memory", Value: at(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it is 1000 at least.")),
-			Help: "most sessions kept in memory; the database is behind them",
+			Name: "sessions-in-memory", Value: newField(&c.SessionsInMemory, 1_000_000, atLeast(1000, "it must be at least 1000.")),
+			Help: "most sessions kept in memory; the others are read from the database",
 		},
 		{
-			Name: "password-min-length", Value: at(&c.PasswordMinLength, 12, within(shortestPassword, credential.MaxPasswordLength, fmt.Sprintf("it is %d to %d.", shortestPassword, credential.MaxPasswordLength))),
+			Name: "password-min-length", Value: newField(&c.PasswordMinLength, 12, within(minPasswordLength, credential.MaxPasswordLength, fmt.Sprintf("it must be %d to %d.", minPasswordLength, credential.MaxPasswordLength))),
 			Help: "shortest password, in characters",
 		},
-		{Name: "password-list", Value: at(&r.PasswordList, ""), Help: "`file` of refused passwords, one a line (default the bundled list)"},
-		{Name: "password-memory-kib", Value: at(&c.Hash.MemoryKiB, argon.Default.MemoryKiB), Help: "memory of one Argon2id hash, in `KiB`"},
-		{Name: "password-time", Value: at(&c.Hash.Time, argon.Default.Time), Help: "`passes` of one Argon2id hash"},
-		{Name: "limit-login-account", Value: at(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},
-		{Name: "limit-login-ip", Value: at(&c.Attempts.PerIP, 30, limit), Help: "failed logins per client address in ten minutes (0: no limit)"},
+		{Name: "password-list", Value: newField(&r.PasswordList, ""), Help: "`file` of refused passwords, one a line (default the bundled list)"},
+		{Name: "password-memory-kib", Value: newField(&c.Hash.MemoryKiB, argon.Default.MemoryKiB), Help: "memory of one Argon2id hash, in `KiB`"},
+		{Name: "password-time", Value: newField(&c.Hash.Time, argon.Default.Time), Help: "`passes` of one Argon2id hash"},
+		{Name: "limit-login-account", Value: newField(&c.Attempts.PerAccount, 5, limit), Help: "failed logins per address before a delay (0: no limit)"},
+		{Name: "limit-login-ip", Value: newField(&c.Attempts.PerIP, 30, limit), Help: "failed logins per client address in ten minutes (0: no limit)"},
 		{
-			Name: "invite-resend-wait", Value: at(&c.InviteResendWait, time.Minute, atLeast[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
+			Name: "invite-resend-wait", Value: newField(&c.InviteResendWait, time.Minute, atLeast[time.Duration](0, "it may not be negative; 0s switches the wait off.")),
 			Help: "time between two mails of one invitation (0s: none)",
 		},
 		{
-			Name: "key-max-days", Value: at(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, longestKey, fmt.Sprintf("it is 1 to %d.", longestKey))),
+			Name: "key-max-days", Value: newField(&c.KeyMaxDays, doorward.APIKeyDaysMax, within(1, maxKeyDays, fmt.Sprintf("it is 1 to %d.", maxKeyDays))),
 			Help: "longest validity of an API key, in `days`, and the default of one",
 		},
 		{
 			Name: "tenant-hold", Shared: true, Strict: true,
-			Value: at(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
+			Value: newField(&c.TenantHold, 14*24*time.Hour, atLeast[time.Duration](0, "it may not be negative; 0s destroys at once, with no way back.")),
 			Help:  "time between the closing of a tenant and the destruction of its data",
 		},
 		{
-			Name: "change-shared", Value: at(&c.ChangeShared, false),
+			Name: "change-shared", Value: newField(&c.ChangeShared, false),
 			Help: "start beside nodes with other session limits, another cookie name or tenant hold, to change them node by node",
 		},
 	}
@@ -243,35 +243,35 @@ func policySettings(c *Config, r *RawConfig) []Setting {
 
 func schemaSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
-		{Name: "migrate", Value: at(&c.Migrate, true), Help: "bring the schema up to date first; =false refuses another one instead"},
+		{Name: "migrate", Value: newField(&c.Migrate, true), Help: "bring the schema up to date first; =false refuses another one instead"},
 	}
 }
 
 func sealSettings(c *Config, _ *RawConfig) []Setting {
 	return []Setting{
 		{
-			Name: "master-key-file", Value: at(&c.MasterKeyFile, ""),
+			Name: "master-key-file", Value: newField(&c.MasterKeyFile, ""),
 			Help: "`file` with the master key that seals secrets in the database (default with SQLite the database's file with .key, made when it is missing)",
 		},
 	}
 }
 
-// longestKey is ten years.
-const longestKey = 3650
+// maxKeyDays is ten years.
+const maxKeyDays = 3650
 
-// shortestPassword is the least that NIST SP 800-63B-4, section 3.1.1.2, accepts.
-const shortestPassword = 8
+// minPasswordLength is the least that NIST SP 800-63B-4, section 3.1.1.2, accepts.
+const minPasswordLength = 8
 
 // Value is a Field of any type.
 type Value interface {
 	String() string
 	Reset()
-	Refuse() string
+	Violation() string
 }
 
 // Field is a value of a setting, with its default.
 type Field[T any] struct {
-	At      *T
+	Target  *T
 	Default T
 	bounds  []bound[T]
 }
@@ -279,8 +279,8 @@ type Field[T any] struct {
 // bound says what is wrong with a value; empty: nothing.
 type bound[T any] func(T) string
 
-func at[T any](place *T, byDefault T, bounds ...bound[T]) Field[T] {
-	return Field[T]{place, byDefault, bounds}
+func newField[T any](target *T, byDefault T, bounds ...bound[T]) Field[T] {
+	return Field[T]{target, byDefault, bounds}
 }
 
 func atLeast[T cmp.Ordered](lowest T, refusal string) bound[T] {
@@ -302,15 +302,15 @@ func within[T cmp.Ordered](lowest, highest T, refusal string) bound[T] {
 }
 
 // String is the value as it is now, as Go writes it.
-func (f Field[T]) String() string { return fmt.Sprint(*f.At) }
+func (f Field[T]) String() string { return fmt.Sprint(*f.Target) }
 
 // Reset sets the value to its default.
-func (f Field[T]) Reset() { *f.At = f.Default }
+func (f Field[T]) Reset() { *f.Target = f.Default }
 
-// Refuse says what is wrong with a value that is out of bounds; empty: it is within.
-func (f Field[T]) Refuse() (refusal string) {
+// Violation says what is wrong with a value that is out of bounds; empty: it is within.
+func (f Field[T]) Violation() (refusal string) {
 	for _, check := range f.bounds {
-		refusal = cmp.Or(refusal, check(*f.At))
+		refusal = cmp.Or(refusal, check(*f.Target))
 	}
 	return refusal
 }

@@ -120,7 +120,7 @@ func (h *connections) hold(n int, ways []slowClient) {
 // can't reopen them as fast as the server ends them.
 func (h *connections) settled(p *process) (most int) {
 	h.t.Helper()
-	for end := time.Now().Add(patience); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
+	for end := time.Now().Add(recoveryTimeout); most < slowConnections && time.Now().Before(end); wait(h.t.Context(), 50*time.Millisecond) {
 		most = max(most, int(p.metric(h.t, "doorward_connections")))
 	}
 	if most < slowConnections/4 {
@@ -247,9 +247,9 @@ func (p *process) metric(t *testing.T, series string) float64 {
 // until polls until isSo returns true.
 func (p *process) until(t *testing.T, what string, isSo func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * patience); !isSo(); wait(t.Context(), 50*time.Millisecond) {
+	for end := time.Now().Add(2 * recoveryTimeout); !isSo(); wait(t.Context(), 50*time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v\n%s", what, 2*patience, p.tail())
+			t.Fatalf("%s: not within %v\n%s", what, 2*recoveryTimeout, p.tail())
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (s *tlsServer) replace(t *testing.T) certtest.Pair {
 	t.Helper()
 	next := s.ca.Pair(time.Now().Add(24 * time.Hour))
 	next.Files(t, s.folder)
-	s.source.Look()
+	s.source.Reload()
 	return next
 }
 

@@ -223,7 +223,7 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 	if err := tx.announceAPIKey(ctx, k.ID); err != nil {
 		return false, err
 	}
-	return tx.hit(ctx, sqlUpdateAPIKey, micros(tx.Now), k.ID, k.Name, searchable(k.Name), joined(k.Permissions, actionText), k.Status,
+	return tx.affected(ctx, sqlUpdateAPIKey, micros(tx.Now), k.ID, k.Name, searchable(k.Name), joined(k.Permissions, actionText), k.Status,
 		k.OwnerID, micros(k.ExpiresAt), nullableMicros(k.RotateBy), micros(k.EndsAt()), joined(k.AllowedIPs, doorward.AddressText), k.PerSecond)
 }
 
@@ -252,7 +252,7 @@ func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint str
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	if live, err := tx.hit(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
+	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
 		return false, err
 	}
 	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id); err != nil {
@@ -270,7 +270,7 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.hit(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
 }
 
 // DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
@@ -286,7 +286,7 @@ func (tx *Tx) RevokeAPIKey(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.hit(ctx, sqlRevokeAPIKey, micros(tx.Now), id)
+	return tx.affected(ctx, sqlRevokeAPIKey, micros(tx.Now), id)
 }
 
 // sortedIDs returns the ids that a statement returns, in an order that is the same on
@@ -343,7 +343,7 @@ const sqlExpireAPIKey = `UPDATE api_keys SET status = 'expired' WHERE id = $2 AN
 // ExpireAPIKey marks a key that has expired, and reports whether it was not marked. It
 // takes nothing away: the end is a time.
 func (tx *Tx) ExpireAPIKey(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlExpireAPIKey, micros(tx.Now), id)
+	return tx.affected(ctx, sqlExpireAPIKey, micros(tx.Now), id)
 }
 
 // Disabled keys are of no concern.
@@ -364,7 +364,7 @@ func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now t
 // NoticeAPIKey marks the notices that are due until now as sent, and reports whether
 // that for an end within the time was due.
 func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration) (bool, error) {
-	return tx.hit(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
+	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
 
 const (

@@ -45,7 +45,7 @@ const sqlDeleteAttempt = `DELETE FROM attempts WHERE id = $1`
 
 // DeleteAttempt ends the attempt and reports whether it was in flight.
 func (tx *Tx) DeleteAttempt(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteAttempt, id)
+	return tx.affected(ctx, sqlDeleteAttempt, id)
 }
 
 const sqlDeleteEndedAttempts = `DELETE FROM attempts WHERE ends_at <= $1`

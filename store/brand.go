@@ -9,7 +9,7 @@ import (
 // brandColumns has the order of columnsOfBrand.
 func brandColumns(b *doorward.Brand) []any {
 	l := &b.Logo
-	return []any{&b.Accent, nullableText{&l.Hash}, nullableInt{&l.Width}, nullableInt{&l.Height}, nullableText{&l.Ground}}
+	return []any{&b.Accent, nullableText{&l.Hash}, nullableInt{&l.Width}, nullableInt{&l.Height}, nullableText{&l.Background}}
 }
 
 // columnsOfBrand are the columns of tenants t with logos l, without the image.
@@ -25,12 +25,12 @@ ON CONFLICT (tenant_id) DO UPDATE SET hash = excluded.hash, width = excluded.wid
 
 // PutLogo sets or replaces the tenant's logo. The hash is that of the image.
 func (tx *Tx) PutLogo(ctx context.Context, tenantID string, l doorward.Logo, image []byte) error {
-	return tx.run(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Ground, image)
+	return tx.run(ctx, sqlPutLogo, tenantID, l.Hash, l.Width, l.Height, l.Background, image)
 }
 
 // DeleteLogo reports whether the tenant had one.
 func (tx *Tx) DeleteLogo(ctx context.Context, tenantID string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteLogo, tenantID)
+	return tx.affected(ctx, sqlDeleteLogo, tenantID)
 }
 
 // LogoImage returns the image with the hash, of any tenant, or ErrNone.

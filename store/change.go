@@ -6,7 +6,7 @@ import (
 )
 
 // ChangeKind says what a change is about. A node that doesn't know a kind, from a
-// newer version, forgets everything. So a new kind may revoke, but must not
+// newer version, clears its memory. So a new kind may revoke, but must not
 // request an action, as ChangeFlush does, before every node knows it.
 type ChangeKind string
 
@@ -42,8 +42,8 @@ func (tx *Tx) announce(kind ChangeKind, subject string) {
 	tx.changes = append(tx.changes, Change{Kind: kind, Subject: subject})
 }
 
-// AskFlush makes every node write its last use of the session.
-func (tx *Tx) AskFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
+// RequestFlush makes every node write its last use of the session.
+func (tx *Tx) RequestFlush(hash []byte) { tx.announce(ChangeFlush, SessionSubject(hash)) }
 
 // AnnounceNodes makes every node read which nodes there are.
 func (tx *Tx) AnnounceNodes() { tx.announce(ChangeNodes, "") }

@@ -48,7 +48,7 @@ WHERE id = $2 AND EXISTS (SELECT 1 FROM tenants t WHERE t.id = tenants.id AND t.
 // MarkDestroyed makes the closing of a tenant irreversible, by setting it to 1970,
 // and reports whether its data is to be destroyed now. Call it under LockTenant.
 func (tx *Tx) MarkDestroyed(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlMarkDestroyed, micros(tx.Now), id)
+	return tx.affected(ctx, sqlMarkDestroyed, micros(tx.Now), id)
 }
 
 const sqlCountMemberships = `SELECT count(*) FROM memberships WHERE user_id = $1`
@@ -130,5 +130,5 @@ func (tx *Tx) DeleteInvitations(ctx context.Context, tenantID string) error {
 // whether it existed.
 func (tx *Tx) DeleteTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	return tx.hit(ctx, sqlDeleteTenant, id)
+	return tx.affected(ctx, sqlDeleteTenant, id)
 }

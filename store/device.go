@@ -66,7 +66,7 @@ func (tx *Tx) InsertDevice(ctx context.Context, hash []byte, userID string, limi
 	if err := tx.run(ctx, sqlDeleteUnusedDevices, userID, limit-1, micros(since)); err != nil {
 		return false, err
 	}
-	return tx.hit(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), limit)
+	return tx.affected(ctx, sqlInsertDevice, hash, userID, micros(tx.Now), limit)
 }
 
 const sqlUseDevice = `UPDATE devices SET used_at = $1 WHERE hash = $2 AND used_at <= $3`

@@ -69,12 +69,12 @@ func numberedColumns(n *numbered) []any { return append([]any{&n.seq}, eventColu
 const (
 	selectNumbered = `SELECT seq, ` + columnsOfEvent + ` FROM events
 `
-	chosenEvents = `  AND at >= $3 AND at < $4
+	eventFilter = `  AND at >= $3 AND at < $4
   AND ($5 = '' OR action = $5) AND ($6 = '' OR actor_id = $6 OR actor_email = $6) AND ($7 = '' OR target_id = $7)
   AND ($8 = '' OR outcome = $8) AND ($9 = '' OR request_id = $9)
 `
-	sqlEventPage       = selectNumbered + `WHERE tenant_id = $1 AND seq < $2` + chosenEvents + `ORDER BY seq DESC LIMIT $10`
-	sqlEventPageBefore = selectNumbered + `WHERE tenant_id = $1 AND seq > $2` + chosenEvents + `ORDER BY seq LIMIT $10`
+	sqlEventPage       = selectNumbered + `WHERE tenant_id = $1 AND seq < $2` + eventFilter + `ORDER BY seq DESC LIMIT $10`
+	sqlEventPageBefore = selectNumbered + `WHERE tenant_id = $1 AND seq > $2` + eventFilter + `ORDER BY seq LIMIT $10`
 )
 
 // EventPage returns events of the tenant, the newest first. Positions are numbers

@@ -21,7 +21,7 @@ WHERE idempotency.expires_at <= $6`
 // MarkCall marks the call as under way, and reports false if another attempt is, or
 // its answer is kept. A mark or an answer that has expired is replaced.
 func (tx *Tx) MarkCall(ctx context.Context, c doorward.IdempotentCall) (bool, error) {
-	return tx.hit(ctx, sqlMarkCall, c.ID, c.TenantID, c.Body, c.Attempt, micros(tx.Now.Add(callMarkLife)), micros(tx.Now))
+	return tx.affected(ctx, sqlMarkCall, c.ID, c.TenantID, c.Body, c.Attempt, micros(tx.Now.Add(callMarkLife)), micros(tx.Now))
 }
 
 // KnownCall is what is stored about an earlier attempt at a call.
@@ -42,7 +42,7 @@ const sqlKeepAnswer = `UPDATE idempotency SET answer = $1, expires_at = $2 WHERE
 // KeepAnswer keeps the sealed answer for 24 hours, and reports false if the attempt
 // no longer has the mark: then another one may be under way.
 func (tx *Tx) KeepAnswer(ctx context.Context, c doorward.IdempotentCall, answer []byte) (bool, error) {
-	return tx.hit(ctx, sqlKeepAnswer, answer, micros(tx.Now.Add(callAnswerLife)), c.ID, c.Attempt)
+	return tx.affected(ctx, sqlKeepAnswer, answer, micros(tx.Now.Add(callAnswerLife)), c.ID, c.Attempt)
 }
 
 const sqlUnmarkCall = `DELETE FROM idempotency WHERE id = $1 AND attempt = $2 AND answer IS NULL`

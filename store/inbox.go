@@ -117,8 +117,8 @@ func (r Reader) PendingInbox(ctx context.Context, limit int) ([]InboxRow, error)
 
 // KnownInbox returns due rows of an action whose address has an account,
 // round-robin by source.
-func (r Reader) KnownInbox(ctx context.Context, act doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
-	return list(ctx, r, inboxColumns, sqlKnownInbox, act, micros(now), limit)
+func (r Reader) KnownInbox(ctx context.Context, action doorward.Action, now time.Time, limit int) ([]InboxRow, error) {
+	return list(ctx, r, inboxColumns, sqlKnownInbox, action, micros(now), limit)
 }
 
 const (
@@ -133,9 +133,9 @@ const (
 func (tx *Tx) ClaimInbox(ctx context.Context, r InboxRow, done bool) (bool, error) {
 	key := []any{r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, r.Hits}
 	if done || r.isOver(tx.Now) {
-		return tx.hit(ctx, sqlDeleteInbox, key...)
+		return tx.affected(ctx, sqlDeleteInbox, key...)
 	}
-	return tx.hit(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
+	return tx.affected(ctx, sqlMarkInbox, append(key, micros(r.Minute.Add(InboxMinute)))...)
 }
 
 const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside = 0 THEN $8 ELSE aside END` + keyOfInbox
@@ -143,7 +143,7 @@ const sqlSetAsideInbox = `UPDATE inbox SET due_at = $7, aside = CASE WHEN aside 
 // SetAsideInbox postpones a row that could not be recorded, and reports whether it
 // is unchanged since it was read.
 func (tx *Tx) SetAsideInbox(ctx context.Context, r InboxRow, until time.Time) (bool, error) {
-	return tx.hit(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
+	return tx.affected(ctx, sqlSetAsideInbox, r.Source, r.Action, r.Reason, r.Subject, micros(r.Minute), r.Recorded, micros(until), micros(tx.Now))
 }
 
 const sqlTakeUnknownInbox = `DELETE FROM inbox WHERE (source, action, reason, subject, minute) IN (
@@ -154,8 +154,8 @@ RETURNING ` + columnsOfInbox
 
 // TakeUnknownInbox deletes and returns due rows of an action whose address has no
 // account, many in one statement, since anonymous callers create them.
-func (tx *Tx) TakeUnknownInbox(ctx context.Context, act doorward.Action, limit int) ([]InboxRow, error) {
-	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, act, micros(tx.Now), limit)
+func (tx *Tx) TakeUnknownInbox(ctx context.Context, action doorward.Action, limit int) ([]InboxRow, error) {
+	return list(ctx, tx.Reader, inboxColumns, sqlTakeUnknownInbox, action, micros(tx.Now), limit)
 }
 
 const sqlCountInbox = `SELECT count(*) FROM (SELECT 1 AS n FROM inbox LIMIT $1) AS bounded`

@@ -105,7 +105,7 @@ WHERE id = $2 AND state = 'PENDING' AND expires_at > $1`
 
 // RevokeInvitation revokes the invitation and reports whether it was pending.
 func (tx *Tx) RevokeInvitation(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlRevokeInvitation, micros(tx.Now), id)
+	return tx.affected(ctx, sqlRevokeInvitation, micros(tx.Now), id)
 }
 
 const sqlRenewInvitation = `UPDATE invitations SET expires_at = $1, invited_by = $2, service_key_id = $3
@@ -114,7 +114,7 @@ WHERE id = $4 AND state = 'PENDING' AND expires_at > $5`
 // RenewInvitation writes inviter and expiry of the invitation, and reports whether it
 // was pending.
 func (tx *Tx) RenewInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
-	return tx.hit(ctx, sqlRenewInvitation, micros(i.ExpiresAt), nullable(i.InvitedBy), i.ServiceKeyID, i.ID, micros(tx.Now))
+	return tx.affected(ctx, sqlRenewInvitation, micros(i.ExpiresAt), nullable(i.InvitedBy), i.ServiceKeyID, i.ID, micros(tx.Now))
 }
 
 const sqlLastMail = `SELECT created_at FROM mails WHERE subject_id = $1 ORDER BY created_at DESC LIMIT 1`
@@ -141,7 +141,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant_i
 // InsertInvitation adds the invitation and reports whether there was no
 // pending one for the address.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
-	return tx.hit(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
+	return tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
 		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID)
 }
 
@@ -160,7 +160,7 @@ WHERE id = $2 AND state = 'PENDING' AND expires_at > $1`
 // AcceptInvitation marks the invitation as accepted and reports whether it was
 // pending: of concurrent callers, one succeeds.
 func (tx *Tx) AcceptInvitation(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlAcceptInvitation, micros(tx.Now), id)
+	return tx.affected(ctx, sqlAcceptInvitation, micros(tx.Now), id)
 }
 
 const sqlRevokeInvitationsBy = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
@@ -172,14 +172,14 @@ func (tx *Tx) RevokeInvitationsBy(ctx context.Context, tenantID, userID string) 
 	return tx.exec(ctx, sqlRevokeInvitationsBy, micros(tx.Now), tenantID, userID)
 }
 
-const sqlRevokeNeedlessInvitations = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
+const sqlRevokeRedundantInvitations = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
 WHERE tenant_id = $2 AND state = 'PENDING' AND expires_at > $1
 AND email IN (SELECT u.email FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $2)`
 
-// RevokeNeedlessInvitations revokes the tenant's pending invitations to its
+// RevokeRedundantInvitations revokes the tenant's pending invitations to its
 // members, and returns how many.
-func (tx *Tx) RevokeNeedlessInvitations(ctx context.Context, tenantID string) (int64, error) {
-	return tx.exec(ctx, sqlRevokeNeedlessInvitations, micros(tx.Now), tenantID)
+func (tx *Tx) RevokeRedundantInvitations(ctx context.Context, tenantID string) (int64, error) {
+	return tx.exec(ctx, sqlRevokeRedundantInvitations, micros(tx.Now), tenantID)
 }
 
 const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_at) VALUES ($1, $2, $3)`

@@ -42,5 +42,5 @@ const sqlDeleteOperatorKey = `DELETE FROM operator_keys WHERE id = $1`
 // DeleteOperatorKey deletes the key and reports whether it existed. Keys are never
 // cached, so no change is announced.
 func (tx *Tx) DeleteOperatorKey(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteOperatorKey, id)
+	return tx.affected(ctx, sqlDeleteOperatorKey, id)
 }

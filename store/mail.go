@@ -128,7 +128,7 @@ const sqlClaimMail = `UPDATE mails SET tries = tries + 1, next_at = $1 WHERE id 
 // ClaimMail claims the mail for one try and reports whether no other worker has.
 // If the worker dies, the mail is due again at until.
 func (tx *Tx) ClaimMail(ctx context.Context, m Mail, until time.Time) (bool, error) {
-	return tx.hit(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
+	return tx.affected(ctx, sqlClaimMail, micros(until), m.ID, m.Tries, micros(tx.Now))
 }
 
 const sqlMailSent = `UPDATE mails SET state = 'sent', sent_at = $1, last_error = '' WHERE id = $2`

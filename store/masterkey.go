@@ -49,13 +49,13 @@ func (tx *Tx) AdoptMasterKey(ctx context.Context, id string, check []byte) (bool
 // HoldMasterKey reports whether the key is the current one, and keeps it so until the
 // transaction ends, so that a rotation finds what the transaction seals.
 func (tx *Tx) HoldMasterKey(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlHoldMasterKey, id)
+	return tx.affected(ctx, sqlHoldMasterKey, id)
 }
 
 // ReplaceMasterKey makes next the current key in place of the one with the id, and
 // reports whether that was it.
 func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (bool, error) {
-	replaced, err := tx.hit(ctx, sqlReplaceMasterKey, id)
+	replaced, err := tx.affected(ctx, sqlReplaceMasterKey, id)
 	if err != nil || !replaced {
 		return false, err
 	}
@@ -65,7 +65,7 @@ func (tx *Tx) ReplaceMasterKey(ctx context.Context, id string, next MasterKey) (
 // ForgetMasterKeys removes the keys before the one with the id, which must be the current
 // one, and its wrapped copy. It reports whether it is.
 func (tx *Tx) ForgetMasterKeys(ctx context.Context, current string) (bool, error) {
-	is, err := tx.hit(ctx, sqlUnwrapMasterKey, current)
+	is, err := tx.affected(ctx, sqlUnwrapMasterKey, current)
 	if err != nil || !is {
 		return false, err
 	}

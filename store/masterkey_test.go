@@ -20,7 +20,7 @@ func TestSealedColumns(t *testing.T) {
 	const named = `SELECT coalesce(group_concat(t.name || '.' || c.name), '') FROM sqlite_master t, pragma_table_info(t.name) c
 WHERE t.type = 'table' AND substr(c.name, -7) = '_sealed'`
 	inSchema := func() []string {
-		all := strings.Split(storetest.Ask[string](t, write, named), ",")
+		all := strings.Split(storetest.Query[string](t, write, named), ",")
 		slices.Sort(all)
 		return all
 	}

@@ -37,7 +37,7 @@ func onlyOnce(t *testing.T, db *store.DB) {
 	t.Helper()
 	ok(t, db.CheckSchema(t.Context()))
 	write, _ := store.Pools(db)
-	got := storetest.Ask[int64](t, write, `SELECT count(*) FROM goose_db_version`)
+	got := storetest.Query[int64](t, write, `SELECT count(*) FROM goose_db_version`)
 	if got != store.SchemaNeeded+1 {
 		t.Errorf("%d migrations are recorded, want %d and goose's own zero", got, store.SchemaNeeded)
 	}
@@ -138,7 +138,7 @@ func TestCheckSchemaChangesNothing(t *testing.T) {
 			db := storetest.Open(t, dsn(t), time.Now)
 			write, _ := store.Pools(db)
 			refuses(t, db.CheckSchema(t.Context()), `run "doorward migrate"`, "schema 0", strconv.FormatInt(store.SchemaNeeded, 10))
-			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Query[int](t, write, tables[engine]); n != 0 {
 				t.Errorf("inspecting an empty database created %d tables or indexes", n)
 			}
 
@@ -159,9 +159,9 @@ func TestOlderBinaryGoesOn(t *testing.T) {
 			db := storetest.Migrated(t, address, time.Now)
 			write, _ := store.Pools(db)
 			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
-			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			before := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			ok(t, errors.Join(db.CheckSchema(t.Context()), db.Migrate(t.Context())))
-			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			refuses(t, db.OwnSchema(t.Context()), "schema 9876", "newer")
@@ -184,11 +184,11 @@ func TestOlderBinaryRefuses(t *testing.T) {
 			write, _ := store.Pools(db)
 			storetest.Exec(t, write, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9876, $1)`, true)
 			storetest.Exec(t, write, `UPDATE oldest_binary SET knows = $1`, store.SchemaNeeded+1)
-			before := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`)
+			before := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`)
 			for _, err := range []error{db.CheckSchema(t.Context()), db.Migrate(t.Context())} {
 				refuses(t, err, "schema 9876", fmt.Sprintf("the %d this binary knows", store.SchemaNeeded), "newer")
 			}
-			if after := storetest.Ask[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
+			if after := storetest.Query[int](t, write, `SELECT count(*) FROM goose_db_version`); after != before {
 				t.Errorf("%d migrations are recorded, want %d, as before", after, before)
 			}
 			if engine == "sqlite" { // Backup checks the copy before it keeps it
@@ -241,7 +241,7 @@ func TestWaitingForTheLockCanBeGivenUp(t *testing.T) {
 				t.Errorf("got %v: want the wait to be cancelled", err)
 			}
 			write, _ := store.Pools(db)
-			if n := storetest.Ask[int](t, write, tables[engine]); n != 0 {
+			if n := storetest.Query[int](t, write, tables[engine]); n != 0 {
 				t.Errorf("without the lock %d tables and indexes were created", n)
 			}
 			release()

@@ -51,7 +51,7 @@ func (r Reader) CountInvitationsBy(ctx context.Context, tenantID, userID string,
 const sqlCountMemberSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND user_id = $6 AND NOT ` + expired
 
 // CountMemberSessions counts what DeleteMemberSessions would count at the instant.
-func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, userID string, now time.Time) (int64, error) {
+func (r Reader) CountMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountMemberSessions, life.args(now, tenantID, userID)...)
 	return int64(n), err
 }
@@ -59,7 +59,7 @@ func (r Reader) CountMemberSessions(ctx context.Context, life Life, tenantID, us
 const sqlCountTenantSessions = `SELECT count(*) FROM sessions WHERE tenant_id = $5 AND NOT ` + expired
 
 // CountTenantSessions counts what DeleteTenantSessions would count at the instant.
-func (r Reader) CountTenantSessions(ctx context.Context, life Life, tenantID string, now time.Time) (int64, error) {
+func (r Reader) CountTenantSessions(ctx context.Context, life SessionLifetime, tenantID string, now time.Time) (int64, error) {
 	n, err := one(ctx, r, countColumn, sqlCountTenantSessions, life.args(now, tenantID)...)
 	return int64(n), err
 }
@@ -75,9 +75,9 @@ WHERE tenant_id = $1 AND outcome = 'done' AND at >= $2 AND action = $3 GROUP BY 
 
 // CountByDay counts how often the action was done in the tenant since the
 // instant, in no order. Days without any are left out.
-func (r Reader) CountByDay(ctx context.Context, tenantID string, act doorward.Action, since time.Time) ([]DayCount, error) {
+func (r Reader) CountByDay(ctx context.Context, tenantID string, action doorward.Action, since time.Time) ([]DayCount, error) {
 	columns := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
-	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), act)
+	return list(ctx, r, columns, sqlCountByDay, tenantID, micros(since), action)
 }
 
 // ActionCount is how often an action was refused.

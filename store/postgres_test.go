@@ -36,7 +36,7 @@ func TestAbortedTransactionsRunAgain(t *testing.T) {
 		changes, err := db.Write(t.Context(), func(tx *store.Tx) error {
 			runs++
 			instants[tx.Now] = true
-			tx.AskFlush([]byte(c.name))
+			tx.RequestFlush([]byte(c.name))
 			if err := tx.InsertTenant(t.Context(), doorward.Tenant{ID: c.name}); err != nil {
 				return err
 			}

@@ -79,9 +79,9 @@ func (tx *Tx) run(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// hit runs a conditional statement and reports whether it changed a row: it makes
+// affected runs a conditional statement and reports whether it changed a row: it makes
 // things succeed at most once.
-func (tx *Tx) hit(ctx context.Context, query string, args ...any) (bool, error) {
+func (tx *Tx) affected(ctx context.Context, query string, args ...any) (bool, error) {
 	n, err := tx.exec(ctx, query, args...)
 	return n > 0, err
 }

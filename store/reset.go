@@ -44,5 +44,5 @@ const sqlUseReset = `UPDATE resets SET used_at = $1 WHERE id = $2 AND used_at IS
 
 // UseReset marks the reset as used and reports whether it was open.
 func (tx *Tx) UseReset(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlUseReset, micros(tx.Now), id)
+	return tx.affected(ctx, sqlUseReset, micros(tx.Now), id)
 }

@@ -57,12 +57,12 @@ const (
 // DeleteServiceKey deletes the key and reports whether it existed. Keys are never
 // cached, so no change is announced.
 func (tx *Tx) DeleteServiceKey(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlDeleteServiceKey, id)
+	return tx.affected(ctx, sqlDeleteServiceKey, id)
 }
 
 // EnableServiceKey makes a disabled key work again, and reports whether it was disabled.
 func (tx *Tx) EnableServiceKey(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlEnableServiceKey, id)
+	return tx.affected(ctx, sqlEnableServiceKey, id)
 }
 
 // DisableAllServiceKeys disables all keys, and returns those that worked, the oldest

@@ -116,16 +116,16 @@ func (tx *Tx) TouchSessions(ctx context.Context, uses []Use) error {
 	return nil
 }
 
-// Life is how long sessions live: the limits of the installation, and how far the
-// uses in the database may be behind the real ones. A session counts as expired
-// only when that is certain, so one that idled out within the lag doesn't yet.
-type Life struct {
+// SessionLifetime has the limits of the installation, and how far the recorded uses may
+// lag behind the real ones. A session counts as expired only when that is certain: one
+// that idled out within the lag does not yet.
+type SessionLifetime struct {
 	doorward.SessionLimits
 	Lag time.Duration
 }
 
 // Conditions for expired sessions: by the limits of the installation, and by those
-// or the tighter limits of the tenant. The arguments are those of Life.args. A
+// or the tighter limits of the tenant. The arguments are those of SessionLifetime.args. A
 // limit that a tenant doesn't set is NULL, and comparisons with NULL are false.
 //
 // They are conditions on the row rather than a list of ids: PostgreSQL evaluates
@@ -141,13 +141,13 @@ const (
 
 // bounds returns the times of opening and of last use up to which sessions have
 // expired at now.
-func (l Life) bounds(now time.Time) (created, seen int64) {
+func (l SessionLifetime) bounds(now time.Time) (created, seen int64) {
 	return micros(now.Add(-l.Absolute)), micros(now.Add(-l.Lag - l.Idle))
 }
 
 // args are the arguments of a statement with expired; its own arguments begin at
 // $5.
-func (l Life) args(now time.Time, own ...any) []any {
+func (l SessionLifetime) args(now time.Time, own ...any) []any {
 	created, seen := l.bounds(now)
 	return append([]any{created, seen, micros(now), micros(now.Add(-l.Lag))}, own...)
 }
@@ -191,7 +191,7 @@ const sqlDeleteIdleSession = `DELETE FROM sessions WHERE token_hash = $1 AND las
 
 // DeleteIdleSession ends the session if it hasn't been used after seen.
 func (tx *Tx) DeleteIdleSession(ctx context.Context, hash []byte, seen time.Time) error {
-	ended, err := tx.hit(ctx, sqlDeleteIdleSession, hash, micros(seen))
+	ended, err := tx.affected(ctx, sqlDeleteIdleSession, hash, micros(seen))
 	if ended {
 		tx.announce(ChangeSession, SessionSubject(hash))
 	}
@@ -202,7 +202,7 @@ const sqlDeleteUserSessions = `DELETE FROM sessions WHERE user_id = $5 AND id <>
 
 // DeleteUserSessions ends all sessions of the user except the one named, which may
 // be empty, and returns how many had not expired, by tenant.
-func (tx *Tx) DeleteUserSessions(ctx context.Context, life Life, userID, except string) (map[string]int64, error) {
+func (tx *Tx) DeleteUserSessions(ctx context.Context, life SessionLifetime, userID, except string) (map[string]int64, error) {
 	tx.announce(ChangeUser, userID)
 	type ended struct {
 		tenantID string
@@ -223,7 +223,7 @@ const sqlDeleteMemberSessions = `DELETE FROM sessions WHERE tenant_id = $5 AND u
 
 // DeleteMemberSessions ends the user's sessions in one tenant, and returns how
 // many had not expired.
-func (tx *Tx) DeleteMemberSessions(ctx context.Context, life Life, tenantID, userID string) (int64, error) {
+func (tx *Tx) DeleteMemberSessions(ctx context.Context, life SessionLifetime, tenantID, userID string) (int64, error) {
 	tx.announce(ChangeUser, userID)
 	return tx.end(ctx, life, sqlDeleteMemberSessions, tenantID, userID)
 }
@@ -232,7 +232,7 @@ const sqlDeleteTenantSessions = `DELETE FROM sessions WHERE tenant_id = $5 RETUR
 
 // DeleteTenantSessions ends all sessions in the tenant, and returns how many had
 // not expired.
-func (tx *Tx) DeleteTenantSessions(ctx context.Context, life Life, tenantID string) (int64, error) {
+func (tx *Tx) DeleteTenantSessions(ctx context.Context, life SessionLifetime, tenantID string) (int64, error) {
 	tx.announce(ChangeTenant, tenantID)
 	return tx.end(ctx, life, sqlDeleteTenantSessions, tenantID)
 }
@@ -240,7 +240,7 @@ func (tx *Tx) DeleteTenantSessions(ctx context.Context, life Life, tenantID stri
 const sqlDeleteAllSessions = `DELETE FROM sessions RETURNING NOT ` + expired
 
 // DeleteAllSessions ends all sessions, and returns how many had not expired.
-func (tx *Tx) DeleteAllSessions(ctx context.Context, life Life) (int64, error) {
+func (tx *Tx) DeleteAllSessions(ctx context.Context, life SessionLifetime) (int64, error) {
 	tx.announce(ChangeAll, "")
 	return tx.end(ctx, life, sqlDeleteAllSessions)
 }
@@ -248,7 +248,7 @@ func (tx *Tx) DeleteAllSessions(ctx context.Context, life Life) (int64, error) {
 // end deletes sessions and counts those that had not expired. Of two concurrent
 // calls each counts only the rows that its own statement deleted. The caller
 // announces one change for all.
-func (tx *Tx) end(ctx context.Context, life Life, query string, of ...any) (n int64, err error) {
+func (tx *Tx) end(ctx context.Context, life SessionLifetime, query string, of ...any) (n int64, err error) {
 	count := func(live bool) error {
 		if live {
 			n++
@@ -281,7 +281,7 @@ const sqlDeleteOverdueSessions = `DELETE FROM sessions WHERE ` + expiredForAll
 
 // DeleteOverdueSessions deletes sessions that have expired by the limits of the
 // installation, and returns how many.
-func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life Life) (int64, error) {
+func (tx *Tx) DeleteOverdueSessions(ctx context.Context, life SessionLifetime) (int64, error) {
 	created, seen := life.bounds(tx.Now)
 	return tx.exec(ctx, sqlDeleteOverdueSessions, created, seen)
 }
@@ -290,7 +290,7 @@ const sqlDeleteOverdueUserSessions = `DELETE FROM sessions WHERE user_id = $5 AN
 
 // DeleteOverdueUserSessions deletes the user's expired sessions, so that they
 // don't count in the limit.
-func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life Life, userID string) error {
+func (tx *Tx) DeleteOverdueUserSessions(ctx context.Context, life SessionLifetime, userID string) error {
 	return tx.run(ctx, sqlDeleteOverdueUserSessions, life.args(tx.Now, userID)...)
 }
 

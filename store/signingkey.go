@@ -39,7 +39,7 @@ func (tx *Tx) InsertSigningKey(ctx context.Context, k SigningKey) error {
 // StartSigningKey has the key sign from the instant on, and reports whether that is
 // earlier than planned. Every node learns of it.
 func (tx *Tx) StartSigningKey(ctx context.Context, id string, at time.Time) (bool, error) {
-	earlier, err := tx.hit(ctx, sqlStartSigningKey, micros(at), id)
+	earlier, err := tx.affected(ctx, sqlStartSigningKey, micros(at), id)
 	if earlier {
 		tx.SigningKeysChanged()
 	}

@@ -79,7 +79,7 @@ func TestReadersCantWrite(t *testing.T) {
 			t.Fatalf("a committed row isn't visible: %v", err)
 		}
 	}
-	if n := storetest.Ask[int](t, write, `PRAGMA user_version`); n != 0 {
+	if n := storetest.Query[int](t, write, `PRAGMA user_version`); n != 0 {
 		t.Errorf("user_version is %d", n)
 	}
 }
@@ -145,14 +145,14 @@ func TestOddPaths(t *testing.T) {
 		db := storetest.Open(t, "sqlite:"+path, time.Now)
 		write, read := store.Pools(db)
 		storetest.Exec(t, write, `PRAGMA user_version = 7`)
-		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
+		if n := storetest.Query[int](t, read, `PRAGMA user_version`); n != 7 {
 			t.Errorf("%q: the readers opened another file", path)
 		}
 		ok(t, db.Close())
 		again, err := store.OpenExisting(t.Context(), "sqlite:"+path, time.Now)
 		ok(t, err)
 		_, read = store.Pools(again)
-		if n := storetest.Ask[int](t, read, `PRAGMA user_version`); n != 7 {
+		if n := storetest.Query[int](t, read, `PRAGMA user_version`); n != 7 {
 			t.Errorf("%q: the data is in another file", path)
 		}
 		ok(t, again.Close())
@@ -197,7 +197,7 @@ func TestCommandBesideAServer(t *testing.T) {
 	all.Wait()
 	ok(t, errors.Join(errs...))
 	_, read := store.Pools(nodes[1])
-	if n := storetest.Ask[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
+	if n := storetest.Query[int](t, read, `SELECT hits FROM throttles`); n != each*len(nodes) {
 		t.Errorf("%d of %d hits were counted", n, each*len(nodes))
 	}
 }

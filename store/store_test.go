@@ -51,7 +51,7 @@ func TestParametersGoByNumber(t *testing.T) {
 			write, read := store.Pools(storetest.Migrated(t, dsn(t), time.Now))
 			for _, db := range []*sql.DB{write, read} {
 				const query = `SELECT CAST($3 AS TEXT) || CAST($2 AS TEXT) || CAST($1 AS TEXT) || CAST($2 AS TEXT)`
-				if got := storetest.Ask[string](t, db, query, "a", "b", "c"); got != "cbab" {
+				if got := storetest.Query[string](t, db, query, "a", "b", "c"); got != "cbab" {
 					t.Errorf("$3 $2 $1 $2 of a, b, c are %q: want cbab", got)
 				}
 			}

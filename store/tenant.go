@@ -126,28 +126,28 @@ WHERE id = $1 AND closed_at > 0 AND (destroy_at IS NULL OR destroy_at > $2)`
 // FreezeTenant reports whether the tenant was not frozen before.
 func (tx *Tx) FreezeTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	return tx.hit(ctx, sqlFreezeTenant, id)
+	return tx.affected(ctx, sqlFreezeTenant, id)
 }
 
 // ThawTenant reports whether the tenant was frozen. If it is closed, its data is
 // destroyed no earlier than the instant given.
 func (tx *Tx) ThawTenant(ctx context.Context, id string, notBefore time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	return tx.hit(ctx, sqlThawTenant, id, micros(notBefore))
+	return tx.affected(ctx, sqlThawTenant, id, micros(notBefore))
 }
 
 // CloseTenant sets when the data of the tenant is destroyed, and reports whether
 // it was not closed before.
 func (tx *Tx) CloseTenant(ctx context.Context, id string, destroyAt time.Time) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	return tx.hit(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))
+	return tx.affected(ctx, sqlCloseTenant, id, micros(tx.Now), micros(destroyAt))
 }
 
 // RestoreTenant reports whether the tenant was closed and its destruction had not
 // begun.
 func (tx *Tx) RestoreTenant(ctx context.Context, id string) (bool, error) {
 	tx.announce(ChangeTenant, id)
-	return tx.hit(ctx, sqlRestoreTenant, id, micros(tx.Now))
+	return tx.affected(ctx, sqlRestoreTenant, id, micros(tx.Now))
 }
 
 const sqlEditTenant = `UPDATE tenants SET name = $1, session_idle = $2, session_absolute = $3, invitation_days = $4, allowed_domains = $5,

@@ -34,24 +34,24 @@ VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`
 
 // InsertAccount adds the account and reports whether its address was free.
 func (tx *Tx) InsertAccount(ctx context.Context, a doorward.Account) (bool, error) {
-	return tx.hit(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
+	return tx.affected(ctx, sqlInsertAccount, a.ID, a.Email, a.PasswordHash, micros(a.CreatedAt), a.Locale)
 }
 
-const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
+const sqlLockAccountWithHash = `UPDATE users SET revision = revision + 1 WHERE id = $1 AND password_hash = $2`
 
-// LockAccount serializes actions on a user's sessions until the transaction ends,
+// LockAccountWithHash serializes actions on a user's sessions until the transaction ends,
 // and reports whether the password hash is still the one that was verified: if it
 // has since changed, no session is opened.
-func (tx *Tx) LockAccount(ctx context.Context, id, verifiedHash string) (bool, error) {
-	return tx.hit(ctx, sqlLockAccount, id, verifiedHash)
+func (tx *Tx) LockAccountWithHash(ctx context.Context, id, verifiedHash string) (bool, error) {
+	return tx.affected(ctx, sqlLockAccountWithHash, id, verifiedHash)
 }
 
-const sqlHoldAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
+const sqlLockAccount = `UPDATE users SET revision = revision + 1 WHERE id = $1`
 
-// HoldAccount is LockAccount whatever the password, and reports whether the
+// LockAccount is LockAccountWithHash for any password hash, and reports whether the
 // account exists.
-func (tx *Tx) HoldAccount(ctx context.Context, id string) (bool, error) {
-	return tx.hit(ctx, sqlHoldAccount, id)
+func (tx *Tx) LockAccount(ctx context.Context, id string) (bool, error) {
+	return tx.affected(ctx, sqlLockAccount, id)
 }
 
 const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision + 1 WHERE id = $2 AND password_hash = $3`
@@ -59,7 +59,7 @@ const sqlSetPassword = `UPDATE users SET password_hash = $1, revision = revision
 // SetPassword replaces the hash if it is still the one given, and reports
 // whether it was.
 func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error) {
-	return tx.hit(ctx, sqlSetPassword, to, id, from)
+	return tx.affected(ctx, sqlSetPassword, to, id, from)
 }
 
 func userColumns(u *doorward.User) []any {
@@ -116,18 +116,18 @@ func (r Reader) AllUsers(ctx context.Context) ([]doorward.User, error) {
 type UserFilter struct {
 	Role   doorward.Role
 	Status doorward.UserStatus
-	Text   string // part of the address or the name, letter case aside
+	Text   string // part of the address or the name, ignoring letter case
 }
 
 // No LIKE: the databases differ in escapes and letter case. A text contains a part
 // if removing the part changes it.
-const chosenUsers = `
+const userFilter = `
   AND ($4 = '' OR m.role = $4) AND ($5 = '' OR m.status = $5) AND ($6 = '' OR replace(m.search, $6, '') <> m.search)
 `
 
 const (
-	sqlUserPage       = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)` + chosenUsers + `ORDER BY m.created_at, m.user_id LIMIT $7`
-	sqlUserPageBefore = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) < ($2, $3)` + chosenUsers + `ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`
+	sqlUserPage       = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) > ($2, $3)` + userFilter + `ORDER BY m.created_at, m.user_id LIMIT $7`
+	sqlUserPageBefore = selectUser + `WHERE m.tenant_id = $1 AND (m.created_at, m.user_id) < ($2, $3)` + userFilter + `ORDER BY m.created_at DESC, m.user_id DESC LIMIT $7`
 )
 
 // UserPage returns members of the tenant, the oldest membership first.
@@ -153,7 +153,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, user_id) DO NOTHING`
 
 // InsertMembership adds u to its tenant and reports whether it wasn't in it.
 func (tx *Tx) InsertMembership(ctx context.Context, u doorward.User) (bool, error) {
-	return tx.hit(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt))
+	return tx.affected(ctx, sqlInsertMembership, u.TenantID, u.ID, u.Role, u.Status, u.Name, searchable(u.Email, u.Name), micros(u.CreatedAt))
 }
 
 const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_id = $2 AND user_id = $3 AND status = 'active'`
@@ -161,7 +161,7 @@ const sqlRecordLogin = `UPDATE memberships SET last_login_at = $1 WHERE tenant_i
 // RecordLogin records a login and reports whether the membership is active; it
 // locks the membership until the transaction ends.
 func (tx *Tx) RecordLogin(ctx context.Context, tenantID, userID string) (bool, error) {
-	return tx.hit(ctx, sqlRecordLogin, micros(tx.Now), tenantID, userID)
+	return tx.affected(ctx, sqlRecordLogin, micros(tx.Now), tenantID, userID)
 }
 
 const sqlSignedInBefore = `SELECT (SELECT count(*) FROM memberships WHERE user_id = $1 AND last_login_at IS NOT NULL)
@@ -179,7 +179,7 @@ const sqlSetUserStatus = `UPDATE memberships SET status = $1 WHERE tenant_id = $
 // SetUserStatus reports whether it changed the status.
 func (tx *Tx) SetUserStatus(ctx context.Context, tenantID, userID string, to doorward.UserStatus) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.hit(ctx, sqlSetUserStatus, to, tenantID, userID)
+	return tx.affected(ctx, sqlSetUserStatus, to, tenantID, userID)
 }
 
 const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND user_id = $3 AND role <> $1`
@@ -187,7 +187,7 @@ const sqlSetUserRole = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AN
 // SetUserRole reports whether it changed the role.
 func (tx *Tx) SetUserRole(ctx context.Context, tenantID, userID string, to doorward.Role) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.hit(ctx, sqlSetUserRole, to, tenantID, userID)
+	return tx.affected(ctx, sqlSetUserRole, to, tenantID, userID)
 }
 
 const sqlRenameUser = `UPDATE memberships SET name = $1, search = $2 WHERE tenant_id = $3 AND user_id = $4`
@@ -202,7 +202,7 @@ const sqlDeleteMembership = `DELETE FROM memberships WHERE tenant_id = $1 AND us
 // DeleteMembership reports whether the user was in the tenant.
 func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bool, error) {
 	tx.announce(ChangeUser, userID)
-	return tx.hit(ctx, sqlDeleteMembership, tenantID, userID)
+	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 
 const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND role = 'OWNER' AND status = 'active'`

@@ -167,7 +167,7 @@ func TestAPIKeysAreListed(t *testing.T) {
 			}
 		}
 		for limit := 1; limit < 4; limit++ {
-			if got := d.whole(t, keysPath, "id", limit, func(int) {}, by); !slices.Equal(got, []string{third, second, first}) {
+			if got := d.allPages(t, keysPath, "id", limit, func(int) {}, by); !slices.Equal(got, []string{third, second, first}) {
 				t.Errorf("by pages of %d: %q", limit, got)
 			}
 		}
@@ -292,10 +292,10 @@ func TestReportKey(t *testing.T) {
 		hint := d.getKey(t, ann, id).text("hint")
 		told := map[string]func() string{}
 		for _, who := range []string{acme.Owner.Email, ann.Email, bob.Email, "cat@acme.example"} {
-			news := d.news(t, who)
+			news := d.newMails(t, who)
 			told[who] = func() string { return strings.Join(subjects(news()), ", ") }
 		}
-		ofAnn := d.news(t, ann.Email)
+		ofAnn := d.newMails(t, ann.Email)
 		for range 2 {
 			a := d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 			if a.header.Get("X-Revocation-Nodes") != "" {
@@ -303,7 +303,7 @@ func TestReportKey(t *testing.T) {
 			}
 		}
 		d.getKey(t, ann, id).ok(http.StatusOK).is("status", "revoked")
-		isOne(t, ofAnn(), leakNews, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
+		wantOneMail(t, ofAnn(), leakNews, "the API key Shop ("+hint+") of Acme", "Reported from: 203.0.113.9", "Owner: "+bob.Email, "Last used: never", "Look in the audit trail")
 		for who, news := range told {
 			want := leakNews
 			if who == "cat@acme.example" {
@@ -337,14 +337,14 @@ func TestReportReplacedSecret(t *testing.T) {
 
 func TestReportOperatorKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
-		news, key := d.news(t, doorwardtest.OperatorAddress), d.operatorKey(t)
+		news, key := d.newMails(t, doorwardtest.OperatorAddress), d.operatorKey(t)
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).ok(http.StatusOK)
 		for range 2 {
 			d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
 		site := strings.TrimPrefix(d.base, "http://")
-		isOne(t, news(), "An operator key of "+site+" was found and revoked", "the operator key test 1 of "+site, "Reported from: 203.0.113.9")
+		wantOneMail(t, news(), "An operator key of "+site+" was found and revoked", "the operator key test 1 of "+site, "Reported from: 203.0.113.9")
 		d.send(t, "POST "+reportPath, m{"key": secret.NewKey("dwo_").Reveal()}).ok(http.StatusNoContent)
 		d.send(t, "POST "+reportPath, m{"key": "dwo_" + forged}).ok(http.StatusNoContent)
 		d.send(t, "POST "+reportPath, m{"key": "dwo_" + forged[1:]}).invalid("/key", "invalid")
@@ -375,7 +375,7 @@ func TestExpiringKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		bob := acme.Join("bob@acme.example", "USER")
-		news := d.news(t, bob.Email)
+		news := d.newMails(t, bob.Email)
 		id, _ := d.newKey(t, acme.Owner, m{"name": "Shop", "ownerId": bob.ID, "expiresInDays": 40})
 		a := d.getKey(t, acme.Owner, id)
 		ends := a.instant("expiresAt")
@@ -390,10 +390,10 @@ func TestExpiringKeys(t *testing.T) {
 			}
 			got := news()
 			if want == 0 {
-				isNone(t, got)
+				wantNoMail(t, got)
 				return
 			}
-			isOne(t, got, subject, "the API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
+			wantOneMail(t, got, subject, "the API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
 		}
 		const day = 24 * time.Hour
 		told(9*day, 0)

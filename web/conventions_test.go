@@ -107,7 +107,7 @@ func (d *server) problemFaults(req *http.Request, a answer) (all []string) {
 	faults, _ := a.at("errors").([]any)
 	for _, f := range faults {
 		if f, _ := f.(m); f["code"] == "" || f["message"] == "" {
-			all = append(all, fmt.Sprintf("a fault says little: %v", f))
+			all = append(all, fmt.Sprintf("a fault without code or message: %v", f))
 		}
 	}
 	return all
@@ -203,7 +203,7 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 	})
 }
 
-func TestPathsThatAreNone(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		paths := []string{

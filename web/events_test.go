@@ -70,7 +70,7 @@ var meanings = map[string]string{
 	"accent":              "the colour of the tenant",
 	"allowedEmailDomains": "the domains of a tenant's setting, a space between them",
 	"allowedIps":          "the addresses that a key may be used from, a space between them; empty: all",
-	"cause":               "the act to the account that has ended the sessions, where another trail has it; why an API key is not valid: unknown, revoked, expired, rotated, disabled, owner (no active member) or address",
+	"cause":               "the action to the account that has ended the sessions, where another trail has it; why an API key is not valid: unknown, revoked, expired, rotated, disabled, owner (no active member) or address",
 	"count":               "of how many refusals or requests alike the event is the record; absent for one",
 	"database":            "the kind of the database before and after",
 	"destination":         "the file that the backup is in, where it is known",
@@ -79,9 +79,9 @@ var meanings = map[string]string{
 	"expiresAt":           "when the invitation or the key ends",
 	"hint":                "first and last characters of the secret of a key, before and after",
 	"invitationDays":      "a setting of the tenant",
-	"invitationsRevoked":  "how many invitations the act has ended",
+	"invitationsRevoked":  "how many invitations the action has ended",
 	"invitedBy":           "who answers for the invitation, where the one before may no longer invite",
-	"linksEnded":          "how many links in mails the act has ended",
+	"linksEnded":          "how many links in mails the action has ended",
 	"may":                 "what a service key may do, a space between the permissions",
 	"tenants":             "the tenants that a service key is limited to, a space between them; absent: all",
 	"masterKey":           "the ids of the master keys",
@@ -98,10 +98,10 @@ var meanings = map[string]string{
 	"role":                "the role; of what was refused, the one it would have been",
 	"sessionAbsolute":     "a setting of the tenant",
 	"sessionIdle":         "a setting of the tenant",
-	"sessionsEnded":       "how many sessions in this tenant the act has ended; of `installation.restore`, in all",
+	"sessionsEnded":       "how many sessions in this tenant the action has ended; of `installation.restore`, in all",
 	"signingKey":          "the id of the key that signs",
 	"status":              "the state of the target",
-	"userAgent":           "the browser, where the mail about the act names it",
+	"userAgent":           "the browser, where the mail about the action names it",
 }
 
 // elsewhere are the events about a database, tested by the scripts in

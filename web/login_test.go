@@ -140,7 +140,7 @@ func TestLoginOfTheLockedOut(t *testing.T) {
 }
 
 // Every cause has the same answer: status, body, headers and their lengths.
-func TestLoginRefusalsTellNothing(t *testing.T) {
+func TestLoginRefusalsRevealNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		want := d.login(t, acme.Owner.Email, "wrong password").fails(http.StatusUnauthorized, "invalid_credentials")

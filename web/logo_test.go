@@ -280,7 +280,7 @@ func TestExportOfTheBrand(t *testing.T) {
 // database.
 func TestLogoOfTheInstallation(t *testing.T) {
 	t.Parallel()
-	logo, kept, err := tenant.DrawLogo(dot)
+	logo, kept, err := tenant.MakeLogo(dot)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// news returns a function that delivers all mail and returns the address's mails
+// newMails returns a function that delivers all mail and returns the address's mails
 // since its last call, the newest first.
-func (d *server) news(t *testing.T, to string) func() []smtp.Message {
+func (d *server) newMails(t *testing.T, to string) func() []smtp.Message {
 	t.Helper()
 	d.deliver(t)
 	seen := len(d.Mails(to))
@@ -33,8 +33,9 @@ func (d *server) news(t *testing.T, to string) func() []smtp.Message {
 	}
 }
 
-// isOne requires one mail with the subject, and the words in both of its parts.
-func isOne(t *testing.T, got []smtp.Message, subject string, words ...string) {
+// wantOneMail fails unless there is one mail with the subject, and the words are in both
+// of its parts.
+func wantOneMail(t *testing.T, got []smtp.Message, subject string, words ...string) {
 	t.Helper()
 	if len(got) != 1 || got[0].Subject != subject {
 		t.Errorf("the mails are %q, want one, %q", subjects(got), subject)
@@ -52,7 +53,7 @@ func isOne(t *testing.T, got []smtp.Message, subject string, words ...string) {
 // tags removes the markup within sentences.
 var tags = strings.NewReplacer("<strong>", "", "</strong>", "")
 
-func isNone(t *testing.T, got []smtp.Message) {
+func wantNoMail(t *testing.T, got []smtp.Message) {
 	t.Helper()
 	if len(got) > 0 {
 		t.Errorf("the mails are %q, want none", subjects(got))
@@ -67,23 +68,23 @@ func subjects(mails []smtp.Message) (all []string) {
 }
 
 const (
-	passwordNews = "Your password has been changed"
-	signInNews   = "New sign-in to your account"
-	firefox      = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-	safari       = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15"
+	passwordNotice = "Your password has been changed"
+	signInNotice   = "New sign-in to your account"
+	firefox        = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+	safari         = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15"
 )
 
 func agent(name string) opt { return with("User-Agent", name) }
 
-// at returns the server's time in the format of mails.
-func (d *server) at() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
+// mailTime returns the server's time in the format of mails.
+func (d *server) mailTime() string { return d.clock.now().UTC().Format("2006-01-02 15:04 UTC") }
 
 // A changed password is notified with time, address and browser. A failed attempt and
 // a reset request aren't.
 func TestPasswordNotice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
-		news := d.news(t, ann.Email)
+		newMails := d.newMails(t, ann.Email)
 		change := func(from, to string) answer {
 			t.Helper()
 			return d.send(t, changePath, m{"currentPassword": from, "password": to, "confirmPassword": to},
@@ -91,24 +92,24 @@ func TestPasswordNotice(t *testing.T) {
 		}
 		change("wrong password", "three old boats").invalid("/currentPassword", "wrong")
 		change(password, "short").invalid("/password", "too_short")
-		isNone(t, news())
-		at := d.at()
+		wantNoMail(t, newMails())
+		at := d.mailTime()
 		change(password, "three old boats").ok(http.StatusNoContent)
-		got := news()
-		isOne(t, got, passwordNews, "your account ann@acme.example at "+strings.TrimPrefix(d.base, "http://")+" has been changed.",
+		got := newMails()
+		wantOneMail(t, got, passwordNotice, "your account ann@acme.example at "+strings.TrimPrefix(d.base, "http://")+" has been changed.",
 			"Time: "+at, "Address: 203.0.113.9", "Browser: Firefox, Linux", "If it wasn't you")
 		if strings.Contains(got[0].Text, "mailbox") || codeLine.MatchString(got[0].Text) || strings.Contains(got[0].Text+got[0].HTML, "://") {
 			t.Errorf("the mail is\n%s", got[0].Text)
 		}
 
 		code := d.forgot(t, ann.Email)
-		isOne(t, news(), "Set a new password")
+		wantOneMail(t, newMails(), "Set a new password")
 		d.reset(t, code, "short").invalid("/password", "too_short")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		d.reset(t, code, "four old boats").ok(http.StatusNoContent)
-		isOne(t, news(), passwordNews, "has been changed, with a link that was sent to this address", "secure your mailbox first")
+		wantOneMail(t, newMails(), passwordNotice, "has been changed, with a link that was sent to this address", "secure your mailbox first")
 		d.reset(t, code, "five old boats").fails(http.StatusGone, "reset_used")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 	}, doorwardtest.TrustLoopback())
 }
 
@@ -120,54 +121,54 @@ func TestSignInNotice(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		d.complete(t, d.invite(t, acme.Owner, "ann@acme.example", "USER"), password).ok(http.StatusOK)
-		news := d.news(t, "ann@acme.example")
+		newMails := d.newMails(t, "ann@acme.example")
 		login := func(name, ip string, more ...opt) answer {
 			t.Helper()
 			return d.login(t, "ann@acme.example", password, append(more, agent(name), from(ip))...).ok(http.StatusOK)
 		}
 		first := login(firefox, "203.0.113.9")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		device, _, _ := strings.Cut(cookieNamed(first, "doorward_device"), ";")
 
-		at := d.at()
+		at := d.mailTime()
 		login(firefox, "203.0.113.9")
-		isNone(t, news()) // same address as the first login
+		wantNoMail(t, newMails()) // same address as the first login
 		login(firefox, "203.0.113.8")
-		isOne(t, news(), signInNews, "your account ann@acme.example", "Time: "+at, "Address: 203.0.113.8", "Browser: Firefox, Linux", "If it wasn't you")
+		wantOneMail(t, newMails(), signInNotice, "your account ann@acme.example", "Time: "+at, "Address: 203.0.113.8", "Browser: Firefox, Linux", "If it wasn't you")
 		login(firefox, "203.0.113.9")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		login(safari, "203.0.113.9", cookie(device))
 		login(safari, "203.0.113.77", cookie(device))
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		login(safari, "203.0.113.9")
-		isOne(t, news(), signInNews, "Browser: Safari, macOS")
+		wantOneMail(t, newMails(), signInNotice, "Browser: Safari, macOS")
 		login(safari, "203.0.113.10")
-		isOne(t, news(), signInNews, "Address: 203.0.113.10")
+		wantOneMail(t, newMails(), signInNotice, "Address: 203.0.113.10")
 		login("visit http://evil.example", "2001:db8:1:2::3")
-		isOne(t, news(), signInNews, "Address: 2001:db8:1:2::3", "Browser: unknown")
+		wantOneMail(t, newMails(), signInNotice, "Address: 2001:db8:1:2::3", "Browser: unknown")
 		login("visit http://evil.example", "2001:db8:1:2::4")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		d.login(t, "ann@acme.example", "wrong password", agent("another"), from("203.0.113.11")).fails(http.StatusUnauthorized, "invalid_credentials")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 
 		d.Advance(23 * time.Hour)
 		login(firefox, "203.0.113.9")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		d.Advance(time.Hour)
 		login(firefox, "203.0.113.9")
-		isOne(t, news(), signInNews)
+		wantOneMail(t, newMails(), signInNotice)
 
 		for n := range 12 { // one was sent today already
 			login(fmt.Sprint("another ", n), "203.0.113.9")
 		}
-		if got := news(); len(got) != 9 {
+		if got := newMails(); len(got) != 9 {
 			t.Errorf("%d mails, want the 9 that are left of ten a day", len(got))
 		}
 
 		d.suspend(t, acme.ID, first.text("user.id"))
-		isOne(t, news(), "Your access to Acme has been suspended")
+		wantOneMail(t, newMails(), "Your access to Acme has been suspended")
 		d.login(t, "ann@acme.example", password, agent("another"), from("203.0.113.12")).fails(http.StatusForbidden, "membership_suspended")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 	}, doorwardtest.TrustLoopback())
 }
 
@@ -178,7 +179,7 @@ func TestMembershipNotices(t *testing.T) {
 		acme := d.Tenant("Acme")
 		owner := acme.Owner
 		ann, admin := acme.Join("ann@acme.example", "USER"), acme.Join("admin@acme.example", "ADMIN")
-		news, ownersNews, adminsNews := d.news(t, ann.Email), d.news(t, owner.Email), d.news(t, admin.Email)
+		newMails, ownersMails, adminsMails := d.newMails(t, ann.Email), d.newMails(t, owner.Email), d.newMails(t, admin.Email)
 		edit := func(who, by *doorwardtest.Person, body m, opts ...opt) answer {
 			t.Helper()
 			return d.send(t, "PATCH /api/v2/users/"+who.ID, body, append(opts, as(by.Token()))...)
@@ -188,40 +189,40 @@ func TestMembershipNotices(t *testing.T) {
 		edit(ann, owner, m{"name": "Ann Lee"}).ok(http.StatusOK)
 		edit(ann, admin, m{"role": "OWNER"}).fails(http.StatusForbidden, "forbidden")
 		edit(owner, owner, m{"role": "USER"}).fails(http.StatusConflict, "last_owner")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 
-		at := d.at()
+		at := d.mailTime()
 		edit(ann, admin, m{"role": "VIEWER"}).ok(http.StatusOK)
-		isOne(t, news(), "Your role at Acme has changed", "Hello Ann Lee,",
+		wantOneMail(t, newMails(), "Your role at Acme has changed", "Hello Ann Lee,",
 			"admin@acme.example has changed your role at Acme from User to Viewer.", "Time: "+at)
 		edit(admin, owner, m{"name": "<b>Root</b>"}).ok(http.StatusOK)
 		edit(ann, admin, m{"status": "suspended"}).ok(http.StatusOK)
-		got := news()
-		isOne(t, got, "Your access to Acme has been suspended")
+		got := newMails()
+		wantOneMail(t, got, "Your access to Acme has been suspended")
 		if len(got) == 1 && (!strings.Contains(got[0].Text, "<b>Root</b> (admin@acme.example) has suspended") || strings.Contains(got[0].HTML, "<b>")) {
 			t.Errorf("the mail is\n%s\n%s", got[0].Text, got[0].HTML)
 		}
 		edit(ann, owner, m{"status": "suspended"}).ok(http.StatusOK)
 		edit(ann, owner, m{"status": "active"}).ok(http.StatusOK)
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		edit(ann, owner, m{"role": "OWNER", "status": "suspended"}).ok(http.StatusOK)
-		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, set(subjects(news()))); diff != "" {
+		if diff := cmp.Diff(map[string]bool{"Your role at Acme has changed": true, "Your access to Acme has been suspended": true}, set(subjects(newMails()))); diff != "" {
 			t.Errorf("for two changes in one request:\n%s", diff)
 		}
 
 		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(admin.Token())).fails(http.StatusForbidden, "forbidden")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(owner.Token())).ok(http.StatusOK)
-		isOne(t, news(), "You have been removed from Acme", "Hello,", "owner@acme.example has removed you from Acme.")
+		wantOneMail(t, newMails(), "You have been removed from Acme", "Hello,", "owner@acme.example has removed you from Acme.")
 		d.send(t, "DELETE /api/v2/users/"+ann.ID, nil, as(owner.Token())).fails(http.StatusNotFound, "not_found")
-		isNone(t, news())
+		wantNoMail(t, newMails())
 
 		edit(admin, owner, m{"role": "OWNER"}).ok(http.StatusOK)
-		isOne(t, adminsNews(), "Your role at Acme has changed")
+		wantOneMail(t, adminsMails(), "Your role at Acme has changed")
 		edit(owner, owner, m{"role": "USER"}).ok(http.StatusOK)
 		d.send(t, "DELETE /api/v2/auth/memberships/"+acme.ID, nil, as(owner.Token())).ok(http.StatusNoContent)
-		isNone(t, ownersNews())
-		isNone(t, adminsNews())
+		wantNoMail(t, ownersMails())
+		wantNoMail(t, adminsMails())
 	})
 }
 
@@ -238,12 +239,12 @@ func TestNoticesOfTheOperator(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")
-		news := d.news(t, ann.Email)
+		newMails := d.newMails(t, ann.Email)
 		target := doorward.User{ID: ann.ID, TenantID: acme.ID}
 		if err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.RoleAdmin); err != nil {
 			t.Fatal(err)
 		}
-		isOne(t, news(), "Your role at Acme has changed", "the operator has changed your role at Acme from User to Administrator.")
+		wantOneMail(t, newMails(), "Your role at Acme has changed", "the operator has changed your role at Acme from User to Administrator.")
 	})
 }
 
@@ -254,23 +255,23 @@ func TestLanguageOfMails(t *testing.T) {
 		const email = "ann@acme.example"
 		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "de-CH"}, as(acme.Owner.Token())).ok(http.StatusCreated)
 		id := d.complete(t, d.code(t, email), password).ok(http.StatusOK).text("user.id")
-		news := d.news(t, email)
+		newMails := d.newMails(t, email)
 		d.token(t, email, agent(firefox))
 		own := d.token(t, email, agent(safari))
-		isOne(t, news(), "Neue Anmeldung an Ihrem Konto", "jemand, vermutlich Sie, hat sich an Ihrem Konto ann@acme.example")
+		wantOneMail(t, newMails(), "Neue Anmeldung an Ihrem Konto", "jemand, vermutlich Sie, hat sich an Ihrem Konto ann@acme.example")
 		d.send(t, changePath, m{"currentPassword": password, "password": "drei alte Boote", "confirmPassword": "drei alte Boote"}, as(own)).ok(http.StatusNoContent)
-		isOne(t, news(), "Ihr Passwort wurde geändert")
+		wantOneMail(t, newMails(), "Ihr Passwort wurde geändert")
 		d.send(t, forgotPath, m{"email": email}).ok(http.StatusAccepted)
-		isOne(t, news(), "Neues Passwort setzen")
+		wantOneMail(t, newMails(), "Neues Passwort setzen")
 		d.send(t, "PATCH /api/v2/users/"+id, m{"role": "VIEWER"}, as(acme.Owner.Token())).ok(http.StatusOK)
-		isOne(t, news(), "Ihre Rolle bei Acme wurde geändert", "owner@acme.example hat Ihre Rolle bei Acme von Benutzer in Betrachter geändert.")
+		wantOneMail(t, newMails(), "Ihre Rolle bei Acme wurde geändert", "owner@acme.example hat Ihre Rolle bei Acme von Benutzer in Betrachter geändert.")
 		d.send(t, invitePath, m{"email": email, "role": "USER"}, as(globex.Owner.Token())).ok(http.StatusCreated)
-		isOne(t, news(), "owner@globex.example lädt Sie zu Globex ein")
+		wantOneMail(t, newMails(), "owner@globex.example lädt Sie zu Globex ein")
 		d.send(t, "DELETE /api/v2/users/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK)
-		isOne(t, news(), "Sie wurden aus Acme entfernt")
+		wantOneMail(t, newMails(), "Sie wurden aus Acme entfernt")
 		initech := d.Tenant("Initech")
 		d.send(t, invitePath, m{"email": email, "role": "USER", "locale": "en"}, as(initech.Owner.Token())).ok(http.StatusCreated)
-		isOne(t, news(), "owner@initech.example invites you to Initech")
+		wantOneMail(t, newMails(), "owner@initech.example invites you to Initech")
 	})
 }
 
@@ -278,7 +279,7 @@ func TestLanguageOfMails(t *testing.T) {
 func TestTheEndOfNotices(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		ann := d.Tenant("Acme").Join("ann@acme.example", "USER")
-		news := d.news(t, ann.Email)
+		newMails := d.newMails(t, ann.Email)
 		sent, failed := d.mails(t, doorward.DeliverySent), d.mails(t, doorward.DeliveryFailed) // invitations
 		for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn, store.MailRoleChanged, store.MailSuspended, store.MailRemoved} {
 			err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error { return tx.QueueMail(t.Context(), kind, ann.Email, "evt_none") })
@@ -286,12 +287,12 @@ func TestTheEndOfNotices(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		isNone(t, news())
+		wantNoMail(t, newMails())
 		if got := d.mails(t, doorward.DeliverySent) + d.mails(t, doorward.DeliveryFailed); got != sent+failed {
 			t.Errorf("%d mails are finished, want %d as before", got, sent+failed)
 		}
 		d.token(t, ann.Email, agent(firefox))
-		isOne(t, news(), signInNews)
+		wantOneMail(t, newMails(), signInNotice)
 		for _, left := range []int{sent + 1, sent} {
 			d.Advance(24*time.Hour - time.Minute)
 			d.sweep(t)

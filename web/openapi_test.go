@@ -112,7 +112,7 @@ func (s *spec) check(req *http.Request, base string, a answer) error {
 	if !known {
 		return s.checkProblem(a)
 	}
-	see(route, a)
+	recordAnswer(route, a)
 	if s.seenBefore(route, a) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *spec) check(req *http.Request, base string, a answer) error {
 		Status:                 a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	}
-	return errors.Join(openapi3filter.ValidateResponse(req.Context(), input), bodyless(route, req, a), s.checkRequest(req, route, a))
+	return errors.Join(openapi3filter.ValidateResponse(req.Context(), input), checkNoBody(route, req, a), s.checkRequest(req, route, a))
 }
 
 // seenBefore reports whether a validated answer differs in ids and times only.
@@ -157,8 +157,8 @@ var variable = []*regexp.Regexp{
 	regexp.MustCompile(`(http://localhost:)\d+`),
 }
 
-// bodyless rejects undocumented bodies, which the validator ignores.
-func bodyless(route *routers.Route, req *http.Request, a answer) error {
+// checkNoBody rejects undocumented bodies, which the validator ignores.
+func checkNoBody(route *routers.Route, req *http.Request, a answer) error {
 	described := route.Operation.Responses.Status(a.status)
 	if described == nil || len(described.Value.Content) > 0 || req.Method == http.MethodHead {
 		return nil
@@ -190,12 +190,12 @@ func (s *spec) checkProblem(a answer) error {
 // seen has every "METHOD path status code" that a test has got as an answer.
 var seen sync.Map
 
-func see(route *routers.Route, a answer) {
+func recordAnswer(route *routers.Route, a answer) {
 	seen.Store(fmt.Sprint(route.Method, " ", route.Path, " ", a.status, " ", a.text("code")), true)
 }
 
-// unseen are parts of promises that no test here covers.
-var unseen = []string{
+// untested are parts of promises that no test here covers.
+var untested = []string{
 	" 500 internal_error", // a defect; none is known
 	"/api/v2/access/",     // checks have tests of their own, in web/edge
 	// The pending invitation is used up in the transaction that adds the
@@ -206,8 +206,8 @@ var unseen = []string{
 	"PUT /api/v2/tenant/logo 400 invalid_body",
 }
 
-// promises lists what the document says may be answered, as in seen.
-func promises(doc *openapi3.T) (all []string) {
+// documentedAnswers lists what the document says may be answered, as in seen.
+func documentedAnswers(doc *openapi3.T) (all []string) {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status, response := range op.Responses.Map() {
@@ -241,14 +241,14 @@ func codes(r *openapi3.Response) []string {
 // TestMain fails a full run in which a documented answer wasn't seen.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if code == 0 && whole() {
-		code = missing()
+	if code == 0 && runsAllTests() {
+		code = reportUntested()
 	}
 	os.Exit(code)
 }
 
-// whole reports whether all tests of the package run.
-func whole() bool {
+// runsAllTests reports whether all tests of the package run.
+func runsAllTests() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
 		if flag.Lookup(name).Value.String() != "" {
 			return false
@@ -257,7 +257,7 @@ func whole() bool {
 	return true
 }
 
-func missing() (code int) {
+func reportUntested() (code int) {
 	text, err := web.Document("http://localhost:8080", front.SessionCookie, "test")
 	if err != nil {
 		fmt.Println(err)
@@ -268,9 +268,9 @@ func missing() (code int) {
 		fmt.Println(err)
 		return 1
 	}
-	for _, promise := range promises(s.doc) {
+	for _, promise := range documentedAnswers(s.doc) {
 		_, has := seen.Load(promise)
-		excused := slices.ContainsFunc(unseen, func(excuse string) bool { return strings.Contains(promise, excuse) })
+		excused := slices.ContainsFunc(untested, func(excuse string) bool { return strings.Contains(promise, excuse) })
 		if !has && !excused {
 			fmt.Printf("FAIL: the document promises %q, and no test has seen it: add a test, or take it out of web/api\n", promise)
 			code = 1

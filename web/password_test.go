@@ -63,7 +63,7 @@ func TestForgotPassword(t *testing.T) {
 
 // The answers for an address with an account and for one without differ only in
 // their ids.
-func TestForgotPasswordTellsNothing(t *testing.T) {
+func TestForgotPasswordRevealsNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for n := range 5 {
@@ -139,7 +139,7 @@ func TestResetPasswordExpiry(t *testing.T) {
 
 // A password change invalidates open resets, and so does the loss of the last
 // membership.
-func TestResetsThatEndWithOtherThings(t *testing.T) {
+func TestWhatExpiresResets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann, bob := acme.Join("ann@acme.example", "USER"), acme.Join("bob@acme.example", "USER")
@@ -155,7 +155,7 @@ func TestResetsThatEndWithOtherThings(t *testing.T) {
 
 // A person removed from the only tenant loses the password and gets one with the next
 // invitation, by its mail or by an earlier reset. A reset alone gives no access.
-func TestResetOfWhoIsInNoTenant(t *testing.T) {
+func TestResetWithoutMembership(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
 		ann := acme.Join("ann@acme.example", "USER")

@@ -188,14 +188,14 @@ func TestReportServiceKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), d.serviceKey(t, allOfServices)
 		d.send(t, invitePath, m{"email": "bob@x.example", "role": "USER"}, bearer(key), in(acme.ID)).ok(http.StatusCreated)
-		code, news := d.code(t, "bob@x.example"), d.news(t, doorwardtest.OperatorAddress)
+		code, news := d.code(t, "bob@x.example"), d.newMails(t, doorwardtest.OperatorAddress)
 		for range 2 {
 			d.send(t, "POST "+reportPath, m{"key": key}, from203).ok(http.StatusNoContent)
 		}
 		d.send(t, "GET /api/v2/tenants", nil, bearer(key)).fails(http.StatusUnauthorized, "unauthenticated")
 		d.complete(t, code, password).fails(http.StatusGone, "invitation_revoked")
 		site := strings.TrimPrefix(d.base, "http://")
-		isOne(t, news(), "A service key of "+site+" was found and revoked", "the service key router of "+site, "Reported from: 203.0.113.9")
+		wantOneMail(t, news(), "A service key of "+site+" was found and revoked", "the service key router of "+site, "Reported from: 203.0.113.9")
 		d.send(t, "POST "+reportPath, m{"key": key[:52]}).invalid("/key", "invalid")
 	}, doorwardtest.TrustLoopback())
 }

@@ -40,7 +40,7 @@ type recorder struct {
 // news returns the events since the last call, in short form and by trail.
 func (h *recorder) news() (all []string) {
 	h.t.Helper()
-	h.Node.App.Inbox.Settle(h.t.Context())
+	h.Node.App.Inbox.RecordPending(h.t.Context())
 	ids, err := h.Node.DB.Read().ChainIDs(h.t.Context())
 	slices.SortStableFunc(ids, func(a, b string) int { return strings.Compare(h.name(a), h.name(b)) })
 	for _, id := range ids {

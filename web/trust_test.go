@@ -59,13 +59,13 @@ func TestTrustEndsWithAReset(t *testing.T) {
 		}
 		d.Advance(time.Hour)
 
-		news := d.news(t, ann.Email)
+		newMails := d.newMails(t, ann.Email)
 		for _, c := range []string{home, stolen[len(stolen)-1]} {
 			a := d.login(t, ann.Email, next, cookie(c), from("203.0.113.19"), agent(c)).ok(http.StatusOK)
 			if again := deviceOf(a); again == "" || again == c {
 				t.Errorf("an old cookie is answered with %q", again)
 			}
-			isOne(t, news(), signInNews)
+			wantOneMail(t, newMails(), signInNotice)
 		}
 	}, limited...)
 }
@@ -81,9 +81,9 @@ func TestNewsAfterANewPassword(t *testing.T) {
 		}
 		const next = "three old paper boats"
 		d.reset(t, d.forgot(t, ann.Email), next).ok(http.StatusNoContent)
-		news := d.news(t, ann.Email)
+		newMails := d.newMails(t, ann.Email)
 		d.login(t, ann.Email, next, from("203.0.113.9"), agent("10")).ok(http.StatusOK)
-		isOne(t, news(), signInNews)
+		wantOneMail(t, newMails(), signInNotice)
 	}, limited...)
 }
 

@@ -135,11 +135,11 @@ func (tx *Tx) Notify(ctx context.Context, kind store.MailKind, to string) error 
 	return tx.QueueMail(ctx, kind, to, tx.event.ID)
 }
 
-// ByBrowser adds the client's user agent to the event, for notices and
+// RecordUserAgent adds the client's user agent to the event, for notices and
 // investigations.
-func (tx *Tx) ByBrowser() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
+func (tx *Tx) RecordUserAgent() { tx.Changed(FieldUserAgent, "", tx.By.UserAgent) }
 
-// FieldUserAgent is the field of events that ByBrowser fills.
+// FieldUserAgent is the field of events that RecordUserAgent fills.
 const FieldUserAgent = "userAgent"
 
 // RecordAlso records what the action did to another object: an action on many
@@ -161,10 +161,10 @@ func (tx *Tx) RecordAlsoBy(ctx context.Context, by doorward.Caller, done doorwar
 type Operation struct {
 	Action doorward.Action
 	On     doorward.Object
-	// Look, unless nil, reads the object under the lock on its tenant, for the second
+	// ReadObject, unless nil, reads the object under the lock on its tenant, for the second
 	// decision.
-	Look  func(*store.Tx) (doorward.Object, error)
-	Write func(*Tx) error
+	ReadObject func(*store.Tx) (doorward.Object, error)
+	Write      func(*Tx) error
 }
 
 // Do decides, runs fn in a transaction, records, and commits. It returns the
@@ -175,8 +175,8 @@ type Operation struct {
 // with not_found, since somebody else may have ended them. If the confirmation
 // times out, the error is unavailable although the transaction is committed: the
 // caller retries.
-func (w *Writer) Do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
-	return w.DoAll(ctx, by, Operation{Action: act, On: on, Write: fn})
+func (w *Writer) Do(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, fn func(*Tx) error) (doorward.Revocation, error) {
+	return w.DoAll(ctx, by, Operation{Action: action, On: on, Write: fn})
 }
 
 // DoAll is Do for several operations at once: all of them, each with its own
@@ -189,10 +189,10 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		return doorward.Revocation{}, err
 	}
 	at, err := authorizeAll(by, operations)
-	var held doorward.Revocation
+	var revocation doorward.Revocation
 	idle, ended := false, false
 	if err == nil {
-		held, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
+		revocation, ended, err = w.write(ctx, at.Action, func(tx *store.Tx) (err error) {
 			if at, idle, err = performAll(ctx, tx, by, operations); idle {
 				tx.ForceDurable()
 			}
@@ -206,13 +206,13 @@ func (w *Writer) DoAll(ctx context.Context, by doorward.Caller, operations ...Op
 		_, err = w.settled(ctx, w.lease.SettleAll) // not in the result: this call has revoked nothing
 	case doorward.HasCode(err, doorward.CodeNotFound):
 		var gone error
-		held, gone = w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
+		revocation, gone = w.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 			_, _, err := performAll(ctx, tx, by, operations)
 			return doorward.HasCode(err, doorward.CodeNotFound), nil
 		})
 		err = cmp.Or(gone, err)
 	}
-	return held, w.Refused(ctx, by, at.Action, at.On, err)
+	return revocation, w.Refused(ctx, by, at.Action, at.On, err)
 }
 
 // authorizeAll returns the operation that is refused and why.
@@ -256,12 +256,12 @@ func (w *Writer) ConfirmGone(ctx context.Context, absent func(*store.Tx) (bool, 
 }
 
 func perform(ctx context.Context, tx *store.Tx, by doorward.Caller, op Operation) (idle bool, err error) {
-	act := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done)}
-	tx.MailShare = share(act.event)
-	if err := op.Write(act); err != nil || act.idle {
-		return act.idle, err
+	opTx := &Tx{Tx: tx, By: by, event: event(by, op.Action, op.On, doorward.Done)}
+	tx.MailShare = share(opTx.event)
+	if err := op.Write(opTx); err != nil || opTx.idle {
+		return opTx.idle, err
 	}
-	return false, tx.InsertEvent(ctx, act.event)
+	return false, tx.InsertEvent(ctx, opTx.event)
 }
 
 // decideAgain decides with the role that the membership has now, and the object as
@@ -279,8 +279,8 @@ func decideAgain(ctx context.Context, tx *store.Tx, by doorward.Caller, op Opera
 		return by, err
 	}
 	on := op.On
-	if op.Look != nil {
-		if on, err = op.Look(tx); err != nil {
+	if op.ReadObject != nil {
+		if on, err = op.ReadObject(tx); err != nil {
 			return by, err
 		}
 	}
@@ -346,24 +346,24 @@ func serviceAsNow(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorwa
 
 // Require decides and writes nothing but a refusal: for reads and for route
 // guards.
-func (w *Writer) Require(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object) error {
-	return w.Refused(ctx, by, act, on, Can(&by.Principal, act, on).Err())
+func (w *Writer) Require(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object) error {
+	return w.Refused(ctx, by, action, on, Can(&by.Principal, action, on).Err())
 }
 
 // Refuse records that the action was refused for a reason that only the feature
 // knows, and returns the reason.
-func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.record(ctx, by, act, on, reason)
+func (w *Writer) Refuse(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return w.record(ctx, by, action, on, reason)
 }
 
 // Refused records err if it means forbidden, and returns it. The last OWNER's
 // attempt to leave is recorded too. Conflicts and absent objects are no refusals.
-func (w *Writer) Refused(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, err error) error {
+func (w *Writer) Refused(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, err error) error {
 	var e *doorward.Error
 	if !errors.As(err, &e) || e.Kind() != doorward.KindForbidden && e.Code != doorward.CodeLastOwner {
 		return err
 	}
-	return w.record(ctx, by, act, on, e)
+	return w.record(ctx, by, action, on, e)
 }
 
 // Upkeep writes without a decision or a record. Never for an action of a caller.
@@ -374,19 +374,19 @@ func (w *Writer) Upkeep(ctx context.Context, fn func(*store.Tx) error) error {
 
 // write commits. If that has ended something, it returns once no node answers from
 // memory of it, or of anything that ended before.
-func (w *Writer) write(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) (held doorward.Revocation, ended bool, err error) {
-	changes, err := w.commit(ctx, act, fn)
+func (w *Writer) write(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) (revocation doorward.Revocation, ended bool, err error) {
+	changes, err := w.commit(ctx, action, fn)
 	if err != nil || len(changes) == 0 {
-		return held, false, err
+		return revocation, false, err
 	}
-	held, err = w.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return w.lease.Settle(ctx, changes) })
-	return held, true, err
+	revocation, err = w.settled(ctx, func(ctx context.Context) (lease.Settled, error) { return w.lease.Settle(ctx, changes) })
+	return revocation, true, err
 }
 
 // commit writes, in a trace span that names the action and includes the wait for
 // the database.
-func (w *Writer) commit(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
-	ctx, span := trace.Transaction(ctx, systems[w.db.Engine()], string(act))
+func (w *Writer) commit(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) ([]store.Change, error) {
+	ctx, span := trace.Transaction(ctx, systems[w.db.Engine()], string(action))
 	defer span.End()
 	changes, err := w.db.Write(ctx, fn)
 	failed(span, err)
@@ -421,9 +421,9 @@ func failed(span *trace.Span, err error) {
 	}
 }
 
-func event(by doorward.Caller, act doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
+func event(by doorward.Caller, action doorward.Action, on doorward.Object, outcome doorward.Outcome) doorward.Event {
 	return doorward.Event{
-		ID: doorward.NewID(doorward.PrefixEvent), Action: act, Outcome: outcome,
+		ID: doorward.NewID(doorward.PrefixEvent), Action: action, Outcome: outcome,
 		ActorType: by.Kind, ActorID: by.ID, ActorEmail: by.Email,
 		Target: on, IP: by.IP, RequestID: by.RequestID, Changes: []doorward.Change{},
 	}

@@ -85,8 +85,8 @@ func remembered(by doorward.Caller, role doorward.Role) doorward.Principal {
 }
 
 // do is Do where only the error matters.
-func (h *fixture) do(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, fn func(*Tx) error) error {
-	_, err := h.Do(ctx, by, act, on, fn)
+func (h *fixture) do(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, fn func(*Tx) error) error {
+	_, err := h.Do(ctx, by, action, on, fn)
 	return err
 }
 
@@ -260,7 +260,7 @@ func TestNotify(t *testing.T) {
 	h := newFixture(t)
 	notify := func(end func(*Tx) error) error {
 		return h.do(t.Context(), h.owner, doorward.SettingsManage, home, func(tx *Tx) error {
-			tx.ByBrowser()
+			tx.RecordUserAgent()
 			return errors.Join(tx.Notify(t.Context(), store.MailRoleChanged, "ann@acme.example"), end(tx))
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward"
 )
 
-// Reason is the ground of a decision.
+// Reason is why a decision was made.
 type Reason string
 
 // The reasons.
@@ -61,22 +61,24 @@ func no(r Reason) Decision { return Decision{Reason: r} }
 //
 // It trusts the principal as passed in. Do decides again inside the transaction,
 // with the principal read again; only that second decision permits a write.
-func Can(p *doorward.Principal, act doorward.Action, on doorward.Object) Decision {
-	return can(p, act, &on)
+func Can(p *doorward.Principal, action doorward.Action, on doorward.Object) Decision {
+	return can(p, action, &on)
 }
 
 // CanInTenant is Can for the principal's tenant as such: what an access check asks,
 // and a page that shows or hides a link.
-func CanInTenant(p *doorward.Principal, act doorward.Action) Decision { return can(p, act, &ownTenant) }
+func CanInTenant(p *doorward.Principal, action doorward.Action) Decision {
+	return can(p, action, &ownTenant)
+}
 
 // ownTenant stands for the principal's own tenant.
 var ownTenant doorward.Object
 
-func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decision {
-	verb, ok := doorward.Lookup(act)
+func can(p *doorward.Principal, action doorward.Action, on *doorward.Object) Decision {
+	verb, ok := doorward.Lookup(action)
 	switch {
 	case !ok:
-		return Decision{Reason: ReasonUnknown, obstacle: string(act)}
+		return Decision{Reason: ReasonUnknown, obstacle: string(action)}
 	case verb.By == doorward.ByProof:
 		return yes(ReasonProof)
 	case verb.By == doorward.ByRole && (p.Kind == doorward.ByUser || p.Kind == doorward.ByKey):
@@ -84,7 +86,7 @@ func can(p *doorward.Principal, act doorward.Action, on *doorward.Object) Decisi
 	case verb.By == doorward.ByRole && p.Kind == doorward.ByService:
 		return canService(p, verb, on)
 	case verb.By == doorward.ByOperator && p.Kind == doorward.ByService:
-		return canAcross(p, act, on)
+		return canAcross(p, action, on)
 	case p.Kind == doorward.Operator || p.Kind == doorward.System:
 		return yes(ReasonOperator)
 	case verb.By == doorward.ByOperator && p.Kind != doorward.Anonymous:

@@ -17,9 +17,9 @@ var callers = map[string]doorward.Principal{
 // An unknown action is an internal error, whoever the caller is.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
-		for _, act := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
-			if err := Can(&by, act, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
-				t.Errorf("%q for %s: %v", act, name, err)
+		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {
+			if err := Can(&by, action, doorward.Object{}).Err(); !doorward.HasCode(err, doorward.CodeInternal) {
+				t.Errorf("%q for %s: %v", action, name, err)
 			}
 		}
 	}
@@ -27,7 +27,7 @@ func TestUnknownActions(t *testing.T) {
 
 // A caller of unknown kind, or in no tenant, may do nothing that needs a role or
 // an operator.
-func TestCallersOfNoKind(t *testing.T) {
+func TestCallersWithoutTenant(t *testing.T) {
 	nowhere := doorward.PrincipalOf(doorward.User{Role: "LANDLORD", Status: doorward.UserActive}, doorward.Session{})
 	for _, verb := range doorward.Verbs() {
 		if verb.By == doorward.ByProof {
@@ -135,14 +135,14 @@ func TestClosingTenant(t *testing.T) {
 func TestCanAllocatesNothing(t *testing.T) {
 	user := member(doorward.RoleUser, doorward.UserActive, doorward.TenantActive)
 	allowed := 0
-	for _, act := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
+	for _, action := range []doorward.Action{doorward.MessageSend, doorward.BillingManage, "none"} {
 		n := testing.AllocsPerRun(100, func() {
-			if Can(&user, act, user.Tenant()).Allowed && CanInTenant(&user, act).Allowed {
+			if Can(&user, action, user.Tenant()).Allowed && CanInTenant(&user, action).Allowed {
 				allowed++
 			}
 		})
 		if n > 0 {
-			t.Errorf("%s: %v allocations", act, n)
+			t.Errorf("%s: %v allocations", action, n)
 		}
 	}
 	if allowed == 0 {

@@ -54,8 +54,8 @@ type inboxKey struct {
 func keyOf(r store.InboxRow) inboxKey { return inboxKey{r.Source, r.Action, r.Reason, r.Subject} }
 
 func newInbox(w *Writer) *Inbox {
-	write := func(ctx context.Context, act doorward.Action, fn func(*store.Tx) error) error {
-		_, _, err := w.write(ctx, act, fn)
+	write := func(ctx context.Context, action doorward.Action, fn func(*store.Tx) error) error {
+		_, _, err := w.write(ctx, action, fn)
 		return err
 	}
 	return &Inbox{db: w.db, write: write, counted: map[inboxKey]*store.InboxRow{}, subjects: map[string]int{}}
@@ -292,17 +292,17 @@ func (w *Writer) Inbox() *Inbox { return w.inbox }
 // record puts the refusal into the inbox. If that fails, so does the request: a
 // refusal must not go unrecorded. The view of a page (Looking) is not an attempt
 // and is not recorded.
-func (w *Writer) record(ctx context.Context, by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) error {
-	return w.file(by, refusal(by, act, on, reason), reason, w.alone(ctx, act))
+func (w *Writer) record(ctx context.Context, by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) error {
+	return w.file(by, refusal(by, action, on, reason), reason, w.alone(ctx, action))
 }
 
 // alone writes a refusal in a transaction of its own.
-func (w *Writer) alone(ctx context.Context, act doorward.Action) func(Record) error {
+func (w *Writer) alone(ctx context.Context, action doorward.Action) func(Record) error {
 	return func(record Record) error {
 		if record == nil {
 			return nil
 		}
-		return w.inbox.write(ctx, act, func(tx *store.Tx) error { return record(ctx, tx) })
+		return w.inbox.write(ctx, action, func(tx *store.Tx) error { return record(ctx, tx) })
 	}
 }
 
@@ -318,30 +318,30 @@ func (w *Writer) RefuseKey(ctx context.Context, by doorward.Caller, on doorward.
 // RefuseWith is Refuse with other writes in the same transaction, which write
 // opens: a refused caller waits for one commit less. If write fails, nothing is
 // recorded and its error is returned.
-func (w *Writer) RefuseWith(by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
-	return w.file(by, refusal(by, act, on, reason), reason, write)
+func (w *Writer) RefuseWith(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error, write func(Record) error) error {
+	return w.file(by, refusal(by, action, on, reason), reason, write)
 }
 
 // RefuseAccount is Refuse for a request that must not reveal whether the address
 // has an account: the worker looks the canonical address up later, so the request
 // does the same work for every address. counter, unless empty, groups refusals of
 // several callers; else they are grouped by caller.
-func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, act doorward.Action, email, counter string, reason *doorward.Error) error {
-	row := ofAddress(by, act, email, reason)
+func (w *Writer) RefuseAccount(ctx context.Context, by doorward.Caller, action doorward.Action, email, counter string, reason *doorward.Error) error {
+	row := ofAddress(by, action, email, reason)
 	if counter != "" {
 		row.Source, row.Subject = counter, ""
 	}
-	return w.file(by, row, reason, w.alone(ctx, act))
+	return w.file(by, row, reason, w.alone(ctx, action))
 }
 
 // RefuseAccountWith is RefuseAccount without counter, with the write of
 // RefuseWith.
-func (w *Writer) RefuseAccountWith(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
-	return w.file(by, ofAddress(by, act, email, reason), reason, write)
+func (w *Writer) RefuseAccountWith(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error, write func(Record) error) error {
+	return w.file(by, ofAddress(by, action, email, reason), reason, write)
 }
 
-func ofAddress(by doorward.Caller, act doorward.Action, email string, reason *doorward.Error) store.InboxRow {
-	row := refusal(by, act, doorward.Object{Type: "user", TenantID: by.TenantID}, reason)
+func ofAddress(by doorward.Caller, action doorward.Action, email string, reason *doorward.Error) store.InboxRow {
+	row := refusal(by, action, doorward.Object{Type: "user", TenantID: by.TenantID}, reason)
 	row.Email, row.Subject = email, email
 	return row
 }
@@ -360,14 +360,14 @@ func (w *Writer) file(by doorward.Caller, row store.InboxRow, reason *doorward.E
 	return reason
 }
 
-func refusal(by doorward.Caller, act doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
-	ev := event(by, act, on, doorward.Refused)
+func refusal(by doorward.Caller, action doorward.Action, on doorward.Object, reason *doorward.Error) store.InboxRow {
+	ev := event(by, action, on, doorward.Refused)
 	ev.Changes = []doorward.Change{{Field: "reason", To: string(reason.Code)}}
 	if on.Granted != "" {
 		ev.Changes = append(ev.Changes, doorward.Change{Field: "role", From: string(on.Held), To: string(on.Granted)})
 	}
 	subject := strings.Join([]string{on.TenantID, on.Type, on.ID, string(on.Held), string(on.Granted)}, " ")
-	return store.InboxRow{Source: SourceOf(by), Action: act, Reason: reason.Code, Subject: subject, Event: ev}
+	return store.InboxRow{Source: SourceOf(by), Action: action, Reason: reason.Code, Subject: subject, Event: ev}
 }
 
 // SourceOf is the key under which refusals are counted: a user's or API key's id,

@@ -93,7 +93,7 @@ var ways = []struct {
 	want, write string
 }{
 	{"revoked", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.Failure(a.APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID))
+		return apptest.ErrorOf(a.APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID))
 	}, "unauthenticated", "unauthenticated"},
 	{"disabled", edit(apikey.Edit{Status: ptr("disabled")}), "unauthenticated", "unauthenticated"},
 	{"reported", func(f *apptest.Fixture, a *app.App, c issued) error {
@@ -105,7 +105,7 @@ var ways = []struct {
 			return err
 		}
 		outcomesOf(f, c, doorward.Caller{}) // loads it with its grace
-		return apptest.Failure(a.APIKeys.EndPrevious(f.Context(), c.boss.Caller, c.key.ID))
+		return apptest.ErrorOf(a.APIKeys.EndPrevious(f.Context(), c.boss.Caller, c.key.ID))
 	}, "unauthenticated", "unauthenticated"},
 	{"rotated twice", func(f *apptest.Fixture, a *app.App, c issued) error {
 		if err := rotate(24)(f, a, c); err != nil {
@@ -135,10 +135,10 @@ var ways = []struct {
 		return nil
 	}, "unauthenticated", "unauthenticated"},
 	{"its owner removed", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.Failure(a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{}, nil))
+		return apptest.ErrorOf(a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{}, nil))
 	}, "unauthenticated", "unauthenticated"},
 	{"its owner gone", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.Failure(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
+		return apptest.ErrorOf(a.Users.Leave(f.Context(), c.owner.Caller, c.owner.TenantID))
 	}, "unauthenticated", "unauthenticated"},
 	{"transferred to a USER", func(f *apptest.Fixture, a *app.App, c issued) error {
 		ended, err := a.Users.Remove(f.Context(), c.boss.Caller, c.owner.User, user.Handover{Transfer: true, OwnerID: c.next.User.ID}, nil)
@@ -153,14 +153,14 @@ var ways = []struct {
 	}, "yes", "yes"},
 
 	{"its tenant frozen", func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.Failure(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID))
+		return apptest.ErrorOf(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID))
 	}, "tenant_frozen", "tenant_frozen"},
 	{"its tenant frozen and thawed", func(f *apptest.Fixture, a *app.App, c issued) error {
-		if err := apptest.Failure(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID)); err != nil {
+		if err := apptest.ErrorOf(a.Tenants.Freeze(f.Context(), apptest.Operator, c.key.TenantID)); err != nil {
 			return err
 		}
 		outcomesOf(f, c, doorward.Caller{})
-		return apptest.Failure(a.Tenants.Thaw(f.Context(), apptest.Operator, c.key.TenantID))
+		return apptest.ErrorOf(a.Tenants.Thaw(f.Context(), apptest.Operator, c.key.TenantID))
 	}, "yes", "yes"},
 	{"its tenant closed", func(f *apptest.Fixture, a *app.App, c issued) error {
 		return failure3(a.Tenants.Close(f.Context(), c.boss.Caller, c.boss.User.TenantName))
@@ -179,7 +179,7 @@ func edit(e apikey.Edit) func(*apptest.Fixture, *app.App, issued) error {
 
 func rotate(grace int64) func(*apptest.Fixture, *app.App, issued) error {
 	return func(f *apptest.Fixture, a *app.App, c issued) error {
-		return apptest.Failure(a.APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, &grace))
+		return apptest.ErrorOf(a.APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, &grace))
 	}
 }
 
@@ -306,7 +306,7 @@ func TestBothSecrets(t *testing.T) {
 func TestUnknownSecrets(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
 		c, ended := newKey(f), newKey(f)
-		f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), ended.boss.Caller, ended.key.ID)))
+		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), ended.boss.Caller, ended.key.ID)))
 		try := func(i int, ip, text string) string {
 			_, err := f.Node(i).APIKeys.Check(f.Context(), from(ip), text)
 			return outcome(err)
@@ -359,10 +359,10 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		f.NoError(edit(apikey.Edit{Status: ptr("active")})(f, f.Node(0), c))
 		f.NoError(rotate(0)(f, f.Node(0), c))
 		check(home)
-		f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID)))
+		f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), c.boss.Caller, c.key.ID)))
 		check(home)
 		clock.Move(2 * time.Minute)
-		f.Node(0).Inbox.Settle(f.Context())
+		f.Node(0).Inbox.RecordPending(f.Context())
 
 		got := map[string]int{}
 		f.NoError(f.DB.Read().EachEvent(f.Context(), c.key.TenantID, func(e doorward.Event) error {
@@ -449,7 +449,7 @@ func TestNodeCutOff(t *testing.T) {
 				wantOutcomes(f, "before", outcomesOf(f, c, doorward.Caller{}), "yes", "")
 			}
 			f.NoError(f.DB.Close()) // of the last node
-			f.NoError(apptest.Failure(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
+			f.NoError(apptest.ErrorOf(f.Node(0).APIKeys.Revoke(f.Context(), goes.boss.Caller, goes.key.ID)))
 			for _, c := range []issued{stays, goes} {
 				for _, way := range []string{"memory", "check", "introspection"} {
 					if is := asks[way](f, f.Node(1), c, doorward.Caller{}); is != "" && is != string(doorward.CodeUnavailable) {

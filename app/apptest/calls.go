@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/internal/secret"
 )
 
-// Together calls fn n times at once and returns the errors.
-func Together(n int, fn func(i int) error) []error {
+// Concurrently calls fn n times at once and returns the errors.
+func Concurrently(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
 	var ready, done sync.WaitGroup
@@ -123,8 +123,8 @@ func Rounds(short, often int) int {
 	return short
 }
 
-// WriteNothingElse is an empty callback for session.Open.
-func WriteNothingElse(*access.Tx) error { return nil }
+// NoExtraWrites is an empty callback for session.Open.
+func NoExtraWrites(*access.Tx) error { return nil }
 
 // Opened collects the sessions that logins have opened.
 type Opened struct {

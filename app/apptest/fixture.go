@@ -257,5 +257,5 @@ func (f *Fixture) Account(p Person) doorward.Account {
 	return a
 }
 
-// Failure returns only the error of a call.
-func Failure[T any](_ T, err error) error { return err }
+// ErrorOf returns only the error of a call.
+func ErrorOf[T any](_ T, err error) error { return err }

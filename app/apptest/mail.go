@@ -46,7 +46,7 @@ var tokenInLink = regexp.MustCompile(`#token=([A-Za-z0-9_-]{43})`)
 // address that has one.
 func (f *Fixture) MailToken(email string) (token string) {
 	f.Helper()
-	f.Settle()
+	f.RecordPending()
 	f.NoError(f.Node(0).Mail.Deliver(f.Context()))
 	for _, message := range f.mail.to(email) {
 		if found := tokenInLink.FindStringSubmatch(message.Text); found != nil {
@@ -70,11 +70,11 @@ func (f *Fixture) Subjects(email string) (subjects []string) {
 	return subjects
 }
 
-// Settle records all pending refusals and requests, on every node.
-func (f *Fixture) Settle() {
+// RecordPending records all pending refusals and requests, on every node.
+func (f *Fixture) RecordPending() {
 	f.Helper()
 	for _, node := range f.Nodes {
-		node.Inbox.Settle(f.Context())
+		node.Inbox.RecordPending(f.Context())
 	}
 }
 
@@ -84,7 +84,7 @@ func (f *Fixture) RecordDue() {
 	f.Helper()
 	for _, node := range f.Nodes {
 		f.NoError(node.Access.Inbox().Flush(f.Context()))
-		f.NoError(node.Inbox.Due(f.Context()))
+		f.NoError(node.Inbox.RecordDue(f.Context()))
 	}
 }
 

@@ -13,7 +13,7 @@
 //
 //	proof, err := verifier.Check(ctx, by, address, password)
 //	…
-//	_, err = writer.Do(ctx, by, act, on, func(tx *access.Tx) error {
+//	_, err = writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
 //		… // lock the account, verify that the password hash is unchanged
 //		return proof.Settle(ctx, tx.Tx)
 //	})

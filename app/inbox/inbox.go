@@ -47,8 +47,8 @@ const (
 	batch    = 200 // rows recorded in one transaction
 	// unknownBatch is how many requests for unknown addresses one transaction counts.
 	unknownBatch = 1000
-	// endWithin bounds the last pass, at shutdown.
-	endWithin = 2 * time.Second
+	// lastPassTimeout bounds the last pass, at shutdown.
+	lastPassTimeout = 2 * time.Second
 )
 
 // Run records rows within a second until ctx ends. At the end it writes the rows
@@ -61,7 +61,7 @@ func (w *Inbox) Run(ctx context.Context) {
 		w.warnUnlessEnded(ctx, err)
 		full = w.wait(ctx, tick, more && err == nil)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPassTimeout)
 	defer cancel()
 	_, err := w.pass(last, true)
 	w.warnUnlessEnded(last, err)
@@ -138,8 +138,8 @@ func (w *Inbox) exclusively(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Due records all rows that are due. Errors: unavailable.
-func (w *Inbox) Due(ctx context.Context) error {
+// RecordDue records all rows that are due. Errors: unavailable.
+func (w *Inbox) RecordDue(ctx context.Context) error {
 	return w.exclusively(ctx, func() error {
 		for {
 			if more, err := w.next(ctx); err != nil || !more {
@@ -187,17 +187,17 @@ func (w *Inbox) countUnknown(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// settleWithin bounds how long a reader of the trail waits for Settle, and
-// settleBatches how much it records: the worker records many rows in one event.
+// pendingTimeout bounds how long a reader of the trail waits for Settle, and
+// pendingBatches how much it records: the worker records many rows in one event.
 const (
-	settleWithin  = 1500 * time.Millisecond
-	settleBatches = 10
+	pendingTimeout = 1500 * time.Millisecond
+	pendingBatches = 10
 )
 
-// Settle records all refusals up to now, due or not, so that a reader of the trail
-// sees them. After settleWithin the trail is read without the rest.
-func (w *Inbox) Settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+// RecordPending records all refusals up to now, due or not, so that a reader of the trail
+// sees them. After pendingTimeout the trail is read without the rest.
+func (w *Inbox) RecordPending(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pendingTimeout)
 	defer cancel()
 	err := w.writer.Inbox().Flush(ctx)
 	if err == nil {
@@ -207,7 +207,7 @@ func (w *Inbox) Settle(ctx context.Context) {
 }
 
 func (w *Inbox) pending(ctx context.Context) error {
-	for range settleBatches {
+	for range pendingBatches {
 		if _, err := w.countUnknown(ctx); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (w *Inbox) recordAll(ctx context.Context, rows []store.InboxRow) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case len(rows) == 1:
-		if err = w.recordOnce(ctx, rows); err == nil || ctx.Err() != nil { // the database was away for a moment
+		if err = w.recordOnce(ctx, rows); err == nil || ctx.Err() != nil { // the database was briefly unavailable
 			return err
 		}
 		return w.setAside(ctx, rows[0], err)
@@ -276,23 +276,23 @@ func (w *Inbox) recordOnce(ctx context.Context, rows []store.InboxRow) error {
 // A row that can't be recorded is retried after a minute, since a lock may have
 // been the cause, and then every hour: a newer version may be able to.
 const (
-	asideFirst = time.Minute
-	asideAgain = time.Hour
+	firstRetryAfter = time.Minute
+	laterRetryAfter = time.Hour
 )
 
 // setAside postpones the row. The log has neither source nor subject: both may contain
 // an address.
 func (w *Inbox) setAside(ctx context.Context, row store.InboxRow, cause error) error {
-	pause := asideFirst
+	pause := firstRetryAfter
 	if row.Aside {
-		pause = asideAgain
+		pause = laterRetryAfter
 	}
-	there := false
+	found := false
 	err := w.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		there, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(pause))
+		found, err = tx.SetAsideInbox(ctx, row, tx.Now.Add(pause))
 		return err
 	})
-	if err != nil || !there {
+	if err != nil || !found {
 		return err
 	}
 	if leftOut, ok := w.lines.Line(cause.Error(), time.Now()); ok {

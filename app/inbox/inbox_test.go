@@ -22,7 +22,7 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, time.Now)
 	acme, owner := f.Tenant()
 	viewer := f.Join(owner, doorward.RoleViewer)
-	f.Settle()
+	f.RecordPending()
 	f.NoError(f.Node(0).Access.Upkeep(t.Context(), func(tx *store.Tx) error { // so that the chain exists
 		return tx.InsertEvent(t.Context(), doorward.Event{ID: "evt_1", Action: doorward.KeyCreate, Outcome: doorward.Done})
 	}))
@@ -73,10 +73,10 @@ func TestStrangersWaitForNoChain(t *testing.T) {
 func TestRecordedOnce(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
-		f.Settle()
+		f.RecordPending()
 		const refusals = 300
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
-		f.WantCodes(apptest.Together(10, func(i int) error {
+		f.WantCodes(apptest.Concurrently(10, func(i int) error {
 			for n := range refusals / 10 {
 				by := owner.Caller
 				by.ID = fmt.Sprintf("usr_%d_%d", i, n)
@@ -92,7 +92,7 @@ func TestRecordedOnce(t *testing.T) {
 			workers.Go(func() {
 				for n := range 20 { // every run but the last is killed
 					ctx, kill := context.WithTimeout(f.Context(), time.Duration(n*i)*time.Millisecond)
-					_ = f.Node(i).Inbox.Due(ctx)
+					_ = f.Node(i).Inbox.RecordDue(ctx)
 					kill()
 				}
 			})
@@ -154,10 +154,10 @@ func TestRepetitionsThatComeLate(t *testing.T) {
 				f.Fatal(got)
 			}
 		}
-		f.NoError(f.Node(0).Inbox.Due(f.Context()))
+		f.NoError(f.Node(0).Inbox.RecordDue(f.Context()))
 		clock.Move(time.Minute)
-		f.NoError(f.Node(0).Inbox.Due(f.Context()))
-		f.NoError(f.Node(0).Inbox.Due(f.Context()))
+		f.NoError(f.Node(0).Inbox.RecordDue(f.Context()))
+		f.NoError(f.Node(0).Inbox.RecordDue(f.Context()))
 		clock.Move(time.Minute)
 		f.RecordDue()
 		clock.Move(time.Minute)
@@ -172,7 +172,7 @@ func TestRepetitionsThatComeLate(t *testing.T) {
 func TestResetWhileJunkWaits(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
-		f.Settle()
+		f.RecordPending()
 		const junk = 3000
 		now := f.DB.Now()
 		f.NoError(f.Node(0).Access.Upkeep(f.Context(), func(tx *store.Tx) error {
@@ -201,7 +201,7 @@ func TestResetWhileJunkWaits(t *testing.T) {
 			left <- f.CountRows("inbox")
 			stop()
 		}()
-		_ = f.Nodes[len(f.Nodes)-1].Inbox.Due(ctx)
+		_ = f.Nodes[len(f.Nodes)-1].Inbox.RecordDue(ctx)
 		if n := <-left; n < junk/2 {
 			f.Errorf("%d of %d other requests are left when the mail is queued", n, junk)
 		}
@@ -226,7 +226,7 @@ func TestRefusalsOfTheDestroyed(t *testing.T) {
 		f.NoError(f.Node(0).Sweep(f.Context()))
 		refuse()
 		f.RecordDue()
-		f.Settle()
+		f.RecordPending()
 		if n := f.Int(`SELECT count(*) FROM audit_chains WHERE tenant_id = $1`, acme.ID) + f.Int(`SELECT count(*) FROM events WHERE tenant_id = $1`, acme.ID); n != 0 {
 			f.Errorf("the trail has %d rows", n)
 		}
@@ -241,7 +241,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 	e.Nodes = 1
 	f := apptest.New(t, e, apptest.NoLimits, time.Now)
 	_, owner := f.Tenant()
-	f.Settle()
+	f.RecordPending()
 	db, err := sql.Open("pgx", f.DSN)
 	f.NoError(err)
 	defer db.Close()
@@ -268,7 +268,7 @@ func TestFullInboxIsUnavailable(t *testing.T) {
 func TestPoisonInTheInbox(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		acme, owner := f.Tenant()
-		f.Settle()
+		f.RecordPending()
 		on := doorward.Object{Type: "tenant", ID: acme.ID, TenantID: acme.ID}
 		const refusals = 250
 		for n := range refusals {
@@ -287,7 +287,7 @@ func TestPoisonInTheInbox(t *testing.T) {
 		poison("usr_007", `{"At":`)
 		poison("usr_013", regexp.MustCompile(`evt_[a-z0-9]+`).ReplaceAllString(event, taken))
 		mails := f.CountRows("mails")
-		f.Settle()
+		f.RecordPending()
 		f.RecordDue()
 		recorded := func() int {
 			return f.Int(`SELECT count(*) FROM events WHERE action = 'settings.manage' AND outcome = 'refused'`)

@@ -18,12 +18,12 @@ import (
 // Installation is the feature. Make it with New.
 type Installation struct {
 	writer   *access.Writer
-	sessions store.Life
+	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, sessions store.Life) *Installation {
+func New(writer *access.Writer, sessions store.SessionLifetime) *Installation {
 	return &Installation{writer, sessions}
 }
 

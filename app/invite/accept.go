@@ -143,7 +143,7 @@ func stillSignedIn(ctx context.Context, tx *access.Tx, by doorward.Caller) error
 // unchanged locks the account and refuses when its password has changed since it
 // was verified.
 func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account) error {
-	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
+	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
 		err = doorward.Fail(doorward.CodeInvalidCredentials, "")
 	}

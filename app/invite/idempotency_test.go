@@ -30,10 +30,10 @@ func TestLateAttemptMakesNothing(t *testing.T) {
 				return f.Node(node).Invitations.Send(f.Context(), by, invite.Offer{Email: "bob@example.com", Role: "USER"})
 			}
 			slow, begin := try(0, "slow")
-			f.NoError(apptest.Failure(begin()))
+			f.NoError(apptest.ErrorOf(begin()))
 			clock.Move(5 * time.Second)
 			quick, begin := try(1, "quick")
-			f.NoError(apptest.Failure(begin()))
+			f.NoError(apptest.ErrorOf(begin()))
 
 			if _, err := send(0, slow); apptest.Code(err) != doorward.CodeIdempotencyInProgress {
 				t.Errorf("the late attempt: %v", err)

@@ -15,7 +15,7 @@ func TestRevokeOrAccept(t *testing.T) {
 		_, owner := f.Tenant()
 		for round := range apptest.Rounds(20, 60) {
 			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				if i == 0 {
 					return f.Node(round).Invitations.Revoke(f.Context(), owner.Caller, inv.ID)
 				}
@@ -34,7 +34,7 @@ func TestResendOrAccept(t *testing.T) {
 		_, owner := f.Tenant()
 		for round := range apptest.Rounds(20, 60) {
 			inv, token := f.Invite(owner, fmt.Sprintf("new%d@example.com", round), doorward.RoleUser)
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				if i == 0 {
 					_, err := f.Node(round).Invitations.Resend(f.Context(), owner.Caller, inv.ID)
 					return err
@@ -47,7 +47,7 @@ func TestResendOrAccept(t *testing.T) {
 	})
 }
 
-// oneOf fails unless exactly one of the administrator's act and the acceptance
+// oneOf fails unless exactly one of the administrator's action and the acceptance
 // succeeded and the invitation has the matching state.
 func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administered, accepted doorward.InvitationState) {
 	f.Helper()
@@ -57,6 +57,6 @@ func oneOf(f *apptest.Fixture, errs []error, inv doorward.Invitation, administer
 	case errs[0] == nil && apptest.Code(errs[1]) == doorward.CodeInvitationRevoked && now.State == administered:
 	case errs[1] == nil && apptest.Code(errs[0]) == doorward.CodeInvitationNotPending && now.State == accepted:
 	default:
-		f.Fatalf("the act ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
+		f.Fatalf("the action ended with %v, the acceptance with %v, and the invitation is %s", errs[0], errs[1], now.State)
 	}
 }

@@ -34,13 +34,13 @@ func (o Offer) invitation(by doorward.Caller) (doorward.Invitation, []doorward.F
 	email, err := mailaddr.Parse(o.Email)
 	switch inv.Email = email; {
 	case o.Email == "":
-		fault("/email", "required", "Say whom to invite.")
+		fault("/email", "required", "Enter the address to invite.")
 	case err != nil:
 		fault("/email", "invalid", "This is "+err.Error()+".")
 	}
 	switch role := doorward.Role(o.Role); {
 	case o.Role == "":
-		fault("/role", "required", "Say which role: OWNER, ADMIN, USER or VIEWER.")
+		fault("/role", "required", "Choose a role: OWNER, ADMIN, USER or VIEWER.")
 	case !role.Valid():
 		fault("/role", "invalid", doorward.RolesHelp)
 	default:

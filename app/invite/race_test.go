@@ -20,7 +20,7 @@ func TestOneRegistration(t *testing.T) {
 		for round := range 3 {
 			email := fmt.Sprintf("new%d@example.com", round)
 			_, token := f.Invite(owner, email, doorward.RoleUser)
-			errs := apptest.Together(callers, func(i int) error {
+			errs := apptest.Concurrently(callers, func(i int) error {
 				_, err := f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(i), token, apptest.Password(i), apptest.Password(i))
 				return err
 			})
@@ -41,7 +41,7 @@ func TestTwoRegistrations(t *testing.T) {
 			_, tokenA := f.Invite(a, email, doorward.RoleUser)
 			_, tokenB := f.Invite(b, email, doorward.RoleUser)
 			tokens := []string{tokenA, tokenB}
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				_, err := f.Node(i).Invitations.Complete(f.Context(), apptest.Anonymous(i), tokens[i], apptest.Password(i), apptest.Password(i))
 				return err
 			})
@@ -61,7 +61,7 @@ func TestOneAcceptance(t *testing.T) {
 		acme, owner := f.Tenant()
 		_, guest := f.Tenant()
 		_, token := f.Invite(owner, guest.User.Email, doorward.RoleViewer)
-		errs := apptest.Together(callers, func(i int) error {
+		errs := apptest.Concurrently(callers, func(i int) error {
 			by, password := apptest.Anonymous(i), apptest.FirstPassword
 			if i%2 == 0 {
 				by, password = guest.Caller, ""
@@ -88,7 +88,7 @@ func TestOneInvitation(t *testing.T) {
 		for round := range 5 {
 			email := fmt.Sprintf("new%d@example.com", round)
 			sent := make([]doorward.Invitation, callers)
-			errs := apptest.Together(callers, func(i int) (err error) {
+			errs := apptest.Concurrently(callers, func(i int) (err error) {
 				sent[i], err = f.Node(i).Invitations.Send(f.Context(), by[i%2].Caller, apptest.Offer(email, doorward.RoleUser))
 				return err
 			})
@@ -114,7 +114,7 @@ func TestSuspendedInviterInvitesNobody(t *testing.T) {
 			admin = f.SignIn(admin.User.Email, apptest.FirstPassword)
 			inv, token := f.Invite(admin, guest.User.Email, doorward.RoleUser)
 			var ended doorward.Ended
-			errs := apptest.Together(2, func(i int) (err error) {
+			errs := apptest.Concurrently(2, func(i int) (err error) {
 				if i == 0 {
 					_, err = f.Node(i).Invitations.Accept(f.Context(), guest.Caller, token, "")
 					return err
@@ -152,7 +152,7 @@ func TestDemotedInviterInvitesNobody(t *testing.T) {
 	var accepted, demoted error
 	acceptance, demotion := make(chan struct{}), make(chan struct{})
 	f.WhileLocked(func(tx *store.Tx) error {
-		_, err := tx.LockAccount(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
+		_, err := tx.LockAccountWithHash(f.Context(), guest.User.ID, f.Account(guest).PasswordHash)
 		return err
 	}, func(waiting func(n int, or <-chan struct{})) {
 		go func() {

@@ -23,7 +23,7 @@ func TestKeyIsRevokedOnce(t *testing.T) {
 		found, err := f.Node(0).Keys.FindOperators(f.Context(), "signup")
 		f.NoError(err)
 		const callers = 16
-		errs := apptest.Together(callers, func(i int) error {
+		errs := apptest.Concurrently(callers, func(i int) error {
 			return f.Node(i).Keys.RevokeOperator(f.Context(), by, found[0])
 		})
 		f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeNotFound: callers - 1})

@@ -51,7 +51,7 @@ func TestRightPasswordsAtOnce(t *testing.T) {
 		for range 11 {
 			people = append(people, f.Join(owner, doorward.RoleUser))
 		}
-		errs := apptest.Together(60, func(i int) error {
+		errs := apptest.Concurrently(60, func(i int) error {
 			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(9), people[i%12].User.Email, apptest.FirstPassword, "")
 			return err
 		})
@@ -91,7 +91,7 @@ func TestAttemptsInFlight(t *testing.T) {
 	refusals := f.Int(`SELECT count(*) FROM events WHERE outcome = 'refused'`)
 	right := make(chan []error)
 	go func() {
-		right <- apptest.Together(apptest.ProductionLimits.PerAccount, func(i int) error {
+		right <- apptest.Concurrently(apptest.ProductionLimits.PerAccount, func(i int) error {
 			_, err := f.Node(i).Login.WithPassword(t.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, "")
 			return err
 		})
@@ -230,7 +230,7 @@ func TestDeviceGuessesAtOnce(t *testing.T) {
 			{"all", func(i int) [][]byte { return devices[i%6:][:1] }, 0},
 		} {
 			for round := range 4 { // those in flight delay others
-				got := apptest.CountCodes(apptest.Together(60, func(i int) error {
+				got := apptest.CountCodes(apptest.Concurrently(60, func(i int) error {
 					by := apptest.Anonymous(i)
 					by.Devices = c.of(i)
 					_, err := f.Node(i).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.Password(1), "")
@@ -265,7 +265,7 @@ func TestDevicesAtOnce(t *testing.T) {
 		by.Devices = [][]byte{hash[:]}
 		_, err = f.Node(0).Login.WithPassword(f.Context(), by, ann.User.Email, apptest.FirstPassword, "")
 		f.NoError(err)
-		f.WantCodes(apptest.Together(40, func(i int) error {
+		f.WantCodes(apptest.Concurrently(40, func(i int) error {
 			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, "")
 			return err
 		}), apptest.Codes{"": 40})

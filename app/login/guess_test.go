@@ -63,13 +63,13 @@ func TestGuessesAtOnce(t *testing.T) {
 					func(i int) error {
 						by := guest.Caller
 						by.IP = apptest.Anonymous(7).IP
-						return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300)))
+						return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), by, apptest.Password(i+1), apptest.Password(300), apptest.Password(300)))
 					},
 					doorward.CodeValidationFailed, 0,
 				},
 			} {
 				before := hashes(f)
-				got := apptest.CountCodes(apptest.Together(guesses, c.guess))
+				got := apptest.CountCodes(apptest.Concurrently(guesses, c.guess))
 				want := apptest.Codes{doorward.CodeTooManyAttempts: guesses - c.most}
 				if c.most > 0 {
 					want[c.wrong] = c.most
@@ -97,7 +97,7 @@ func TestHonestLoginsDontWaitForEachOther(t *testing.T) {
 	f := apptest.New(t, apptest.Postgres, credential.Limits{PerAccount: 1000, PerIP: 1000}, time.Now)
 	_, ann := f.Tenant()
 	for range 5 {
-		f.WantCodes(apptest.Together(32, func(i int) error {
+		f.WantCodes(apptest.Concurrently(32, func(i int) error {
 			_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(1), ann.User.Email, apptest.FirstPassword, "")
 			return err
 		}), apptest.Codes{"": 32})

@@ -36,7 +36,7 @@ func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Accou
 	if err != nil || t.Hits > maxNotices {
 		return err
 	}
-	tx.ByBrowser()
+	tx.RecordUserAgent()
 	return tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 

@@ -14,7 +14,7 @@ func TestOneNotice(t *testing.T) {
 		_, owner := f.Tenant() // has signed in once
 		for _, client := range []int{1, 2} {
 			before := len(f.Subjects(owner.User.Email))
-			f.WantCodes(apptest.Together(callers, func(i int) error {
+			f.WantCodes(apptest.Concurrently(callers, func(i int) error {
 				_, err := f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(client), owner.User.Email, apptest.FirstPassword, "")
 				return err
 			}), apptest.Codes{"": callers})

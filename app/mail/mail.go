@@ -8,7 +8,7 @@
 //
 //	mail.go       the queue, the mails with a link
 //	notice.go     kinds of mails; the notices of what has happened
-//	letter.go     the variables filled in, as plain text and as HTML
+//	render.go     the variables filled in, as plain text and as HTML
 //	style.go      colour and logo of the HTML
 //	catalogue.go  texts by language, from text/*.yaml
 //	browser.go    names of browsers and systems
@@ -99,10 +99,10 @@ func (m *Mail) Run(ctx context.Context) { m.queue.Run(ctx) }
 // failed mail is recorded in its row.
 func (m *Mail) Deliver(ctx context.Context) error { return m.queue.Drain(ctx) }
 
-// DeliverOf tries the due mails about a subject once, each for at most within. All
+// DeliverForSubject tries the due mails about a subject once, each for at most within. All
 // others are left to Run: there may be many, to hosts that don't answer. The error
 // is as in Deliver.
-func (m *Mail) DeliverOf(ctx context.Context, subjectID string, within time.Duration) error {
+func (m *Mail) DeliverForSubject(ctx context.Context, subjectID string, within time.Duration) error {
 	only := outbox.Queue[store.Mail]{
 		Fetch: func(ctx context.Context, _ bool, after outbox.Job, limit int) ([]store.Mail, error) {
 			return m.db.Read().DueMailsOf(ctx, subjectID, store.Mail{ID: after.ID, NextAt: after.Due}, m.db.Now(), limit)
@@ -143,32 +143,32 @@ func (m *Mail) try(ctx context.Context, row store.Mail, send outbox.Send) error 
 	defer span.End()
 	span.Set("doorward.mail.kind", string(row.Kind))
 	span.SetCount("doorward.mail.try", row.Tries+1)
-	letter, err := m.claim(ctx, row)
-	if err != nil || letter == nil {
+	rendered, err := m.claim(ctx, row)
+	if err != nil || rendered == nil {
 		return err
 	}
-	return m.send(ctx, row, letter, send)
+	return m.send(ctx, row, rendered, send)
 }
 
-// claim makes the letter, or returns nil when another worker has the mail or it is
+// claim renders the mail, or returns nil when another worker has the mail or it is
 // obsolete.
-func (m *Mail) claim(ctx context.Context, row store.Mail) (letter *letter, err error) {
+func (m *Mail) claim(ctx context.Context, row store.Mail) (rendered *renderedMail, err error) {
 	err = m.upkeep(ctx, func(tx *store.Tx) error {
-		letter = nil
+		rendered = nil
 		taken, err := tx.ClaimMail(ctx, row, tx.Now.Add(outbox.MaxTry))
 		if err != nil || !taken {
 			return err
 		}
-		letter, err = m.compose(ctx, tx, row)
+		rendered, err = m.compose(ctx, tx, row)
 		return err
 	})
-	return letter, err
+	return rendered, err
 }
 
-// send sends the letter and then stores the result: in the other order, a worker
+// send sends the mail and then stores the result: in the other order, a worker
 // that dies in between would lose the mail.
-func (m *Mail) send(ctx context.Context, row store.Mail, letter *letter, send outbox.Send) error {
-	err := send(ctx, func(ctx context.Context) error { return m.transmit(ctx, letter.message(row)) })
+func (m *Mail) send(ctx context.Context, row store.Mail, rendered *renderedMail, send outbox.Send) error {
+	err := send(ctx, func(ctx context.Context) error { return m.transmit(ctx, rendered.message(row)) })
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // shutting down: the claim expires and it is retried
 	}
@@ -239,11 +239,11 @@ func (m *Mail) sweep(ctx context.Context, some func(tx *store.Tx, ctx context.Co
 	return nil
 }
 
-// resetLife is how long a password reset can be used, from the moment its mail
+// resetLifetime is how long a password reset can be used, from the moment its mail
 // is made.
-const resetLife = 30 * time.Minute
+const resetLifetime = 30 * time.Minute
 
-func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	inv, err := tx.Invitation(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (m *Mail) composeInvitation(ctx context.Context, tx *store.Tx, row store.Ma
 		return nil, err
 	}
 	token, err := newLinkToken(ctx, tx, inv.ID)
-	return newLetter(row.Kind, cmp.Or(inv.Locale, locale), variables{
+	return renderMail(row.Kind, cmp.Or(inv.Locale, locale), variables{
 		Name: inv.Name, Tenant: tenant.Name, Role: string(inv.Role), Actor: inviter,
 		Link: m.baseURL + "/accept#token=" + token, Code: token, Until: minute(inv.ExpiresAt),
 	}).withStyle(m.styleOf(tenant)), err
@@ -292,7 +292,7 @@ func replaced(ctx context.Context, tx *store.Tx, inv doorward.Invitation, row st
 // in no tenant may need the password to accept the next invitation, and a login
 // checks the membership itself. A second try uses the reset of the first, so that
 // both copies of the mail work.
-func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	account, err := tx.AccountByEmail(ctx, row.Recipient)
 	if err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (m *Mail) composeReset(ctx context.Context, tx *store.Tx, row store.Mail) (
 		}
 	}
 	token, err := newLinkToken(ctx, tx, row.SubjectID)
-	return newLetter(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
+	return renderMail(row.Kind, account.Locale, variables{Link: m.resetLink(row.ReturnTo, token), Code: token}).withStyle(m.styleOf(doorward.Tenant{})), err
 }
 
 // resetLink has the token in its fragment, which is in no log, and returnTo in its
@@ -322,7 +322,7 @@ func startReset(ctx context.Context, tx *store.Tx, row store.Mail, account doorw
 	if err := tx.ExpireResets(ctx, account.ID); err != nil {
 		return "", err
 	}
-	reset := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: account.ID, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(resetLife)}
+	reset := store.Reset{ID: doorward.NewID(doorward.PrefixReset), UserID: account.ID, CreatedAt: tx.Now, ExpiresAt: tx.Now.Add(resetLifetime)}
 	if err := tx.InsertReset(ctx, reset); err != nil {
 		return "", err
 	}

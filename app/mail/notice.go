@@ -13,7 +13,7 @@ import (
 
 // compose makes the letter of a row inside the transaction that claims it: nil
 // when the mail is obsolete.
-func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	l, err := composers[row.Kind](m, ctx, tx, row)
 	if errors.Is(err, store.ErrNone) { // its subject was deleted
 		return nil, tx.DeleteMail(ctx, row.ID)
@@ -23,7 +23,7 @@ func (m *Mail) compose(ctx context.Context, tx *store.Tx, row store.Mail) (*lett
 
 // composers has one for each of store.MailKinds. It returns store.ErrNone when the
 // subject of the mail was deleted, and no letter when the mail is obsolete.
-var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*letter, error){
+var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store.Mail) (*renderedMail, error){
 	store.MailInvitation:      (*Mail).composeInvitation,
 	store.MailReset:           (*Mail).composeReset,
 	store.MailPasswordChanged: (*Mail).composeSecurity,
@@ -41,14 +41,14 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 // composeSecurity makes notices about an account. They have no text that others
 // can write, such as names and user agents, no link and no image: phishers imitate
 // mails like this.
-func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
 	}
 	agent := changeOf(e, access.FieldUserAgent).To
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return newLetter(row.Kind, locale, variables{
+	return renderMail(row.Kind, locale, variables{
 		Email: row.Recipient, Site: m.site(), At: minute(e.At), IP: e.IP,
 		Browser: nameOf(browsers, agent), System: nameOf(systems, agent),
 		ByMail: e.Action == doorward.PasswordReset,
@@ -56,7 +56,7 @@ func (m *Mail) composeSecurity(ctx context.Context, tx *store.Tx, row store.Mail
 }
 
 // composeMembership makes notices of another user's change to a membership.
-func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (m *Mail) composeMembership(ctx context.Context, tx *store.Tx, row store.Ma
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	role := changeOf(e, "role")
-	return newLetter(row.Kind, locale, variables{
+	return renderMail(row.Kind, locale, variables{
 		Name: member.Name, Tenant: tenant.Name, Actor: actor, Role: role.To, FormerRole: role.From, At: minute(e.At),
 	}).withStyle(m.styleOf(tenant)), err
 }
@@ -101,7 +101,7 @@ func aboutAPIKey(ctx context.Context, tx *store.Tx, e doorward.Event) (doorward.
 
 // composeExpiring makes the notice to the owner of a key that ends soon. It is obsolete
 // once the key has ended, or has another end or owner.
-func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
@@ -125,12 +125,12 @@ func (m *Mail) composeExpiring(ctx context.Context, tx *store.Tx, row store.Mail
 	w.Name, w.Until, w.RotateBy = owner.Name, minute(ends), ends.Before(key.ExpiresAt)
 	w.Link = m.baseURL + "/console/keys/" + key.ID
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return newLetter(row.Kind, locale, w).withStyle(m.styleOf(tenant)), err
+	return renderMail(row.Kind, locale, w).withStyle(m.styleOf(tenant)), err
 }
 
 // composeLeak makes the notice of an API key that somebody has found. Like other security
 // notices it has no link and no image.
-func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
@@ -140,17 +140,17 @@ func (m *Mail) composeLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*
 		return nil, err
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
-	return newLetter(row.Kind, locale, w), err
+	return renderMail(row.Kind, locale, w), err
 }
 
 // composeOperatorLeak makes the notice of an operator key that somebody has found. The
 // key is deleted, so the event has its name.
-func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*letter, error) {
+func (m *Mail) composeOperatorLeak(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
 	if err != nil {
 		return nil, err
 	}
-	return newLetter(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: minute(e.At), IP: e.IP}), nil
+	return renderMail(row.Kind, "", variables{Site: m.site(), Key: changeOf(e, "name").From, At: minute(e.At), IP: e.IP}), nil
 }
 
 // actorOf names the event's actor: empty for the operator, the address of a user

@@ -414,7 +414,7 @@ func TestOneSubjectAlone(t *testing.T) {
 		f.sink.StallTo(func(to string) bool { return !strings.HasSuffix(to, "@good.example") })
 		f.invite("dead", hosts(100, "dead-")...)
 		f.invite("good", "good.example")
-		f.must(f.DeliverOf(f.Context(), "inv_good_0", time.Minute))
+		f.must(f.DeliverForSubject(f.Context(), "inv_good_0", time.Minute))
 		f.sink.Wait(f.T, "ann0.good@good.example", 1)
 		if n := f.sink.Stalled(); n > 0 {
 			f.Errorf("%d mails of others were tried", n)
@@ -427,7 +427,7 @@ func TestOneSubjectAlone(t *testing.T) {
 		if n := len(queued()); n != 100 {
 			f.Errorf("%d mails are queued, want those of the others", n)
 		}
-		f.must(f.DeliverOf(f.Context(), "inv_dead_7", 50*time.Millisecond))
+		f.must(f.DeliverForSubject(f.Context(), "inv_dead_7", 50*time.Millisecond))
 		tried := 0
 		for _, m := range queued() {
 			if tried += m.Tries; m.Tries > 0 && (m.SubjectID != "inv_dead_7" || m.LastError == "") {

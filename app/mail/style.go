@@ -15,7 +15,7 @@ type style struct {
 type mailLogo struct {
 	URL, Name     string
 	Width, Height int // as shown
-	Ground        string
+	Background    string
 }
 
 // defaultAccent is the colour of buttons without a brand.
@@ -41,7 +41,7 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	if brand.Logo.Hash == "" {
 		return l
 	}
-	l.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Ground: grounds[brand.Logo.Ground]}
+	l.Logo = &mailLogo{URL: m.baseURL + brand.Logo.Path(), Background: backgrounds[brand.Logo.Background]}
 	if brand.Logo == t.Brand.Logo {
 		l.Logo.Name = oneLine(t.Name)
 	}
@@ -49,8 +49,8 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	return l
 }
 
-// grounds are the colours behind logos that need one.
-var grounds = map[string]string{"light": "#ffffff", "dark": "#171a21"}
+// backgrounds are the colours behind logos that need one.
+var backgrounds = map[string]string{"light": "#ffffff", "dark": "#171a21"}
 
 // logoSize is the size of a logo in a mail, in CSS pixels.
 func logoSize(l doorward.Logo) (width, height int) {

@@ -93,7 +93,7 @@ func lock(ctx context.Context, tx *access.Tx, email string) (a Account, err erro
 	if a.Account, err = tx.AccountByEmail(ctx, email); err != nil {
 		return a, err
 	}
-	if _, err = tx.HoldAccount(ctx, a.ID); err != nil {
+	if _, err = tx.LockAccount(ctx, a.ID); err != nil {
 		return a, err
 	}
 	if a.Account, err = tx.Account(ctx, a.ID); err != nil || a.PasswordHash != "" {

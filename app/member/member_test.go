@@ -101,11 +101,11 @@ func TestAccountAndMembershipAreCreatedOnce(t *testing.T) {
 		if !doorward.HasCode(err, doorward.CodeAccountExists) {
 			f.Errorf("a second account was created, error %v", err)
 		}
-		for tenant, want := range map[string]doorward.Code{"tnt_a": doorward.CodeAlreadyMember, "tnt_b": doorward.CodeAlreadyMember} {
+		for _, tenant := range []string{"tnt_a", "tnt_b"} {
 			if err := f.add(ann.ID, tenant); err != nil {
 				f.Fatal(err)
 			}
-			if err := f.add(ann.ID, tenant); !doorward.HasCode(err, want) {
+			if err := f.add(ann.ID, tenant); !doorward.HasCode(err, doorward.CodeAlreadyMember) {
 				f.Errorf("a second membership in %s was added, error %v", tenant, err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestEnsureWhileAnAccountIsDeleted(t *testing.T) {
 }
 
 func remove(ctx context.Context, tx *access.Tx, a doorward.Account) error {
-	if _, err := tx.HoldAccount(ctx, a.ID); err != nil {
+	if _, err := tx.LockAccount(ctx, a.ID); err != nil {
 		return err
 	}
 	return tx.DeleteAccount(ctx, a)

@@ -146,7 +146,7 @@ func (d *dispatcher[T]) handle(e event) error {
 	if d.running[t.ID] != t {
 		return nil // it has ended before it was reported to be slow
 	}
-	if !e.over {
+	if !e.ended {
 		t.slowNow = true
 		d.score(t, false)
 		return nil
@@ -158,7 +158,7 @@ func (d *dispatcher[T]) handle(e event) error {
 		return nil
 	}
 	if !t.sent {
-		t.putBack()
+		t.requeue()
 	}
 	return e.err
 }

@@ -18,16 +18,16 @@ type table struct {
 	mu   sync.Mutex
 	rows []Job // by due, then by id
 	err  error
-	// looks has the number of rows that each read found.
-	looks []int
-	tried []string
-	fails int  // how many of the next tries fail because of the database
-	blind bool // a row is found only once
+	// reads has the number of rows that each read found.
+	reads    []int
+	tried    []string
+	fails    int  // how many of the next tries fail because of the database
+	onlyOnce bool // a row is found only once
 }
 
 func (b *table) queue() *Queue[Job] {
 	return &Queue[Job]{
-		Fetch: b.look, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
+		Fetch: b.fetch, Job: func(j Job) Job { return j }, Permanent: func(error) bool { return false },
 		Now: time.Now, Wake: make(chan struct{}), Warn: func(error) {},
 		Try: func(ctx context.Context, j Job, send Send) error {
 			if b.failing() {
@@ -45,7 +45,7 @@ func (b *table) queue() *Queue[Job] {
 	}
 }
 
-func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
+func (b *table) fetch(_ context.Context, urgent bool, after Job, limit int) (found []Job, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	from, at := slices.BinarySearchFunc(b.rows, after, byDue)
@@ -60,8 +60,8 @@ func (b *table) look(_ context.Context, urgent bool, after Job, limit int) (foun
 			found = append(found, row)
 		}
 	}
-	b.looks = append(b.looks, len(found))
-	if b.blind && len(found) > 0 {
+	b.reads = append(b.reads, len(found))
+	if b.onlyOnce && len(found) > 0 {
 		b.rows = nil
 	}
 	return found, b.err
@@ -85,8 +85,8 @@ func TestLongQueueIsReadInPieces(t *testing.T) {
 	if len(slices.Compact(b.tried)) != all || len(b.rows) > 0 {
 		t.Errorf("%d of %d were tried, %d are left", len(b.tried), all, len(b.rows))
 	}
-	if slices.Max(b.looks) > batchSize {
-		t.Errorf("one read returned %d rows", slices.Max(b.looks))
+	if slices.Max(b.reads) > batchSize {
+		t.Errorf("one read returned %d rows", slices.Max(b.reads))
 	}
 }
 
@@ -107,8 +107,8 @@ func TestFailingDatabaseIsLeftAlone(t *testing.T) {
 	}
 	began := time.Now()
 	q.Run(ctx)
-	if took := time.Since(began); took < pollEvery || len(b.looks) > 4 {
-		t.Errorf("in %v there were %d queries", took, len(b.looks))
+	if took := time.Since(began); took < pollEvery || len(b.reads) > 4 {
+		t.Errorf("in %v there were %d queries", took, len(b.reads))
 	}
 }
 
@@ -122,7 +122,7 @@ func (b *table) failing() bool {
 // TestFailedClaimIsNotForgotten: a job whose claim failed is tried again as soon as
 // the database answers, not after a complete read of a long queue.
 func TestFailedClaimIsNotForgotten(t *testing.T) {
-	b := &table{fails: 2, blind: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
+	b := &table{fails: 2, onlyOnce: true, rows: []Job{{ID: "job_1", Due: time.Unix(1, 0)}}}
 	ctx, stop := context.WithTimeout(t.Context(), 15*time.Second)
 	q := b.queue()
 	try := q.Try

@@ -33,7 +33,7 @@ const (
 	// not find: transactions take time, and clocks differ.
 	overlap = 5 * time.Second
 	// The pause after a recent poll, a batch and a scan, as a multiple of its duration.
-	restRecent, restBatch, restScan = 4, 4, 19
+	pauseRecent, pauseBatch, pauseScan = 4, 4, 19
 	// smallPoll is the number of rows after which no pause follows: their duration
 	// depends mostly on the load of the machine.
 	smallPoll = 100
@@ -64,7 +64,7 @@ func (d *dispatcher[T]) poll() {
 			d.pause(err)
 			return
 		}
-		p.nextBatchAt = restFor(began, restBatch)
+		p.nextBatchAt = pauseUntil(began, pauseBatch)
 	}
 }
 
@@ -84,7 +84,7 @@ func (d *dispatcher[T]) pollRecent(r *recent, read func(after Job) error) error 
 	}
 	r.wanted, r.polledAt, r.notBefore = false, now, time.Now()
 	if d.poller.rows-before > smallPoll {
-		r.notBefore = restFor(began, restRecent)
+		r.notBefore = pauseUntil(began, pauseRecent)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (d *dispatcher[T]) scanBatch() error {
 	p.scanAfter = last
 	if n < batchSize {
 		p.scanning = false
-		p.nextScanAt = restFor(p.scanBegan, restScan)
+		p.nextScanAt = pauseUntil(p.scanBegan, pauseScan)
 		if soonest := time.Now().Add(pollEvery); p.nextScanAt.Before(soonest) {
 			p.nextScanAt = soonest
 		}
@@ -165,9 +165,9 @@ func (d *dispatcher[T]) fetch(urgent bool, after Job) (n int, last Job, err erro
 	return len(all), last, nil
 }
 
-// restFor returns the end of the pause after work that began then: times its
+// pauseUntil returns the end of the pause after work that began then: times its
 // duration.
-func restFor(began time.Time, times int) time.Time {
+func pauseUntil(began time.Time, times int) time.Time {
 	now := time.Now()
 	return now.Add(time.Duration(times) * now.Sub(began))
 }

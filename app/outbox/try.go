@@ -18,7 +18,7 @@ type try struct {
 	preempted  bool
 	preemption context.Context // ends when the try is preempted
 	preempt    context.CancelFunc
-	putBack    func() // into waiting
+	requeue    func() // into waiting
 
 	sent bool          // send was called
 	took time.Duration // by send
@@ -28,8 +28,8 @@ type try struct {
 // event is a report of a try to the loop: it has turned out to be slow, or has ended.
 type event struct {
 	*try
-	over bool
-	err  error // of Try
+	ended bool
+	err   error // of Try
 }
 
 var errPreempted = errors.New("cancelled because it was slow and others were waiting")
@@ -39,7 +39,7 @@ func (d *dispatcher[T]) launch(work T, job Job, slow bool) {
 	d.started++
 	t := &try{Job: job, number: d.started, slow: slow, slowAfter: d.hosts.slowAfter()}
 	t.preemption, t.preempt = context.WithCancel(d.ctx)
-	t.putBack = func() { d.waiting.add(work, job, d.hosts.isSlow(job.Host)) }
+	t.requeue = func() { d.waiting.add(work, job, d.hosts.isSlow(job.Host)) }
 	d.running[job.ID] = t
 	d.limiter.add(t, 1)
 	d.tries.Go(func() {

@@ -106,9 +106,9 @@ func (w *waiting[T]) move(host string, slow bool) {
 	for _, urgent := range []bool{true, false} {
 		from, to := &w.lanes[laneOf(urgent, !slow)], &w.lanes[laneOf(urgent, slow)]
 		for _, s := range append([]*share[T](nil), from.shares.all...) {
-			if l := s.byHost[host]; l != nil {
-				to.queue(s.name, host).push(l.work...)
-				s.drop(l)
+			if q := s.byHost[host]; q != nil {
+				to.queue(s.name, host).push(q.work...)
+				s.drop(q)
 				from.dropEmpty(s)
 			}
 		}
@@ -131,7 +131,7 @@ func (l *lane[T]) queue(name, host string) *hostQueue[T] {
 	return at
 }
 
-func (l *hostQueue[T]) push(work ...entry[T]) { l.work = append(l.work, work...) }
+func (q *hostQueue[T]) push(work ...entry[T]) { q.work = append(q.work, work...) }
 
 func (l *lane[T]) take(may func(share string) func(host string) bool) (name string, e entry[T], found bool) {
 	var s *share[T]
@@ -155,17 +155,17 @@ func (l *lane[T]) take(may func(share string) func(host string) bool) (name stri
 }
 
 func (s *share[T]) has(may func(host string) bool) bool {
-	for _, l := range s.hosts.all {
-		if may(l.host) {
+	for _, q := range s.hosts.all {
+		if may(q.host) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *share[T]) drop(l *hostQueue[T]) {
-	delete(s.byHost, l.host)
-	s.hosts.remove(l)
+func (s *share[T]) drop(q *hostQueue[T]) {
+	delete(s.byHost, q.host)
+	s.hosts.remove(q)
 }
 
 func (l *lane[T]) dropEmpty(s *share[T]) {

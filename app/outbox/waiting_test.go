@@ -44,7 +44,7 @@ func TestSharesAndHostsTakeTurns(t *testing.T) {
 }
 
 // A job that can't start is skipped and keeps its position.
-func TestWhatHasNoPlaceIsPassedOver(t *testing.T) {
+func TestJobsWithoutASlotAreSkipped(t *testing.T) {
 	w := newWaiting[string]()
 	keep(w, false, "Ax1", "Bx1", "By1", "Cx1")
 	got, _ := w.take(laneOf(false, false), func(share string) func(string) bool {

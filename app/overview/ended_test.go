@@ -17,7 +17,7 @@ import (
 const idle = 5 * time.Minute
 
 // TestEndedAreTheLive: a tenant tightens its idle limit, which ends sessions
-// without deleting them. The count before an act, the count in its result and the
+// without deleting them. The count before an action, the count in its result and the
 // count in the trail all equal the number of valid sessions.
 func TestEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
@@ -46,7 +46,7 @@ func TestEndedAreTheLive(t *testing.T) {
 				f.Errorf("%s: %+v before, %+v after, %q in the trail; two sessions were valid", end.act, before, after, onRecord(f, acme.ID, end.act))
 			}
 		}
-		before, err := f.Node(0).Overviews.AllAtStake(ctx, owner.Caller)
+		before, err := f.Node(0).Overviews.CountAllAffected(ctx, owner.Caller)
 		f.NoError(err)
 		_, after, err := f.Node(0).Tenants.Close(ctx, owner.Caller, acme.Name)
 		f.NoError(err)
@@ -56,7 +56,7 @@ func TestEndedAreTheLive(t *testing.T) {
 	})
 }
 
-// TestOwnEndedAreTheLive is the same for acts on one's own sessions and for acts
+// TestOwnEndedAreTheLive is the same for actions on one's own sessions and for actions
 // of an operator on a tenant.
 func TestOwnEndedAreTheLive(t *testing.T) {
 	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
@@ -65,11 +65,11 @@ func TestOwnEndedAreTheLive(t *testing.T) {
 			f.Join(owner, doorward.RoleUser)
 		}
 		_, who := tighten(f, acme, clock)
-		f.NoError(apptest.Failure(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
-		f.NoError(apptest.Failure(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
-		for i, act := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
-			if got := onRecord(f, acme.ID, act); got != "1" || !f.IsValid(who[i].Token) {
-				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", act, got, f.IsValid(who[i].Token))
+		f.NoError(apptest.ErrorOf(f.Node(0).Sessions.EndOthers(f.Context(), who[0].Caller)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), who[1].Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1))))
+		for i, action := range []doorward.Action{doorward.SessionEnd, doorward.PasswordChange} {
+			if got := onRecord(f, acme.ID, action); got != "1" || !f.IsValid(who[i].Token) {
+				f.Errorf("%s: %q in the trail, and that session is valid: %v; one other was valid", action, got, f.IsValid(who[i].Token))
 			}
 		}
 		ended, err := f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
@@ -105,19 +105,19 @@ func tighten(f *apptest.Fixture, acme doorward.Tenant, clock *apptest.MovedClock
 
 func atStake(f *apptest.Fixture, by, member apptest.Person) doorward.Ended {
 	f.Helper()
-	e, err := f.Node(0).Overviews.AtStake(f.Context(), by.Caller, member.User)
+	e, err := f.Node(0).Overviews.CountAffected(f.Context(), by.Caller, member.User)
 	f.NoError(err)
 	return e
 }
 
-// onRecord is how many sessions the newest such act ended, from the trail.
-func onRecord(f *apptest.Fixture, tenantID string, act doorward.Action) string {
+// onRecord is how many sessions the newest such action ended, from the trail.
+func onRecord(f *apptest.Fixture, tenantID string, action doorward.Action) string {
 	f.Helper()
 	events, err := storetest.Events(f.Context(), f.DB.Read(), tenantID)
 	f.NoError(err)
 	for _, e := range slices.Backward(events) {
 		for _, c := range e.Changes {
-			if e.Action == act && c.Field == "sessionsEnded" {
+			if e.Action == action && c.Field == "sessionsEnded" {
 				return c.To
 			}
 		}

@@ -16,16 +16,16 @@ import (
 
 // Overviews is the feature. Make it with New.
 type Overviews struct {
-	writer   *access.Writer
-	db       *store.DB
-	sessions store.Life
-	settle   func(context.Context)
+	writer        *access.Writer
+	db            *store.DB
+	sessions      store.SessionLifetime
+	recordPending func(context.Context)
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted. settle records the refusals that are still in the inbox.
-func New(writer *access.Writer, db *store.DB, sessions store.Life, settle func(context.Context)) *Overviews {
-	return &Overviews{writer, db, sessions, settle}
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, recordPending func(context.Context)) *Overviews {
+	return &Overviews{writer, db, sessions, recordPending}
 }
 
 // Tenant is the state of a tenant. What the caller may not read stays empty.
@@ -119,7 +119,7 @@ func (o *Overviews) signIns(ctx context.Context, tenantID string, t *Tenant) err
 }
 
 func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) error {
-	o.settle(ctx)
+	o.recordPending(ctx)
 	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // what a field of a form can say
 	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
 	for _, c := range counts {
@@ -131,9 +131,9 @@ func (o *Overviews) refusals(ctx context.Context, tenantID string, t *Tenant) er
 	return err
 }
 
-// AtStake counts what would end if the member were suspended or removed now.
+// CountAffected counts what would end if the member were suspended or removed now.
 // Errors: forbidden, not_found for a member of another tenant.
-func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member doorward.User) (doorward.Ended, error) {
+func (o *Overviews) CountAffected(ctx context.Context, by doorward.Caller, member doorward.User) (doorward.Ended, error) {
 	on := doorward.Object{Type: "user", ID: member.ID, TenantID: member.TenantID, Held: member.Role}
 	if err := o.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
 		return doorward.Ended{}, err
@@ -151,9 +151,9 @@ func (o *Overviews) AtStake(ctx context.Context, by doorward.Caller, member door
 	return doorward.Ended{Sessions: sessions, APIKeys: keys, Invitations: invitations}, err
 }
 
-// AllAtStake counts what would end if the caller's tenant were closed now.
+// CountAllAffected counts what would end if the caller's tenant were closed now.
 // Errors: forbidden.
-func (o *Overviews) AllAtStake(ctx context.Context, by doorward.Caller) (doorward.Ended, error) {
+func (o *Overviews) CountAllAffected(ctx context.Context, by doorward.Caller) (doorward.Ended, error) {
 	if err := o.writer.Require(ctx, by, doorward.TenantClose, by.Tenant()); err != nil {
 		return doorward.Ended{}, err
 	}

@@ -15,10 +15,10 @@ import (
 func TestFloodOfForgotten(t *testing.T) {
 	apptest.OnEachClock(t, apptest.ProductionLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
 		_, owner := f.Tenant()
-		f.Settle()
+		f.RecordPending()
 		events, mails, throttles := f.CountRows("events"), f.CountRows("mails"), f.CountRows("throttles")
 		const networks, each = 60, 25
-		f.WantCodes(apptest.Together(networks, func(i int) error {
+		f.WantCodes(apptest.Concurrently(networks, func(i int) error {
 			for n := range each {
 				by := anonymousAt(fmt.Sprintf("198.51.%d.%d", i/250, i%250))
 				if err := f.Node(i).Passwords.Forgot(f.Context(), by, fmt.Sprintf("a%d.%d@nowhere.example", i, n), ""); err != nil {

@@ -22,12 +22,12 @@ type Passwords struct {
 	db       *store.DB
 	verifier *credential.Verifier
 	rules    credential.Rules
-	sessions store.Life
+	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.Life) *Passwords {
+func New(writer *access.Writer, db *store.DB, verifier *credential.Verifier, rules credential.Rules, sessions store.SessionLifetime) *Passwords {
 	return &Passwords{writer, db, verifier, rules, sessions}
 }
 
@@ -121,11 +121,11 @@ func (p *Passwords) Change(ctx context.Context, by doorward.Caller, current, pas
 	if err != nil {
 		return Changed{}, err
 	}
-	held, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
+	revocation, err := p.set(ctx, by, doorward.PasswordChange, proof.Account, password, func(*access.Tx) error { return nil }, proof)
 	if errors.Is(err, errChanged) {
 		err = wrongCurrent(err)
 	}
-	return Changed{held, proof.Allowance()}, proof.End(ctx, err)
+	return Changed{revocation, proof.Allowance()}, proof.End(ctx, err)
 }
 
 // wrongCurrent turns the error of a wrong password into one of its field, with the
@@ -152,13 +152,13 @@ var errChanged = errors.New("password: it has since been changed")
 // set replaces the password of the account, ends every session except the caller's
 // and the trust in every other browser, and queues a notice. guard runs first, and
 // the attempt of the proof is settled, in the same transaction.
-func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
+func (p *Passwords) set(ctx context.Context, by doorward.Caller, action doorward.Action, account doorward.Account, password string, guard func(*access.Tx) error, proof credential.Proof) (doorward.Revocation, error) {
 	hash, err := p.verifier.Hash(ctx, password)
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
 	on := doorward.Object{Type: "user", ID: account.ID, TenantID: by.TenantID}
-	return p.writer.Do(ctx, by, act, on, func(tx *access.Tx) error {
+	return p.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
 		if err := guard(tx); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (p *Passwords) set(ctx context.Context, by doorward.Caller, act doorward.Ac
 		if err := endTrust(ctx, tx, account, by); err != nil {
 			return err
 		}
-		tx.ByBrowser()
+		tx.RecordUserAgent()
 		return tx.Notify(ctx, store.MailPasswordChanged, account.Email)
 	})
 }

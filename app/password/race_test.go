@@ -15,8 +15,8 @@ func TestOneReset(t *testing.T) {
 		email := owner.User.Email
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), email, ""))
 		token := f.MailToken(email)
-		errs := apptest.Together(callers, func(i int) error {
-			return apptest.Failure(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, apptest.Password(i+1), apptest.Password(i+1)))
+		errs := apptest.Concurrently(callers, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Passwords.Reset(f.Context(), apptest.Anonymous(i), token, apptest.Password(i+1), apptest.Password(i+1)))
 		})
 		winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeResetUsed: callers - 1})
 		f.WantPassword(email, winner+1, callers+1)
@@ -37,7 +37,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 			account := f.Account(ann)
 			old, next := apptest.Password(round), apptest.Password(round+1)
 			change := changeOrReset(f, round, ann, old, next)
-			errs := apptest.Together(6, func(i int) error {
+			errs := apptest.Concurrently(6, func(i int) error {
 				switch i {
 				case 5:
 					return change()
@@ -45,7 +45,7 @@ func TestNewPasswordOutrunsLogin(t *testing.T) {
 					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, old, ""))
 					return o.Add(r.Opened, err)
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, apptest.WriteNothingElse))
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, ann.User.TenantID, apptest.NoExtraWrites))
 			})
 			f.NoError(errs[5])
 			f.WantOnly(errs, "", doorward.CodeInvalidCredentials)
@@ -65,12 +65,12 @@ func changeOrReset(f *apptest.Fixture, round int, p apptest.Person, old, next st
 	f.Helper()
 	if round%2 == 0 {
 		return func() error {
-			return apptest.Failure(f.Node(0).Passwords.Change(f.Context(), p.Caller, old, next, next))
+			return apptest.ErrorOf(f.Node(0).Passwords.Change(f.Context(), p.Caller, old, next, next))
 		}
 	}
 	token := f.ResetToken(p)
 	return func() error {
-		return apptest.Failure(f.Node(1).Passwords.Reset(f.Context(), apptest.Anonymous(9), token, next, next))
+		return apptest.ErrorOf(f.Node(1).Passwords.Reset(f.Context(), apptest.Anonymous(9), token, next, next))
 	}
 }
 
@@ -80,8 +80,8 @@ func TestOnePasswordChange(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		const callers = 16
 		_, ann := f.Tenant()
-		errs := apptest.Together(callers, func(i int) error {
-			return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(i+1), apptest.Password(i+1)))
+		errs := apptest.Concurrently(callers, func(i int) error {
+			return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), ann.Caller, apptest.FirstPassword, apptest.Password(i+1), apptest.Password(i+1)))
 		})
 		winner := f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeValidationFailed: callers - 1})
 		f.WantPassword(ann.User.Email, winner+1, callers+1)

@@ -33,11 +33,11 @@ func (p *Passwords) Reset(ctx context.Context, by doorward.Caller, token, passwo
 		return doorward.Revocation{}, doorward.InvalidFields(faults...)
 	}
 	by = by.As(doorward.User{ID: account.ID, Email: account.Email})
-	held, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
+	revocation, err := p.set(ctx, by, doorward.PasswordReset, account, password, func(tx *access.Tx) error { return use(ctx, tx, reset) }, credential.Proof{})
 	if errors.Is(err, errChanged) {
 		return doorward.Revocation{}, doorward.Fail(doorward.CodeResetExpired, "The password has since been changed. Ask for a new mail.")
 	}
-	return held, err
+	return revocation, err
 }
 
 // open returns the reset of a token and its account, if it can be used now.

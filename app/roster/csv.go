@@ -24,7 +24,7 @@ const columnsHelp = "The columns are email, role, name, status and passwordHash;
 
 // csv reads a file of comma-separated values. After a fault it continues with the
 // next line.
-func (r *reading) csv(text []byte) {
+func (r *parser) csv(text []byte) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	in := csv.NewReader(bytes.NewReader(text))
 	in.Comma = separator(text)
@@ -74,7 +74,7 @@ func lineOf(in *csv.Reader, fields []string, err error) int {
 	return line
 }
 
-func (r *reading) brokenHeader(err error) {
+func (r *parser) brokenHeader(err error) {
 	if err == io.EOF {
 		r.Add(1, "", "required", "The file is empty. Its first line must name the columns. "+columnsHelp)
 		return
@@ -83,7 +83,7 @@ func (r *reading) brokenHeader(err error) {
 }
 
 // header reports whether all columns are known and none is missing.
-func (r *reading) header(names []string) bool {
+func (r *parser) header(names []string) bool {
 	for i, name := range names {
 		switch {
 		case columns[name] == nil:
@@ -97,11 +97,11 @@ func (r *reading) header(names []string) bool {
 			r.Add(1, needed, "required", "The column is missing. "+columnsHelp)
 		}
 	}
-	return len(r.Faults.Faults) == 0
+	return len(r.Faults.Listed) == 0
 }
 
 // record checks one row and adds it.
-func (r *reading) record(line int, header, fields []string, err error) {
+func (r *parser) record(line int, header, fields []string, err error) {
 	switch {
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
 		r.Add(line, "", "invalid", "A quotation mark is in the wrong place. Quote the whole value, and double the quotation marks inside it.")

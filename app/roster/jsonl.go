@@ -11,7 +11,7 @@ import (
 )
 
 // jsonLines reads a file with one object per line.
-func (r *reading) jsonLines(text []byte) {
+func (r *parser) jsonLines(text []byte) {
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
@@ -29,7 +29,7 @@ func (r *reading) jsonLines(text []byte) {
 	}
 }
 
-func (r *reading) object(number int, line []byte) {
+func (r *parser) object(number int, line []byte) {
 	if len(line) > MaxRow {
 		r.Add(number, "", "too_long", "The line has more than 16 KiB. Write one object per line.")
 		return
@@ -47,11 +47,11 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Write writes a person as a line of JSON, which Read accepts.
 func Write(w io.Writer, p Person) error {
-	return json.NewEncoder(w).Encode(written{p.Email, string(p.Role), p.Name, string(p.Status), p.PasswordHash})
+	return json.NewEncoder(w).Encode(jsonRow{p.Email, string(p.Role), p.Name, string(p.Status), p.PasswordHash})
 }
 
-// written is a row without its empty optional members.
-type written struct {
+// jsonRow is a row without its empty optional members.
+type jsonRow struct {
 	Email        string `json:"email"`
 	Role         string `json:"role"`
 	Name         string `json:"name,omitempty"`

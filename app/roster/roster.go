@@ -2,8 +2,8 @@
 // import" and the output of "doorward tenant export --people-only".
 //
 //	list, err := roster.Read(file, roster.CSV)
-//	if len(list.Faults.Faults) > 0 {
-//		fault := list.Faults.Faults[0] // line 17, "email", "invalid", what to do
+//	if len(list.Faults.Listed) > 0 {
+//		fault := list.Faults.Listed[0] // line 17, "email", "invalid", what to do
 //	}
 //
 // # CSV
@@ -96,25 +96,25 @@ type Fault struct {
 
 // Faults are the first faults of a file, and the number of further ones.
 type Faults struct {
-	Faults []Fault
+	Listed []Fault
 	More   int
 }
 
 // Add adds a fault.
 func (f *Faults) Add(line int, column, code, message string) {
-	if len(f.Faults) == MaxFaults {
+	if len(f.Listed) == MaxFaults {
 		f.More++
 		return
 	}
-	f.Faults = append(f.Faults, Fault{line, column, code, message})
+	f.Listed = append(f.Listed, Fault{line, column, code, message})
 }
 
 // Err is nil when there are no faults, else an [*Error], sorted by line.
 func (f *Faults) Err() error {
-	if len(f.Faults) == 0 {
+	if len(f.Listed) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.Faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(f.Listed, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 	return &Error{Faults: *f}
 }
 
@@ -123,7 +123,7 @@ type Error struct{ Faults }
 
 // Error counts the faults.
 func (e *Error) Error() string {
-	n := len(e.Faults.Faults) + e.More
+	n := len(e.Faults.Listed) + e.More
 	if n == 1 {
 		return "the list of people has a fault"
 	}
@@ -142,7 +142,7 @@ func Read(r io.Reader, format Format) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
-	read := reading{seen: map[string]int{}}
+	read := parser{seen: map[string]int{}}
 	switch {
 	case len(text) > MaxBytes:
 		read.Add(0, "", "too_long", "The file has more than 64 MiB. Split it.")
@@ -156,8 +156,8 @@ func Read(r io.Reader, format Format) (List, error) {
 	return read.List, nil
 }
 
-// reading is the state of a Read.
-type reading struct {
+// parser is the state of a Read.
+type parser struct {
 	List
 	seen map[string]int // line by address
 	rows int
@@ -173,7 +173,7 @@ type row struct {
 }
 
 // full reports whether there are too many rows, and adds a fault at the first one.
-func (r *reading) full(line int) bool {
+func (r *parser) full(line int) bool {
 	if r.rows++; r.rows <= MaxPeople {
 		return false
 	}
@@ -182,21 +182,21 @@ func (r *reading) full(line int) bool {
 }
 
 // check adds a row to the list, or its faults.
-func (r *reading) check(line int, in row) {
-	before := len(r.Faults.Faults) + r.More
+func (r *parser) check(line int, in row) {
+	before := len(r.Faults.Listed) + r.More
 	p := Person{
 		Line: line, Name: in.Name, Role: doorward.Role(in.Role),
 		Status: cmp.Or(doorward.UserStatus(in.Status), doorward.UserActive), PasswordHash: in.PasswordHash,
 	}
 	p.Email = r.email(line, in.Email)
 	r.person(p)
-	if len(r.Faults.Faults)+r.More == before {
+	if len(r.Faults.Listed)+r.More == before {
 		r.People = append(r.People, p)
 	}
 }
 
 // email returns the canonical address, or adds a fault.
-func (r *reading) email(line int, address string) string {
+func (r *parser) email(line int, address string) string {
 	if address == "" {
 		r.Add(line, "email", "required", "Give the address.")
 		return ""
@@ -215,7 +215,7 @@ func (r *reading) email(line int, address string) string {
 }
 
 // person checks everything except the address.
-func (r *reading) person(p Person) {
+func (r *parser) person(p Person) {
 	for _, f := range doorward.CheckName("", p.Name) {
 		r.Add(p.Line, "name", f.Code, f.Message)
 	}

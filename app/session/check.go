@@ -149,7 +149,7 @@ func (s *Sessions) idle(session doorward.Session) time.Duration {
 // on one node never gets a 401 on another. While a node doesn't answer, the error
 // is unavailable.
 func (s *Sessions) resolveIdle(ctx context.Context, hash secret.Hash, idle time.Duration) (store.Credential, error) {
-	ask := func(tx *store.Tx) error { tx.AskFlush(hash[:]); return nil }
+	ask := func(tx *store.Tx) error { tx.RequestFlush(hash[:]); return nil }
 	if err := s.writer.Upkeep(ctx, ask); err != nil {
 		return store.Credential{}, err
 	}

@@ -59,8 +59,8 @@ func (s *Sessions) ClampFuture(ctx context.Context) (n int, err error) {
 
 // Life decides whether a session in the database has certainly expired, under the
 // limits of the installation.
-func Life(l doorward.SessionLimits) store.Life {
-	return store.Life{SessionLimits: l, Lag: registry.FlushLag}
+func Life(l doorward.SessionLimits) store.SessionLifetime {
+	return store.SessionLifetime{SessionLimits: l, Lag: registry.FlushLag}
 }
 
 // micros converts a time of the registry.

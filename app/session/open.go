@@ -21,7 +21,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, account.ID, tenantID)
 	who := doorward.User{ID: account.ID, Email: account.Email}
-	held, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	revocation, err := s.writer.Do(ctx, by.As(who), doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		if err := unchanged(ctx, tx, account, doorward.Fail(doorward.CodeInvalidCredentials, "")); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *Sessions) Open(ctx context.Context, by doorward.Caller, account doorwar
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
-	opened.Revocation = held
+	opened.Revocation = revocation
 	return opened, s.keep(opened, hash, mark, err)
 }
 
@@ -79,7 +79,7 @@ func (s *Sessions) keep(o Opened, hash secret.Hash, mark uint64, err error) erro
 func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID string) (Opened, error) {
 	mark := s.registry.Mark()
 	opened, hash := s.draft(by, by.ID, tenantID)
-	held, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
+	revocation, err := s.writer.Do(ctx, by, doorward.SessionOpen, object(opened.Session), func(tx *access.Tx) error {
 		account, err := tx.Account(ctx, by.ID)
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *Sessions) Switch(ctx context.Context, by doorward.Caller, tenantID stri
 		}
 		return s.insert(ctx, tx, opened.Session, hash)
 	})
-	opened.Revocation = held
+	opened.Revocation = revocation
 	return opened, s.keep(opened, hash, mark, err)
 }
 
@@ -153,7 +153,7 @@ func (s *Sessions) draft(by doorward.Caller, userID, tenantID string) (Opened, s
 // changed. Every action that ends sessions locks in this order: account,
 // membership.
 func unchanged(ctx context.Context, tx *access.Tx, account doorward.Account, changed error) error {
-	same, err := tx.LockAccount(ctx, account.ID, account.PasswordHash)
+	same, err := tx.LockAccountWithHash(ctx, account.ID, account.PasswordHash)
 	if err == nil && !same {
 		err = changed
 	}

@@ -23,10 +23,10 @@ func TestSessionLimit(t *testing.T) {
 		account := f.Account(ann)
 		for round := range 6 {
 			var o apptest.Opened
-			errs := apptest.Together(20, func(i int) error {
+			errs := apptest.Concurrently(20, func(i int) error {
 				to := tenants[i%len(tenants)]
 				if round > 0 { // without hashing the logins are closer together
-					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.WriteNothingElse))
+					return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, to, apptest.NoExtraWrites))
 				}
 				r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), ann.User.Email, apptest.FirstPassword, to))
 				return o.Add(r.Opened, err)
@@ -50,7 +50,7 @@ func TestOneSwitch(t *testing.T) {
 		joined, err := f.Node(0).Invitations.Accept(f.Context(), guest.Caller, token, "")
 		f.NoError(err)
 		var o apptest.Opened
-		errs := apptest.Together(8, func(i int) error {
+		errs := apptest.Concurrently(8, func(i int) error {
 			to := []string{joined.TenantID, zeta.ID}[i%2]
 			return o.Add(f.Node(i).Sessions.Switch(f.Context(), guest.Caller, to))
 		})
@@ -71,7 +71,7 @@ func switchesCross(f *apptest.Fixture, owner, guest apptest.Person, acme, zeta s
 	_, err := f.Node(0).Invitations.Accept(f.Context(), owner.Caller, token, "")
 	f.NoError(err)
 	both := []apptest.Person{moved(f, owner, acme), moved(f, f.SignIn(guest.User.Email, apptest.FirstPassword), zeta)}
-	f.WantCodes(apptest.Together(2, func(i int) error {
+	f.WantCodes(apptest.Concurrently(2, func(i int) error {
 		by, there := both[i].Caller, []string{zeta, acme, zeta}[i:]
 		for n := range apptest.Rounds(20, 40) {
 			opened, err := f.Node(i).Sessions.Switch(f.Context(), by, there[n%2])

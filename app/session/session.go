@@ -88,12 +88,12 @@ func (s *Sessions) End(ctx context.Context, by doorward.Caller, tokens []secret.
 	hashes := hashesOf(tokens)
 	found, err := s.db.Read().SessionsByTokens(ctx, hashes)
 	ended := 0
-	var held doorward.Revocation
+	var revocation doorward.Revocation
 	if err == nil && len(found) > 0 {
-		held, ended, err = s.endFound(ctx, by, found)
+		revocation, ended, err = s.endFound(ctx, by, found)
 	}
 	if err != nil || ended == len(tokens) {
-		return held, err
+		return revocation, err
 	}
 	return s.writer.ConfirmGone(ctx, func(tx *store.Tx) (bool, error) {
 		left, err := tx.SessionsByTokens(ctx, hashes)
@@ -111,9 +111,9 @@ func hashesOf(tokens []secret.Token) (hashes [][]byte) {
 
 // endFound ends sessions, each in the name of its user, and returns how many of
 // them it was the first to end.
-func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (held doorward.Revocation, n int, err error) {
+func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []store.Credential) (revocation doorward.Revocation, n int, err error) {
 	first := found[0]
-	held, err = s.writer.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
+	revocation, err = s.writer.Do(ctx, by.As(first.User), doorward.SessionEnd, object(first.Session), func(tx *access.Tx) error {
 		ended, err := tx.DeleteSessions(ctx, found)
 		if err != nil {
 			return err
@@ -132,9 +132,9 @@ func (s *Sessions) endFound(ctx context.Context, by doorward.Caller, found []sto
 		return err
 	})
 	if errors.Is(err, errEnded) {
-		return held, 0, nil
+		return revocation, 0, nil
 	}
-	return held, n, err
+	return revocation, n, err
 }
 
 // errEnded rolls back when another call has ended all of them.

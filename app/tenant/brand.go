@@ -20,7 +20,7 @@ func (t *Tenants) SetLogo(ctx context.Context, by doorward.Caller, sent []byte, 
 	if err := t.writer.Require(ctx, by, doorward.TenantUpdate, on); err != nil {
 		return doorward.Tenant{}, err
 	}
-	logo, image, err := t.draw(ctx, sent)
+	logo, image, err := t.makeLogo(ctx, sent)
 	if err != nil {
 		return doorward.Tenant{}, err
 	}
@@ -42,39 +42,39 @@ func (t *Tenants) RemoveLogo(ctx context.Context, by doorward.Caller, versions [
 func (t *Tenants) changeLogo(ctx context.Context, by doorward.Caller, to doorward.Logo, versions []string, write func(*access.Tx) error) (doorward.Tenant, error) {
 	var after doorward.Tenant
 	_, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, by.TenantID)
+		before, err := find(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err
 		}
-		after = was
+		after = before
 		after.Brand.Logo = to
-		if was.Brand.Logo == to {
+		if before.Brand.Logo == to {
 			tx.SkipEvent()
 			return nil
 		}
-		if err := unchanged(was, versions); err != nil {
+		if err := unchanged(before, versions); err != nil {
 			return err
 		}
-		tx.Changed("logo", was.Brand.Logo.Hash, to.Hash)
+		tx.Changed("logo", before.Brand.Logo.Hash, to.Hash)
 		return write(tx)
 	})
 	return after, err
 }
 
-// draw decodes one image at a time: each may take some 50 MB for a moment.
-func (t *Tenants) draw(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
+// makeLogo decodes one image at a time: each may take some 50 MB for a moment.
+func (t *Tenants) makeLogo(ctx context.Context, sent []byte) (doorward.Logo, []byte, error) {
 	select {
-	case t.drawing <- struct{}{}:
-		defer func() { <-t.drawing }()
-		return DrawLogo(sent)
+	case t.logoSlot <- struct{}{}:
+		defer func() { <-t.logoSlot }()
+		return MakeLogo(sent)
 	case <-ctx.Done():
 		return doorward.Logo{}, nil, doorward.Unavailable(ctx.Err())
 	}
 }
 
-// DrawLogo makes a logo of an image, and returns its bytes too. Errors:
+// MakeLogo makes a logo of an image, and returns its bytes too. Errors:
 // body_too_large, logo_refused.
-func DrawLogo(sent []byte) (doorward.Logo, []byte, error) {
+func MakeLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if len(sent) > doorward.MaxLogoSent {
 		return doorward.Logo{}, nil, doorward.Fail(doorward.CodeBodyTooLarge, "The image of a logo may have 256 KiB at most.")
 	}
@@ -82,7 +82,7 @@ func DrawLogo(sent []byte) (doorward.Logo, []byte, error) {
 	if err != nil {
 		return doorward.Logo{}, nil, refusal(err)
 	}
-	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Ground: string(p.Ground)}, p.PNG, nil
+	return doorward.Logo{Hash: doorward.HashLogo(p.PNG), Width: p.Width, Height: p.Height, Background: string(p.Background)}, p.PNG, nil
 }
 
 // refusals say what to do instead, by what is wrong with an image.
@@ -92,7 +92,7 @@ var refusals = []struct {
 }{
 	{picture.ErrVector, "svg", "An SVG can contain scripts, so it is not accepted. Export it as a PNG, 512 pixels wide."},
 	{picture.ErrSize, "out_of_range", "An image may have 4096 pixels on a side and 4 million in all. Scale it down to 512 by 128."},
-	{picture.ErrTooRich, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
+	{picture.ErrTooDetailed, "too_detailed", "Even scaled down the image takes more than 64 KiB. Use one with fewer colours, or a smaller one."},
 	{picture.ErrUnknown, "invalid", "This can't be read as PNG, JPEG or WebP. Export the image again as a PNG."},
 }
 

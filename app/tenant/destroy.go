@@ -98,7 +98,7 @@ func destroyPerson(ctx context.Context, tx *store.Tx, user doorward.User) error 
 	if err != nil {
 		return err
 	}
-	if _, err = tx.HoldAccount(ctx, account.ID); err != nil {
+	if _, err = tx.LockAccount(ctx, account.ID); err != nil {
 		return err
 	}
 	if _, err = tx.DeleteMembership(ctx, user.TenantID, user.ID); err != nil {
@@ -142,8 +142,8 @@ func (t *Tenants) deleteTenant(ctx context.Context, id string) error {
 	on := doorward.Object{Type: "tenant", ID: id} // in the trail of the installation
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.System}}
 	_, err := t.writer.Do(ctx, by, doorward.TenantDestroy, on, func(tx *access.Tx) error {
-		was, err := tx.DeleteTenant(ctx, id)
-		if !was { // another node has deleted it
+		before, err := tx.DeleteTenant(ctx, id)
+		if !before { // another node has deleted it
 			tx.SkipEvent()
 		}
 		if err == nil { // events recorded after the trail was deleted

@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// dot is the smallest logo.
-func dot(f *apptest.Fixture) []byte {
+// smallestLogo is the smallest logo.
+func smallestLogo(f *apptest.Fixture) []byte {
 	f.Helper()
 	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression} // as stored logos are encoded
@@ -34,14 +34,14 @@ func leaveTraces(f *apptest.Fixture, p apptest.Person) {
 	}
 	for range 2 {
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), p.User.Email, ""))
-		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken(p.User.Email), apptest.FirstPassword, apptest.FirstPassword)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken(p.User.Email), apptest.FirstPassword, apptest.FirstPassword)))
 	}
 	f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), p.User.Email, ""))
 	f.MailToken(p.User.Email)
 }
 
-// soundTrail fails if the chain of the installation has faults.
-func soundTrail(f *apptest.Fixture) {
+// checkTrail fails if the chain of the installation has faults.
+func checkTrail(f *apptest.Fixture) {
 	f.Helper()
 	_, faults, err := f.Node(0).Audit.Verify(f.Context(), "")
 	f.NoError(err)
@@ -64,7 +64,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 			names := []string{"Vanishing Ltd", "Vera Vanish"}
 			_, err := f.Node(0).Tenants.Edit(t.Context(), owner.Caller, tenant.Edit{Name: &names[0]})
 			f.NoError(err)
-			logo := dot(f)
+			logo := smallestLogo(f)
 			_, err = f.Node(0).Tenants.SetLogo(t.Context(), owner.Caller, logo, nil)
 			f.NoError(err)
 			alone := f.Join(owner, doorward.RoleAdmin)
@@ -125,7 +125,7 @@ func TestClosedTenantIsGone(t *testing.T) {
 			if len(about) != 1 || !strings.Contains(about[0], string(doorward.TenantDestroy)) {
 				t.Errorf("rows left about the tenant, besides one event:\n%s", strings.Join(about, "\n"))
 			}
-			soundTrail(f)
+			checkTrail(f)
 			if again := f.SignIn(both.User.Email, apptest.FirstPassword); again.User.TenantID != staying.ID {
 				t.Errorf("the member of both tenants is in %s, want the remaining one", again.User.TenantID)
 			}

@@ -58,7 +58,7 @@ func (t *Tenants) export(ctx context.Context, by doorward.Caller, id string, has
 		if hashes {
 			tx.Changed("passwordHashes", "", "exported")
 		}
-		_, err := existing(ctx, tx.Reader, id)
+		_, err := find(ctx, tx.Reader, id)
 		return err
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ type document struct {
 }
 
 func (d *document) write(id string, now time.Time) {
-	t, err := existing(d.ctx, d.read, id)
+	t, err := find(d.ctx, d.read, id)
 	var logo []byte
 	if err == nil && t.Brand.Logo.Hash != "" {
 		logo, err = d.read.LogoImage(d.ctx, t.Brand.Logo.Hash)

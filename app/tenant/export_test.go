@@ -31,7 +31,7 @@ func TestExportedPeopleComeIn(t *testing.T) {
 		other.NoError(err)
 		done, err := other.Node(0).Users.Import(other.Context(), apptest.Operator, c.Tenant.ID, list, false)
 		other.NoError(err)
-		if done.Members != 3 || done.Unset != 0 {
+		if done.Members != 3 || done.WithoutPassword != 0 {
 			f.Errorf("the import returned %+v", done)
 		}
 		for email, want := range map[string]doorward.Code{owner.User.Email: "", cat.User.Email: "", bob.User.Email: doorward.CodeMembershipSuspended} {

@@ -14,7 +14,7 @@ import (
 
 // Get returns the tenant with the id; errors: not_found.
 func (t *Tenants) Get(ctx context.Context, id string) (doorward.Tenant, error) {
-	return existing(ctx, t.db.Read(), id)
+	return find(ctx, t.db.Read(), id)
 }
 
 // Limits are the limits of sessions in the tenant.
@@ -30,9 +30,9 @@ type Edit struct {
 	InvitationDays         *int64
 	AllowedEmailDomains    *[]string // empty: all
 	Accent                 *string   // a colour like "#3b4ccf"; empty: that of the installation
-	// KeepInForce ignores numbers that equal those in force: a form sends all fields,
+	// KeepEffective ignores numbers that equal those in force: a form sends all fields,
 	// and must not turn the installation's values into the tenant's own.
-	KeepInForce bool
+	KeepEffective bool
 	// Versions, unless empty, are the versions that the edit is based on; see
 	// doorward.Tenant.Version.
 	Versions []string
@@ -40,11 +40,11 @@ type Edit struct {
 
 // Number is a setting of a tenant that is a number.
 type Number struct {
-	Name    string  // in the API and in forms
-	Section string  // of the settings, for pages: sessions or invitations
-	InForce int64   // the tenant's own, or else the installation's
-	Most    int64   // the installation's limit; the minimum is 1
-	Edit    **int64 // the field of the Edit
+	Name      string  // in the API and in forms
+	Section   string  // of the settings, for pages: sessions or invitations
+	Effective int64   // the tenant's own, or else the installation's
+	Max       int64   // the installation's limit; the minimum is 1
+	Edit      **int64 // the field of the Edit
 
 	unit, event string
 	own         string      // the tenant's own, for events
@@ -58,17 +58,17 @@ func (t *Tenants) Numbers(e *Edit, of *doorward.Tenant) []Number {
 	return []Number{
 		{
 			Name: "sessionIdleMinutes", Section: "sessions", Edit: &e.SessionIdleMinutes, unit: "minutes",
-			InForce: Minutes(limits.Idle), Most: Minutes(t.sessions.Idle),
+			Effective: Minutes(limits.Idle), Max: Minutes(t.sessions.Idle),
 			event: "sessionIdle", own: s.SessionIdle.String(), set: func(n int64) { s.SessionIdle = time.Duration(n) * time.Minute },
 		},
 		{
 			Name: "sessionAbsoluteMinutes", Section: "sessions", Edit: &e.SessionAbsoluteMinutes, unit: "minutes",
-			InForce: Minutes(limits.Absolute), Most: Minutes(t.sessions.Absolute),
+			Effective: Minutes(limits.Absolute), Max: Minutes(t.sessions.Absolute),
 			event: "sessionAbsolute", own: s.SessionAbsolute.String(), set: func(n int64) { s.SessionAbsolute = time.Duration(n) * time.Minute },
 		},
 		{
 			Name: "invitationDays", Section: "invitations", Edit: &e.InvitationDays, unit: "days",
-			InForce: int64(s.MaxInvitationDays()), Most: doorward.InvitationDaysMax,
+			Effective: int64(s.MaxInvitationDays()), Max: doorward.InvitationDaysMax,
 			event: "invitationDays", own: fmt.Sprint(s.MaxInvitationDays()), set: func(n int64) { s.InvitationDays = int(n) },
 		},
 	}
@@ -88,32 +88,32 @@ const maxDomains = 100
 func (t *Tenants) Edit(ctx context.Context, by doorward.Caller, e Edit) (Changed, error) {
 	faults := t.check(&e)
 	var after doorward.Tenant
-	held, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
+	revocation, err := t.writer.Do(ctx, by, doorward.TenantUpdate, object(by.TenantID), func(tx *access.Tx) error {
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
-		was, err := existing(ctx, tx.Reader, by.TenantID)
+		before, err := find(ctx, tx.Reader, by.TenantID)
 		if err != nil {
 			return err
 		}
-		if err := unchanged(was, e.Versions); err != nil {
+		if err := unchanged(before, e.Versions); err != nil {
 			return err
 		}
 		asked := e
-		if e.KeepInForce {
-			asked = t.withoutInForce(e, was)
+		if e.KeepEffective {
+			asked = t.withoutEffective(e, before)
 		}
-		after = t.apply(asked, was)
+		after = t.apply(asked, before)
 		if err := t.checkIdle(asked, after); err != nil {
 			return err
 		}
-		if !t.recordChanges(tx, was, after) {
+		if !t.recordChanges(tx, before, after) {
 			tx.SkipEvent()
 			return nil
 		}
-		return t.replace(ctx, tx, was, after)
+		return t.replace(ctx, tx, before, after)
 	})
-	return Changed{after, held}, err
+	return Changed{after, revocation}, err
 }
 
 // checkIdle rejects an idle limit longer than the absolute one. Lowering only the
@@ -140,12 +140,12 @@ func unchanged(now doorward.Tenant, versions []string) error {
 // replace stores the settings and ends the sessions beyond the tighter absolute
 // limit, so that they don't return when it is loosened. Idle sessions are ended
 // when they are used, see package session.
-func (t *Tenants) replace(ctx context.Context, tx *access.Tx, was, is doorward.Tenant) error {
-	if err := tx.EditTenant(ctx, is); err != nil {
+func (t *Tenants) replace(ctx context.Context, tx *access.Tx, before, after doorward.Tenant) error {
+	if err := tx.EditTenant(ctx, after); err != nil {
 		return err
 	}
-	limit := min(t.Limits(was).Absolute, t.Limits(is).Absolute)
-	return tx.DeleteAgedSessions(ctx, is.ID, tx.Now.Add(-limit))
+	limit := min(t.Limits(before).Absolute, t.Limits(after).Absolute)
+	return tx.DeleteAgedSessions(ctx, after.ID, tx.Now.Add(-limit))
 }
 
 // check normalizes domains and accent and returns all faults.
@@ -154,10 +154,10 @@ func (t *Tenants) check(e *Edit) (faults []doorward.FieldError) {
 		faults = append(faults, doorward.NeedName("/name", *e.Name, "Give the tenant a name.")...)
 	}
 	for _, n := range t.Numbers(e, &doorward.Tenant{}) {
-		if typed := *n.Edit; typed != nil && (*typed < 1 || *typed > n.Most) {
+		if typed := *n.Edit; typed != nil && (*typed < 1 || *typed > n.Max) {
 			faults = append(faults, doorward.FieldError{
 				Pointer: "/settings/" + n.Name, Code: "out_of_range",
-				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", n.Most, n.unit),
+				Message: fmt.Sprintf("A tenant can only be stricter than the installation: 1 to %d %s.", n.Max, n.unit),
 			})
 		}
 	}
@@ -213,10 +213,10 @@ func (t *Tenants) apply(e Edit, of doorward.Tenant) doorward.Tenant {
 	return of
 }
 
-// withoutInForce returns the edit without numbers that are in force already.
-func (t *Tenants) withoutInForce(e Edit, of doorward.Tenant) Edit {
+// withoutEffective returns the edit without numbers that are in force already.
+func (t *Tenants) withoutEffective(e Edit, of doorward.Tenant) Edit {
 	for _, n := range t.Numbers(&e, &of) {
-		if *n.Edit != nil && **n.Edit == n.InForce {
+		if *n.Edit != nil && **n.Edit == n.Effective {
 			*n.Edit = nil
 		}
 	}
@@ -224,20 +224,20 @@ func (t *Tenants) withoutInForce(e Edit, of doorward.Tenant) Edit {
 }
 
 // recordChanges reports whether there are any.
-func (t *Tenants) recordChanges(tx *access.Tx, was, is doorward.Tenant) bool {
-	some := false
-	note := func(field, from, to string) {
+func (t *Tenants) recordChanges(tx *access.Tx, before, after doorward.Tenant) bool {
+	changed := false
+	record := func(field, from, to string) {
 		if from != to {
 			tx.Changed(field, from, to)
-			some = true
+			changed = true
 		}
 	}
-	note("name", was.Name, is.Name)
-	before := t.Numbers(&Edit{}, &was)
-	for i, after := range t.Numbers(&Edit{}, &is) {
-		note(after.event, before[i].own, after.own)
+	record("name", before.Name, after.Name)
+	oldNumbers := t.Numbers(&Edit{}, &before)
+	for i, number := range t.Numbers(&Edit{}, &after) {
+		record(number.event, oldNumbers[i].own, number.own)
 	}
-	note("allowedEmailDomains", strings.Join(was.Settings.AllowedDomains, " "), strings.Join(is.Settings.AllowedDomains, " "))
-	note("accent", was.Brand.Accent, is.Brand.Accent)
-	return some
+	record("allowedEmailDomains", strings.Join(before.Settings.AllowedDomains, " "), strings.Join(after.Settings.AllowedDomains, " "))
+	record("accent", before.Brand.Accent, after.Brand.Accent)
+	return changed
 }

@@ -40,14 +40,14 @@ func (t *Tenants) Find(ctx context.Context, by doorward.Caller, id string) (door
 func (t *Tenants) Freeze(ctx context.Context, by doorward.Caller, id string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	freeze := func(tx *access.Tx, _ doorward.Tenant) (bool, error) { return tx.FreezeTenant(ctx, id) }
-	held, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
+	revocation, err := t.setFrozen(ctx, by, doorward.TenantFreeze, id, freeze, func(tx *access.Tx) (err error) {
 		ended, err = t.endAll(ctx, tx, id)
 		return err
 	})
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended.Revocation = held
+	ended.Revocation = revocation
 	return ended, nil
 }
 
@@ -60,13 +60,13 @@ const afterThaw = 24 * time.Hour
 // requests that overlapped the freeze are ended. Errors: not_found, tenant_closing
 // when it is closed and not frozen: only an OWNER can restore it.
 func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (doorward.Revocation, error) {
-	thaw := func(tx *access.Tx, was doorward.Tenant) (bool, error) {
+	thaw := func(tx *access.Tx, before doorward.Tenant) (bool, error) {
 		grace := time.Duration(0)
-		if was.ClosedAt != nil {
-			grace = min(afterThaw, t.DestroyedAt(was).Sub(*was.ClosedAt))
+		if before.ClosedAt != nil {
+			grace = min(afterThaw, t.DestroyedAt(before).Sub(*before.ClosedAt))
 		}
 		thawed, err := tx.ThawTenant(ctx, id, tx.Now.Add(grace))
-		if err == nil && !thawed && was.ClosedAt != nil {
+		if err == nil && !thawed && before.ClosedAt != nil {
 			err = doorward.Fail(doorward.CodeTenantClosing, "The tenant is not frozen. An OWNER has closed it, and an OWNER can restore it.")
 		}
 		return thawed, err
@@ -75,15 +75,15 @@ func (t *Tenants) Thaw(ctx context.Context, by doorward.Caller, id string) (door
 }
 
 // setFrozen does nothing when set reports no change.
-func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorward.Action, id string,
-	set func(tx *access.Tx, was doorward.Tenant) (bool, error), also func(*access.Tx) error,
+func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
+	set func(tx *access.Tx, before doorward.Tenant) (bool, error), also func(*access.Tx) error,
 ) (doorward.Revocation, error) {
-	return t.writer.Do(ctx, by, act, object(id), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, id)
+	return t.writer.Do(ctx, by, action, object(id), func(tx *access.Tx) error {
+		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
 			return err
 		}
-		changed, err := set(tx, was)
+		changed, err := set(tx, before)
 		if err != nil || !changed {
 			tx.SkipEvent()
 			return err
@@ -92,7 +92,7 @@ func (t *Tenants) setFrozen(ctx context.Context, by doorward.Caller, act doorwar
 		if err != nil {
 			return err
 		}
-		tx.Changed("status", string(was.Status), string(is.Status))
+		tx.Changed("status", string(before.Status), string(is.Status))
 		return also(tx)
 	})
 }
@@ -104,15 +104,15 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	var closed doorward.Tenant
 	var ended doorward.Ended
 	id := by.TenantID
-	held, err := t.writer.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, id)
+	revocation, err := t.writer.Do(ctx, by, doorward.TenantClose, object(id), func(tx *access.Tx) error {
+		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
 			return err
 		}
-		if err := confirmed(was, confirm); err != nil {
+		if err := confirmed(before, confirm); err != nil {
 			return err
 		}
-		tx.Changed("status", string(was.Status), string(doorward.TenantClosing))
+		tx.Changed("status", string(before.Status), string(doorward.TenantClosing))
 		if _, err = tx.CloseTenant(ctx, id, tx.Now.Add(t.hold)); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	if err != nil {
 		return doorward.Tenant{}, doorward.Ended{}, err
 	}
-	ended.Revocation = held
+	ended.Revocation = revocation
 	return closed, ended, nil
 }
 
@@ -158,11 +158,11 @@ func (t *Tenants) endAll(ctx context.Context, tx *access.Tx, id string) (doorwar
 func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Changed, err error) {
 	id := by.TenantID
 	restored.Revocation, err = t.writer.Do(ctx, by, doorward.TenantRestore, object(id), func(tx *access.Tx) error {
-		was, err := existing(ctx, tx.Reader, id)
+		before, err := find(ctx, tx.Reader, id)
 		if err != nil {
 			return err
 		}
-		if was.Status == doorward.TenantFrozen {
+		if before.Status == doorward.TenantFrozen {
 			return doorward.Fail(doorward.CodeTenantFrozen, "")
 		}
 		closing, err := tx.RestoreTenant(ctx, id)
@@ -172,7 +172,7 @@ func (t *Tenants) Restore(ctx context.Context, by doorward.Caller) (restored Cha
 		if !closing {
 			return doorward.Fail(doorward.CodeTenantNotClosing, "")
 		}
-		tx.Changed("status", string(was.Status), string(doorward.TenantActive))
+		tx.Changed("status", string(before.Status), string(doorward.TenantActive))
 		if err := tx.DeleteOtherSessions(ctx, id, by.SessionID); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func object(id string) doorward.Object {
 	return doorward.Object{Type: "tenant", ID: id, TenantID: id}
 }
 
-func existing(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
+func find(ctx context.Context, read store.Reader, id string) (doorward.Tenant, error) {
 	t, err := read.Tenant(ctx, id)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. The list of tenants shows all.", id)

@@ -25,12 +25,12 @@ func TestClosingOutrunsLogin(t *testing.T) {
 		account := f.Account(bob)
 		for range apptest.Rounds(12, 40) {
 			var o apptest.Opened
-			errs := apptest.Together(5, func(i int) error {
+			errs := apptest.Concurrently(5, func(i int) error {
 				if i == 4 {
 					_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 					return err
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, apptest.WriteNothingElse))
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, acme.ID, apptest.NoExtraWrites))
 			})
 			f.NoError(errs[4])
 			f.WantOnly(errs, "", doorward.CodeTenantClosing)
@@ -108,8 +108,8 @@ func TestFreezeOfAClosedTenant(t *testing.T) {
 			t.Errorf("the tenant is %s, destroyed at %v, want %v", both.Status, both.DestroyAt, closed.DestroyAt)
 		}
 
-		f.NoError(apptest.Failure(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
-		if err := apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
+		f.NoError(apptest.ErrorOf(f.Node(1).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+		if err := apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)); apptest.Code(err) != doorward.CodeTenantClosing {
 			t.Errorf("thawing a closed tenant that isn't frozen: %v", err)
 		}
 		if is := status(f, acme.ID); is.Status != doorward.TenantClosing {
@@ -132,7 +132,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 		rounds := apptest.Rounds(10, 25)
 		for range rounds {
 			second := f.SignIn(owner.User.Email, apptest.FirstPassword)
-			errs := apptest.Together(3, func(i int) (err error) {
+			errs := apptest.Concurrently(3, func(i int) (err error) {
 				switch i {
 				case 0:
 					_, err = f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, acme.ID)
@@ -149,7 +149,7 @@ func TestFreezeCloseAndRestoreAtOnce(t *testing.T) {
 			if is.Status != doorward.TenantFrozen || f.IsValid(owner.Token) || f.IsValid(second.Token) {
 				t.Fatalf("the tenant is %s; sessions are valid: %v %v", is.Status, f.IsValid(owner.Token), f.IsValid(second.Token))
 			}
-			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
+			f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(f.Context(), apptest.Operator, acme.ID)))
 			owner = f.SignIn(owner.User.Email, apptest.FirstPassword)
 			if is.ClosedAt != nil {
 				closedToo++
@@ -179,7 +179,7 @@ func TestFrozenTenantsAreNotDestroyed(t *testing.T) {
 			clock.Move(apptest.TenantHold + time.Hour)
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
 			status(f, acme.ID)
-			f.NoError(apptest.Failure(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID)))
+			f.NoError(apptest.ErrorOf(f.Node(0).Tenants.Thaw(t.Context(), apptest.Operator, acme.ID)))
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))
 			clock.Move(23 * time.Hour)
 			f.NoError(f.Node(1).Tenants.Sweep(t.Context()))

@@ -20,15 +20,15 @@ import (
 type Tenants struct {
 	writer   *access.Writer
 	db       *store.DB
-	sessions store.Life
+	sessions store.SessionLifetime
 	hold     time.Duration
 	log      *slog.Logger
-	drawing  chan struct{} // one image is decoded at a time
+	logoSlot chan struct{} // one image is decoded at a time
 }
 
 // New returns the feature. Tenants may tighten the limits of sessions. One that
 // is closed from now on is destroyed after the hold.
-func New(writer *access.Writer, db *store.DB, sessions store.Life, hold time.Duration, log *slog.Logger) *Tenants {
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, hold time.Duration, log *slog.Logger) *Tenants {
 	return &Tenants{writer, db, sessions, hold, log, make(chan struct{}, 1)}
 }
 

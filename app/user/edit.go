@@ -46,11 +46,11 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	if e.DryRun {
 		change = u.tryChange
 	}
-	held, err := change(ctx, by, target, r.steps()...)
+	revocation, err := change(ctx, by, target, r.steps()...)
 	if err != nil {
 		return target, doorward.Ended{}, err
 	}
-	r.ended.Revocation = held
+	r.ended.Revocation = revocation
 	return r.after, r.ended, nil
 }
 
@@ -93,11 +93,11 @@ func (r *editing) steps() []step {
 		steps = append(steps, step{doorward.UserRole, *r.Role, r.setRole})
 	}
 	if r.Status != nil {
-		act := doorward.UserResume
+		action := doorward.UserResume
 		if *r.Status == doorward.UserSuspended {
-			act = doorward.UserSuspend
+			action = doorward.UserSuspend
 		}
-		steps = append(steps, step{act, "", r.setStatus})
+		steps = append(steps, step{action, "", r.setStatus})
 	}
 	if r.Name != nil {
 		steps = append(steps, step{doorward.UserRename, "", r.rename})
@@ -106,60 +106,60 @@ func (r *editing) steps() []step {
 }
 
 // begin compares the version, and records nothing of its own.
-func (r *editing) begin(tx *access.Tx, now doorward.User) error {
+func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
 	r.ended = doorward.Ended{}
-	return unchanged(now, r.Versions)
+	return unchanged(member, r.Versions)
 }
 
 // unchanged is precondition_failed unless the member has one of the versions, or
 // none are given.
-func unchanged(now doorward.User, versions []string) error {
-	if len(versions) > 0 && !slices.Contains(versions, now.Version()) {
+func unchanged(member doorward.User, versions []string) error {
+	if len(versions) > 0 && !slices.Contains(versions, member.Version()) {
 		return doorward.Fail(doorward.CodePreconditionFailed, "")
 	}
 	return nil
 }
 
 // finish sees the member as the edit has left it.
-func (r *editing) finish(tx *access.Tx, now doorward.User) error {
+func (r *editing) finish(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
-	r.after = now
+	r.after = member
 	return nil
 }
 
-func (r *editing) setRole(tx *access.Tx, now doorward.User) error {
-	if now.Role == *r.Role {
+func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
+	if member.Role == *r.Role {
 		tx.SkipEvent()
 		return nil
 	}
-	tx.Changed("role", string(now.Role), string(*r.Role))
-	if _, err := tx.SetUserRole(r.ctx, now.TenantID, now.ID, *r.Role); err != nil {
+	tx.Changed("role", string(member.Role), string(*r.Role))
+	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err
 	}
-	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, now); err != nil {
+	if err := notifyMember(r.ctx, tx, store.MailRoleChanged, member); err != nil {
 		return err
 	}
-	return requireOwner(r.ctx, tx, now.TenantID, now.Role)
+	return requireOwner(r.ctx, tx, member.TenantID, member.Role)
 }
 
-func (r *editing) setStatus(tx *access.Tx, now doorward.User) error {
-	if now.Status == *r.Status {
+func (r *editing) setStatus(tx *access.Tx, member doorward.User) error {
+	if member.Status == *r.Status {
 		tx.SkipEvent()
 		return nil
 	}
-	tx.Changed("status", string(now.Status), string(*r.Status))
-	_, err := tx.SetUserStatus(r.ctx, now.TenantID, now.ID, *r.Status)
+	tx.Changed("status", string(member.Status), string(*r.Status))
+	_, err := tx.SetUserStatus(r.ctx, member.TenantID, member.ID, *r.Status)
 	if err != nil || *r.Status == doorward.UserActive {
 		return err
 	}
-	if err := requireOwner(r.ctx, tx, now.TenantID, now.Role); err != nil {
+	if err := requireOwner(r.ctx, tx, member.TenantID, member.Role); err != nil {
 		return err
 	}
-	if r.ended, err = r.users.endAll(r.ctx, tx, object(now), r.Keys); err != nil {
+	if r.ended, err = r.users.endAll(r.ctx, tx, object(member), r.Keys); err != nil {
 		return err
 	}
-	return notifyMember(r.ctx, tx, store.MailSuspended, now)
+	return notifyMember(r.ctx, tx, store.MailSuspended, member)
 }
 
 // notifyMember queues a notice to the member, unless the member is the caller.
@@ -170,11 +170,11 @@ func notifyMember(ctx context.Context, tx *access.Tx, kind store.MailKind, membe
 	return tx.Notify(ctx, kind, member.Email)
 }
 
-func (r *editing) rename(tx *access.Tx, now doorward.User) error {
-	if now.Name == *r.Name {
+func (r *editing) rename(tx *access.Tx, member doorward.User) error {
+	if member.Name == *r.Name {
 		tx.SkipEvent()
 		return nil
 	}
-	tx.Changed("name", now.Name, *r.Name)
-	return tx.RenameUser(r.ctx, now, *r.Name)
+	tx.Changed("name", member.Name, *r.Name)
+	return tx.RenameUser(r.ctx, member, *r.Name)
 }

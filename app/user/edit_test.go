@@ -19,7 +19,7 @@ func TestRemoveAsSeen(t *testing.T) {
 			bob := f.Join(owner, doorward.RoleViewer)
 			seen, err := f.Node(round).Users.Get(f.Context(), owner.Caller, bob.User.ID)
 			f.NoError(err)
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				if i == 0 {
 					return f.Node(round).Users.SetRole(f.Context(), owner.Caller, bob.User, doorward.RoleUser)
 				}
@@ -70,7 +70,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 		for range apptest.Rounds(25, 100) {
 			var o apptest.Opened
 			suspended := 4
-			errs := apptest.Together(5, func(i int) error {
+			errs := apptest.Concurrently(5, func(i int) error {
 				switch i {
 				case suspended:
 					_, err := f.Node(0).Users.Suspend(f.Context(), owner.Caller, bob.User)
@@ -79,7 +79,7 @@ func TestSuspensionOutrunsLogin(t *testing.T) {
 					r, err := apptest.SignedIn(f.Node(i).Login.WithPassword(f.Context(), apptest.Anonymous(i), bob.User.Email, apptest.FirstPassword, ""))
 					return o.Add(r.Opened, err)
 				}
-				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, apptest.WriteNothingElse))
+				return o.Add(f.Node(i).Sessions.Open(f.Context(), apptest.Anonymous(i), account, bob.User.TenantID, apptest.NoExtraWrites))
 			})
 			f.NoError(errs[suspended])
 			f.WantOnly(errs, "", doorward.CodeMembershipSuspended)
@@ -100,7 +100,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		_, owner := f.Tenant()
 		bob := f.Join(owner, doorward.RoleAdmin)
 		f.Invite(bob, f.NewEmail("guest"), doorward.RoleUser)
-		f.Settle()
+		f.RecordPending()
 		before := f.AllRows()
 
 		role, status := doorward.RoleViewer, doorward.UserSuspended
@@ -114,7 +114,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		if ended.Sessions != 1 || ended.Invitations != 1 {
 			f.Errorf("the removal would end %+v", ended)
 		}
-		f.Settle()
+		f.RecordPending()
 		if diff := cmp.Diff(before, f.AllRows()); diff != "" {
 			f.Errorf("a dry run has written:\n%s", diff)
 		}

@@ -49,14 +49,14 @@ func (u *Users) All(ctx context.Context, tenantID string) ([]doorward.User, erro
 	_, err := u.db.Read().Tenant(ctx, tenantID)
 	switch {
 	case errors.Is(err, store.ErrNone):
-		return nil, noTenant(tenantID)
+		return nil, errNoTenant(tenantID)
 	case err != nil:
 		return nil, err
 	}
 	return u.db.Read().Users(ctx, tenantID)
 }
 
-func noTenant(id string) error {
+func errNoTenant(id string) error {
 	return doorward.Fail(doorward.CodeNotFound, "No tenant has the id %s. \"doorward tenant list\" shows all.", id)
 }
 

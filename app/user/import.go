@@ -16,16 +16,16 @@ import (
 
 // Imported counts what an import has done, or in a dry run would do.
 type Imported struct {
-	Members     int // who are in the tenant now
-	Accounts    int // those of them who are new to the installation
-	Unset       int // accounts without a password, new or in no other tenant
-	Kept        []roster.Person
-	Invitations int64 // pending ones to these people, which are revoked
+	Members         int // who are in the tenant now
+	Accounts        int // those of them who are new to the installation
+	WithoutPassword int // accounts without a password, new or in no other tenant
+	PasswordKept    []roster.Person
+	Invitations     int64 // pending ones to these people, which are revoked
 }
 
 // Import makes all people on the list members of the tenant, or none of them. An
 // existing account keeps its password: those with another one in the list are
-// Imported.Kept. An account in no tenant has no password to keep. An event is
+// Imported.PasswordKept. An account in no tenant has no password to keep. An event is
 // recorded for each person and for the tenant.
 //
 // A dry run does all of it and rolls back.
@@ -71,7 +71,7 @@ func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) 
 	for _, p := range list.People {
 		lines[p.Email] = p.Line
 	}
-	faults := roster.Faults{Faults: slices.Clone(list.Faults.Faults), More: list.More}
+	faults := roster.Faults{Listed: slices.Clone(list.Faults.Listed), More: list.More}
 	err := u.db.Read().EachMember(ctx, tenantID, func(m store.Member) error {
 		if line, listed := lines[m.Email]; listed {
 			alreadyMember(&faults, line)
@@ -85,7 +85,7 @@ func acceptsMembers(ctx context.Context, read store.Reader, tenantID string) err
 	t, err := read.Tenant(ctx, tenantID)
 	switch {
 	case errors.Is(err, store.ErrNone):
-		return noTenant(tenantID)
+		return errNoTenant(tenantID)
 	case err == nil && t.ClosedAt != nil:
 		return doorward.Fail(doorward.CodeTenantClosing, "The tenant is being closed, and its people with it. Nobody can be added.")
 	}
@@ -151,17 +151,17 @@ func (r *importing) count(p roster.Person, account member.Account) {
 	}
 	switch own := account.Created || account.Unused; {
 	case own && p.PasswordHash == "":
-		r.done.Unset++
+		r.done.WithoutPassword++
 	case !own && p.PasswordHash != "":
-		r.done.Kept = append(r.done.Kept, p)
+		r.done.PasswordKept = append(r.done.PasswordKept, p)
 	}
 }
 
 // finish revokes the pending invitations of the new members, and records their number
 // for the tenant.
 func (r *importing) finish() (err error) {
-	slices.SortFunc(r.done.Kept, func(a, b roster.Person) int { return cmp.Compare(a.Line, b.Line) })
-	r.done.Invitations, err = r.tx.RevokeNeedlessInvitations(r.ctx, r.tenantID)
+	slices.SortFunc(r.done.PasswordKept, func(a, b roster.Person) int { return cmp.Compare(a.Line, b.Line) })
+	r.done.Invitations, err = r.tx.RevokeRedundantInvitations(r.ctx, r.tenantID)
 	if r.done.Members == 0 {
 		r.tx.SkipEvent()
 		return err

@@ -16,11 +16,11 @@ import (
 	"github.com/doorward/doorward/store/storetest"
 )
 
-// staple is the password of these hashes, which were made by the programs named in
+// importedPassword is the password of these hashes, which were made by the programs named in
 // internal/argon's tests.
 const (
-	staple        = "correct horse battery staple"
-	stapledBcrypt = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"
+	importedPassword = "correct horse battery staple"
+	importedBcrypt   = "$2b$06$abcdefghijklmnopqrstu.jFo3griMkFdv.q5HFdFZfS6Hp1tC0ES"
 )
 
 // people reads a CSV list with these columns.
@@ -38,14 +38,14 @@ func faults(f *apptest.Fixture, err error) (all []string) {
 	if !errors.As(err, &refused) {
 		f.Fatalf("the error is %v, want faults of the list", err)
 	}
-	for _, f := range refused.Faults.Faults {
+	for _, f := range refused.Faults.Listed {
 		all = append(all, fmt.Sprintf("%d %s %s", f.Line, f.Column, f.Code))
 	}
 	return all
 }
 
-// picture returns everything that an import could change.
-func picture(f *apptest.Fixture) (all []any) {
+// snapshot returns everything that an import could change.
+func snapshot(f *apptest.Fixture) (all []any) {
 	f.Helper()
 	ctx, read := f.Context(), f.DB.Read()
 	tenants, err := read.Tenants(ctx)
@@ -60,7 +60,7 @@ func picture(f *apptest.Fixture) (all []any) {
 
 func unchanged(f *apptest.Fixture, before []any) {
 	f.Helper()
-	if diff := cmp.Diff(before, picture(f)); diff != "" {
+	if diff := cmp.Diff(before, snapshot(f)); diff != "" {
 		f.Errorf("the import left changes:\n%s", diff)
 	}
 }
@@ -71,14 +71,14 @@ func TestImport(t *testing.T) {
 		_, elsewhere := f.Tenant()
 		inv, token := f.Invite(owner, "bob@acme.example", doorward.RoleUser)
 		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f,
-			"eve@acme.example,VIEWER,,suspended,"+stapledBcrypt,
-			"bob@acme.example,ADMIN,Bob,,"+stapledBcrypt,
+			"eve@acme.example,VIEWER,,suspended,"+importedBcrypt,
+			"bob@acme.example,ADMIN,Bob,,"+importedBcrypt,
 			"cat@acme.example,USER,Cat,,",
-			elsewhere.User.Email+",USER,,,"+stapledBcrypt,
+			elsewhere.User.Email+",USER,,,"+importedBcrypt,
 		), false)
 		f.NoError(err)
-		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: stapledBcrypt}}
-		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, Unset: 1, Kept: kept, Invitations: 1}, done); diff != "" {
+		kept := []roster.Person{{Line: 5, Email: elsewhere.User.Email, Role: doorward.RoleUser, Status: doorward.UserActive, PasswordHash: importedBcrypt}}
+		if diff := cmp.Diff(user.Imported{Members: 4, Accounts: 3, WithoutPassword: 1, PasswordKept: kept, Invitations: 1}, done); diff != "" {
 			f.Errorf("result (-want +got):\n%s", diff)
 		}
 
@@ -86,14 +86,14 @@ func TestImport(t *testing.T) {
 			"bob@acme.example": "", "eve@acme.example": doorward.CodeMembershipSuspended, "cat@acme.example": doorward.CodeInvalidCredentials,
 			elsewhere.User.Email: doorward.CodeInvalidCredentials,
 		} {
-			if got := f.TryLogin(email, staple); got != want {
+			if got := f.TryLogin(email, importedPassword); got != want {
 				f.Errorf("%s signs in with the imported password: %q, want %q", email, got, want)
 			}
 		}
 		if got := f.TryLogin(elsewhere.User.Email, apptest.FirstPassword); got != "" {
 			f.Errorf("a login with the password of the existing account: %q", got)
 		}
-		bob := f.SignIn("bob@acme.example", staple).User
+		bob := f.SignIn("bob@acme.example", importedPassword).User
 		if bob.Role != doorward.RoleAdmin || bob.Name != "Bob" || bob.TenantID != acme.ID {
 			f.Errorf("Bob is %+v", bob)
 		}
@@ -136,7 +136,7 @@ func TestImportAllOrNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		frank := f.Join(owner, doorward.RoleUser)
-		before := picture(f)
+		before := snapshot(f)
 		list := people(f,
 			"ann@acme.example,USER,,,",
 			"ann@acme.example,USER,,,",
@@ -167,7 +167,7 @@ func TestImportIntoAClosingTenant(t *testing.T) {
 		acme, owner := f.Tenant()
 		_, _, err := f.Node(0).Tenants.Close(f.Context(), owner.Caller, acme.Name)
 		f.NoError(err)
-		before := picture(f)
+		before := snapshot(f)
 		_, err = f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, people(f, "ann@acme.example,USER,,,"), false)
 		if apptest.Code(err) != doorward.CodeTenantClosing {
 			f.Errorf("the error is %v", err)
@@ -181,8 +181,8 @@ func TestDryRunLeavesNothing(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		acme, owner := f.Tenant()
 		f.Invite(owner, "bob@acme.example", doorward.RoleUser)
-		before := picture(f)
-		list := people(f, "ann@acme.example,USER,,,"+stapledBcrypt, "bob@acme.example,USER,,,")
+		before := snapshot(f)
+		list := people(f, "ann@acme.example,USER,,,"+importedBcrypt, "bob@acme.example,USER,,,")
 		dry, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, true)
 		f.NoError(err)
 		unchanged(f, before)
@@ -206,12 +206,12 @@ func TestImportsAtOnce(t *testing.T) {
 		const size = 200
 		var up, down []string
 		for i := range size {
-			up = append(up, fmt.Sprintf("p%03d@acme.example,USER,,,%s", i, stapledBcrypt))
-			down = append(down, fmt.Sprintf("p%03d@acme.example,USER,,,%s", size-1-i, stapledBcrypt))
+			up = append(up, fmt.Sprintf("p%03d@acme.example,USER,,,%s", i, importedBcrypt))
+			down = append(down, fmt.Sprintf("p%03d@acme.example,USER,,,%s", size-1-i, importedBcrypt))
 		}
 		lists := []roster.List{people(f, up...), people(f, down...)}
 		acme, _ := f.Tenant()
-		errs := apptest.Together(2, func(i int) error {
+		errs := apptest.Concurrently(2, func(i int) error {
 			_, err := f.Node(i).Users.Import(f.Context(), apptest.Operator, acme.ID, lists[i], false)
 			if refused := (*roster.Error)(nil); errors.As(err, &refused) {
 				err = doorward.Fail(doorward.CodeAlreadyMember, "")
@@ -231,7 +231,7 @@ func TestImportsAtOnce(t *testing.T) {
 		zeta, _ := f.Tenant()
 		iota, _ := f.Tenant()
 		done := make([]user.Imported, 2)
-		errs = apptest.Together(2, func(i int) (err error) {
+		errs = apptest.Concurrently(2, func(i int) (err error) {
 			done[i], err = f.Node(i).Users.Import(f.Context(), apptest.Operator, []string{zeta.ID, iota.ID}[i], fresh[i], false)
 			return err
 		})
@@ -258,7 +258,7 @@ func members(f *apptest.Fixture, tenantID string, want int) {
 // login replaces the hash with Doorward's own.
 func TestImportedHashes(t *testing.T) {
 	hashes := map[string]string{
-		"bcrypt": stapledBcrypt,
+		"bcrypt": importedBcrypt,
 		"php":    "$2y$06$rzkPS/i1xtIjuEeqbHVAYeFM2JcwkxoZPZw2dTP/AWOaa.0jDBN9a",
 		"scrypt": "$scrypt$ln=14,r=8,p=1$+vn49/b19PPy8fDv7u3s6w$hZ/MDx2Co/P240yeA5bUGCAORzx8HHWM+7ckVjfiafM",
 		"pbkdf2": "$pbkdf2-sha256$29000$.vn49/b19PPy8fDv7u3s6w$Hv4NnEud71XJdkFre9JY2ppEXEdfkyg3Spli7LIDxE4",
@@ -275,11 +275,11 @@ func TestImportedHashes(t *testing.T) {
 		f.NoError(err)
 		for name := range hashes {
 			email := name + "@acme.example"
-			if got := f.TryLogin(email, staple+"r"); got != doorward.CodeInvalidCredentials {
+			if got := f.TryLogin(email, importedPassword+"r"); got != doorward.CodeInvalidCredentials {
 				f.Errorf("%s with a wrong password: %q", name, got)
 			}
 			for range 2 {
-				p := f.SignIn(email, staple)
+				p := f.SignIn(email, importedPassword)
 				if hash := f.Account(p).PasswordHash; !strings.HasPrefix(hash, "$argon2id$v=19$m=1024,t=1,p=1$") {
 					f.Errorf("%s: the hash after a login is %.20s…", name, hash)
 				}
@@ -305,7 +305,7 @@ func TestImportedWithoutPassword(t *testing.T) {
 			f.Errorf("%d hashes for three attempts: the response time reveals that there is no password", got)
 		}
 		f.NoError(f.Node(0).Passwords.Forgot(f.Context(), apptest.Anonymous(0), "ann@acme.example", ""))
-		f.NoError(apptest.Failure(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Passwords.Reset(f.Context(), apptest.Anonymous(0), f.MailToken("ann@acme.example"), apptest.FirstPassword, apptest.FirstPassword)))
 		if p := f.SignIn("ann@acme.example", apptest.FirstPassword); p.User.TenantID != acme.ID {
 			f.Errorf("signed in as %+v", p.User)
 		}

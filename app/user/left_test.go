@@ -140,7 +140,7 @@ func TestImportOfWhoWasRemoved(t *testing.T) {
 		}}
 		done, err := f.Node(0).Users.Import(f.Context(), apptest.Operator, acme.ID, list, false)
 		f.NoError(err)
-		if done.Members != 2 || done.Accounts != 0 || done.Unset != 1 || len(done.Kept) != 0 {
+		if done.Members != 2 || done.Accounts != 0 || done.WithoutPassword != 1 || len(done.PasswordKept) != 0 {
 			f.Errorf("the import returned %+v", done)
 		}
 		f.SignIn(p.User.Email, apptest.FirstPassword)
@@ -179,7 +179,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				return err
 			},
 			"by another password": func(i int, p apptest.Person, _ string) error {
-				return apptest.Failure(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
+				return apptest.ErrorOf(f.Node(i).Passwords.Change(f.Context(), p.Caller, apptest.FirstPassword, apptest.Password(1), apptest.Password(1)))
 			},
 		}
 		for how, comes := range returns {
@@ -187,7 +187,7 @@ func TestRemovalAndReturnAtOnce(t *testing.T) {
 				p := f.Join(owner, doorward.RoleUser)
 				p = signInHere(f, p.User.Email, apptest.FirstPassword)
 				_, token := f.Invite(boss, p.User.Email, doorward.RoleUser)
-				errs := apptest.Together(2, func(i int) error {
+				errs := apptest.Concurrently(2, func(i int) error {
 					if i == round%2 {
 						_, err := f.Node(i).Users.Remove(f.Context(), owner.Caller, p.User, user.Handover{}, nil)
 						return err

@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// againstOwners are the acts of an OWNER against an OWNER, oneself included.
+// againstOwners are the actions of an OWNER against an OWNER, oneself included.
 var againstOwners = []func(f *apptest.Fixture, i int, by, target apptest.Person) error{
 	func(f *apptest.Fixture, i int, by, target apptest.Person) error {
 		return f.Node(i).Users.SetRole(f.Context(), by.Caller, target.User, doorward.RoleAdmin)
@@ -41,8 +41,8 @@ func TestOneOwnerIsLeft(t *testing.T) {
 		ways := len(againstOwners)
 		for round := range apptest.Rounds(4*ways*ways, 200) { // each pair of ways with each of the four targets
 			way := []int{round % ways, round / ways % ways}
-			self := round / ways / ways % 4 // acts on oneself: nobody, the first, the second, both
-			errs := apptest.Together(2, func(i int) error {
+			self := round / ways / ways % 4 // actions on oneself: nobody, the first, the second, both
+			errs := apptest.Concurrently(2, func(i int) error {
 				target := two[1-i]
 				if self>>i&1 == 1 {
 					target = two[i]
@@ -53,7 +53,7 @@ func TestOneOwnerIsLeft(t *testing.T) {
 			if errs[0] != nil && errs[1] != nil {
 				f.Fatalf("round %d: both failed: %v", round, errs)
 			}
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 			for i, p := range two { // the end of a membership ends its sessions
 				two[i] = f.SignIn(p.User.Email, apptest.FirstPassword)
 			}
@@ -68,18 +68,18 @@ func TestLastOwnerStays(t *testing.T) {
 		bob := f.Join(ann, doorward.RoleOwner)
 		two := []apptest.Person{ann, bob}
 		for range apptest.Rounds(30, 200) {
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				return f.Node(i).Users.SetRole(f.Context(), two[i].Caller, two[1-i].User, doorward.RoleAdmin)
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeForbidden: 1}) // the one demoted first is refused
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 		}
 	})
 }
 
-// TestLastOwnerStaysWhoeverActs: the same by operators, whom no role limits, and
+// TestLastOwnerStaysForEveryCaller: the same by operators, whom no role limits, and
 // by suspension and leaving.
-func TestLastOwnerStaysWhoeverActs(t *testing.T) {
+func TestLastOwnerStaysForEveryCaller(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
 		_, ann := f.Tenant()
 		bob := f.Join(ann, doorward.RoleOwner)
@@ -98,18 +98,18 @@ func TestLastOwnerStaysWhoeverActs(t *testing.T) {
 			},
 		}
 		for round := range apptest.Rounds(2, 10) * len(ways) * len(ways) {
-			errs := apptest.Together(2, func(i int) error {
+			errs := apptest.Concurrently(2, func(i int) error {
 				way := []int{round % len(ways), round / len(ways) % len(ways)}[i]
 				return ways[way](i, two[i])
 			})
 			f.WantCodes(errs, apptest.Codes{"": 1, doorward.CodeLastOwner: 1})
-			oneOwnerThenTwo(f, two)
+			checkOneOwnerAndRestore(f, two)
 		}
 	})
 }
 
-// oneOwnerThenTwo fails unless one active owner is left, and makes both owners again.
-func oneOwnerThenTwo(f *apptest.Fixture, two []apptest.Person) {
+// checkOneOwnerAndRestore fails unless one active owner is left, and makes both owners again.
+func checkOneOwnerAndRestore(f *apptest.Fixture, two []apptest.Person) {
 	f.Helper()
 	all, err := f.DB.Read().Users(f.Context(), two[0].User.TenantID)
 	f.NoError(err)

@@ -18,16 +18,16 @@ func (u *Users) NameOneself(ctx context.Context, by doorward.Caller, name string
 		if err := tx.LockTenant(ctx, by.TenantID); err != nil {
 			return err
 		}
-		now, err := current(ctx, tx.Reader, self)
+		member, err := current(ctx, tx.Reader, self)
 		if err != nil {
 			return err
 		}
-		if now.Name == name {
+		if member.Name == name {
 			tx.SkipEvent()
 			return nil
 		}
-		tx.Changed("name", now.Name, name)
-		return tx.RenameUser(ctx, now, name)
+		tx.Changed("name", member.Name, name)
+		return tx.RenameUser(ctx, member, name)
 	})
 	return err
 }

@@ -16,12 +16,12 @@ import (
 type Users struct {
 	writer   *access.Writer
 	db       *store.DB
-	sessions store.Life
+	sessions store.SessionLifetime
 }
 
 // New returns the feature. sessions decides which sessions have expired and are
 // not counted.
-func New(writer *access.Writer, db *store.DB, sessions store.Life) *Users {
+func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime) *Users {
 	return &Users{writer, db, sessions}
 }
 
@@ -30,19 +30,19 @@ func New(writer *access.Writer, db *store.DB, sessions store.Life) *Users {
 func (u *Users) Leave(ctx context.Context, by doorward.Caller, tenantID string) (doorward.Ended, error) {
 	var ended doorward.Ended
 	on := doorward.Object{Type: "user", ID: by.ID, TenantID: tenantID}
-	held, err := u.writer.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
+	revocation, err := u.writer.Do(ctx, by, doorward.UserLeave, on, func(tx *access.Tx) (err error) {
 		if err := tx.LockTenant(ctx, tenantID); err != nil {
 			return err
 		}
-		now, err := current(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
+		member, err := current(ctx, tx.Reader, doorward.User{ID: on.ID, TenantID: tenantID})
 		if err != nil {
 			return err
 		}
-		tx.Changed("role", string(now.Role), "")
-		ended, err = u.remove(ctx, tx, object(now), Handover{})
+		tx.Changed("role", string(member.Role), "")
+		ended, err = u.remove(ctx, tx, object(member), Handover{})
 		return err
 	})
-	return onSuccess(ended, held, err)
+	return onSuccess(ended, revocation, err)
 }
 
 // Remove ends the membership of another member, with sessions in the tenant, API keys
@@ -64,30 +64,30 @@ func (u *Users) TryRemove(ctx context.Context, by doorward.Caller, target doorwa
 func (u *Users) removeBy(ctx context.Context, by doorward.Caller, target doorward.User, keys Handover, versions []string, change changeFunc) (doorward.Ended, error) {
 	var ended doorward.Ended
 	faults := keys.faults(by, target)
-	held, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, now doorward.User) (err error) {
-		if err := unchanged(now, versions); err != nil {
+	revocation, err := change(ctx, by, target, step{doorward.UserRemove, "", func(tx *access.Tx, member doorward.User) (err error) {
+		if err := unchanged(member, versions); err != nil {
 			return err
 		}
 		if len(faults) > 0 {
 			return doorward.InvalidFields(faults...)
 		}
-		tx.Changed("role", string(now.Role), "")
-		if ended, err = u.remove(ctx, tx, object(now), keys); err != nil {
+		tx.Changed("role", string(member.Role), "")
+		if ended, err = u.remove(ctx, tx, object(member), keys); err != nil {
 			return err
 		}
-		return notifyMember(ctx, tx, store.MailRemoved, now)
+		return notifyMember(ctx, tx, store.MailRemoved, member)
 	}})
-	return onSuccess(ended, held, err)
+	return onSuccess(ended, revocation, err)
 }
 
 // remove locks the account before the membership, as a login does, so that accepting
 // an invitation comes either before it or after it.
 func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, keys Handover) (doorward.Ended, error) {
-	if _, err := tx.HoldAccount(ctx, on.ID); err != nil {
+	if _, err := tx.LockAccount(ctx, on.ID); err != nil {
 		return doorward.Ended{}, err
 	}
-	was, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
-	if err == nil && !was {
+	existed, err := tx.DeleteMembership(ctx, on.TenantID, on.ID)
+	if err == nil && !existed {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err == nil {
@@ -100,17 +100,17 @@ func (u *Users) remove(ctx context.Context, tx *access.Tx, on doorward.Object, k
 	if err != nil {
 		return ended, err
 	}
-	return ended, stripIfLeft(ctx, tx, on.ID)
+	return ended, clearIfOrphaned(ctx, tx, on.ID)
 }
 
-// stripIfLeft deletes the password and the known browsers of an account that is in
+// clearIfOrphaned deletes the password and the known browsers of an account that is in
 // no tenant. The user sets a new password with the next invitation.
-func stripIfLeft(ctx context.Context, tx *access.Tx, id string) error {
+func clearIfOrphaned(ctx context.Context, tx *access.Tx, id string) error {
 	left, err := tx.CountMemberships(ctx, id)
 	if err != nil || left > 0 {
 		return err
 	}
-	return tx.StripAccount(ctx, id)
+	return tx.ClearCredentials(ctx, id)
 }
 
 // Suspend keeps the user out of the tenant until Resume, and ends what Remove
@@ -138,19 +138,19 @@ func (u *Users) SetRole(ctx context.Context, by doorward.Caller, target doorward
 // SignOut ends the user's sessions in the tenant. Errors: not_found, forbidden.
 func (u *Users) SignOut(ctx context.Context, by doorward.Caller, target doorward.User) (doorward.Ended, error) {
 	var ended doorward.Ended
-	held, err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, now doorward.User) (err error) {
-		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, now.TenantID, now.ID)
+	revocation, err := u.change(ctx, by, target, step{doorward.UserSignOut, "", func(tx *access.Tx, member doorward.User) (err error) {
+		ended.Sessions, err = tx.DeleteMemberSessions(ctx, u.sessions, member.TenantID, member.ID)
 		tx.RecordEnded(ended)
 		return err
 	}})
-	return onSuccess(ended, held, err)
+	return onSuccess(ended, revocation, err)
 }
 
-// requireOwner is last_owner unless an active OWNER remains after a change to a
-// member whose role was was. It counts after the change, under the lock on the
-// tenant, and only if the member was an OWNER: counting is slow in a large tenant.
-func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, was doorward.Role) error {
-	if was != doorward.RoleOwner {
+// requireOwner returns last_owner unless an active OWNER remains. It counts after the
+// change, under the lock on the tenant, and only if the previous role of the changed
+// member was OWNER: counting is slow in a large tenant.
+func requireOwner(ctx context.Context, tx *access.Tx, tenantID string, previous doorward.Role) error {
+	if previous != doorward.RoleOwner {
 		return nil
 	}
 	n, err := tx.CountActiveOwners(ctx, tenantID)
@@ -182,11 +182,11 @@ func (u *Users) endAll(ctx context.Context, tx *access.Tx, on doorward.Object, k
 
 // onSuccess adds the revocation, or drops the counts of a transaction that was
 // rolled back.
-func onSuccess(ended doorward.Ended, held doorward.Revocation, err error) (doorward.Ended, error) {
+func onSuccess(ended doorward.Ended, revocation doorward.Revocation, err error) (doorward.Ended, error) {
 	if err != nil {
 		return doorward.Ended{}, err
 	}
-	ended.Revocation = held
+	ended.Revocation = revocation
 	return ended, nil
 }
 
@@ -199,7 +199,7 @@ func object(u doorward.User) doorward.Object {
 type step struct {
 	action doorward.Action
 	grants doorward.Role
-	write  func(tx *access.Tx, now doorward.User) error
+	write  func(tx *access.Tx, member doorward.User) error
 }
 
 // change runs the steps in one transaction. All are decided under the lock on the
@@ -209,20 +209,20 @@ func (u *Users) change(ctx context.Context, by doorward.Caller, target doorward.
 	for _, s := range steps {
 		on := object(target)
 		on.Granted = s.grants
-		look := func(tx *store.Tx) (doorward.Object, error) {
-			now, err := current(ctx, tx.Reader, target)
+		read := func(tx *store.Tx) (doorward.Object, error) {
+			member, err := current(ctx, tx.Reader, target)
 			on := on
-			on.Held = now.Role
+			on.Held = member.Role
 			return on, err
 		}
 		write := func(tx *access.Tx) error {
-			now, err := current(ctx, tx.Reader, target)
+			member, err := current(ctx, tx.Reader, target)
 			if err != nil {
 				return err
 			}
-			return s.write(tx, now)
+			return s.write(tx, member)
 		}
-		operations = append(operations, access.Operation{Action: s.action, On: on, Look: look, Write: write})
+		operations = append(operations, access.Operation{Action: s.action, On: on, ReadObject: read, Write: write})
 	}
 	return u.writer.DoAll(ctx, by, operations...)
 }
@@ -235,7 +235,7 @@ type changeFunc func(ctx context.Context, by doorward.Caller, target doorward.Us
 func (u *Users) tryChange(ctx context.Context, by doorward.Caller, target doorward.User, steps ...step) (doorward.Revocation, error) {
 	last := &steps[len(steps)-1]
 	write := last.write
-	last.write = func(tx *access.Tx, now doorward.User) error { return cmp.Or(write(tx, now), errDryRun) }
+	last.write = func(tx *access.Tx, member doorward.User) error { return cmp.Or(write(tx, member), errDryRun) }
 	_, err := u.change(ctx, by, target, steps...)
 	if errors.Is(err, errDryRun) {
 		err = nil
@@ -245,9 +245,9 @@ func (u *Users) tryChange(ctx context.Context, by doorward.Caller, target doorwa
 
 // current returns the member as it is now. Errors: not_found.
 func current(ctx context.Context, read store.Reader, target doorward.User) (doorward.User, error) {
-	now, err := read.User(ctx, target.TenantID, target.ID)
+	member, err := read.User(ctx, target.TenantID, target.ID)
 	if errors.Is(err, store.ErrNone) {
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
-	return now, err
+	return member, err
 }

@@ -40,7 +40,7 @@ import (
 func main() {
 	pairs := flag.Int("pairs", 1000, "pairs of requests for each question")
 	database := flag.String("database", "", "empty database for the server (default SQLite in a folder of its own)")
-	flood := flag.Int("flood", 0, "connections that meanwhile send forgot-password for random addresses")
+	flood := flag.Int("flood", 0, "connections that send forgot-password at the same time for random addresses")
 	flag.Parse()
 	if err := run(*pairs, *database, *flood); err != nil {
 		fmt.Fprintln(os.Stderr, "timing:", err)

@@ -126,9 +126,9 @@ func within(t *testing.T, what string, try func() error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	err := try()
-	for end := time.Now().Add(patience); err != nil; err = try() {
+	for end := time.Now().Add(waitTimeout); err != nil; err = try() {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v: %v", what, patience, err)
+			t.Fatalf("%s: not within %v: %v", what, waitTimeout, err)
 		}
 		<-tick.C
 	}

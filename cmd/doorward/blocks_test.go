@@ -37,8 +37,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 		}
 		for _, b := range doctest.All(t, "../../"+page) {
 			blocks++
-			if b.Unrun == "" && !slices.Contains(followed, page) {
-				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Place, b.Script)
+			if b.SkipReason == "" && !slices.Contains(followed, page) {
+				t.Errorf("%s: no test runs this block. Add a test that follows the page (see operators_test.go), or say after \"console\" why none can.\n%s", b.Position, b.Script)
 			}
 		}
 	}
@@ -50,8 +50,8 @@ func TestEveryShellBlockIsRun(t *testing.T) {
 // typed matches an indented command.
 var typed = regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ .*|(?:bin/)?doorward .*|(?:go|make|curl|git|docker|kubectl|npm|sudo) .*)$`)
 
-// following matches the call by which a test names the page that it follows.
-var following = regexp.MustCompile(`\b(?:Follow|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
+// runPagePattern matches the call by which a test names the page that it follows.
+var runPagePattern = regexp.MustCompile(`\b(?:RunPage|Read|follow|readme)\(t, "([\w./-]+\.md)"`)
 
 // followedPages reads from the tests which pages they follow.
 func followedPages(t *testing.T) (pages []string) {
@@ -62,7 +62,7 @@ func followedPages(t *testing.T) (pages []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			for _, found := range following.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
+			for _, found := range runPagePattern.FindAllStringSubmatch(read(t, strings.TrimPrefix(file, "../../")), -1) {
 				page, err := filepath.Rel("../..", filepath.Join(filepath.Dir(file), found[1]))
 				if err != nil {
 					t.Fatal(err)
@@ -79,11 +79,11 @@ func followedPages(t *testing.T) (pages []string) {
 func TestBlocksThatNoTestRuns(t *testing.T) {
 	for _, page := range manuals(t) {
 		for _, b := range doctest.All(t, "../../"+page) {
-			if b.Unrun == "" {
+			if b.SkipReason == "" {
 				continue
 			}
 			for _, fault := range faultsOf(t, b.Script) {
-				t.Errorf("%s: %s", b.Place, fault)
+				t.Errorf("%s: %s", b.Position, fault)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 			faults = append(faults, "make has no target "+command[1])
 		}
 		for _, word := range command {
-			if ofOurs.MatchString(word) && !exists(word) {
+			if repoPath.MatchString(word) && !exists(word) {
 				faults = append(faults, word+" is not there")
 			}
 		}
@@ -116,17 +116,17 @@ func faultsOf(t *testing.T, script string) (faults []string) {
 }
 
 var (
-	ofOurs = regexp.MustCompile(`^(?:\./)?(?:app|bench|deploy|docs|e2e|examples|scripts|store|web)/[\w./-]+$`)
-	parted = regexp.MustCompile(`\|\||&&|[|;&\n]`)
-	setter = regexp.MustCompile(`^(?:\w+=\S*|sudo|-u|doorward=.*)$`)
-	quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	repoPath   = regexp.MustCompile(`^(?:\./)?(?:app|bench|deploy|docs|e2e|examples|scripts|store|web)/[\w./-]+$`)
+	separators = regexp.MustCompile(`\|\||&&|[|;&\n]`)
+	prefixes   = regexp.MustCompile(`^(?:\w+=\S*|sudo|-u|doorward=.*)$`)
+	quoted     = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
 // commandsIn splits a script into the words of its commands: approximately, but well
 // enough for the pages.
 func commandsIn(script string) (commands [][]string) {
 	script = quoted.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), "quoted")
-	for _, text := range parted.Split(script, -1) {
+	for _, text := range separators.Split(script, -1) {
 		text, _, _ = strings.Cut(text, " #")
 		text, _, _ = strings.Cut(text, " >")
 		text, _, _ = strings.Cut(text, " <")
@@ -134,7 +134,7 @@ func commandsIn(script string) (commands [][]string) {
 		if len(words) > 2 && words[0] == "sudo" && words[1] == "-u" {
 			words = words[3:]
 		}
-		for len(words) > 0 && setter.MatchString(words[0]) {
+		for len(words) > 0 && prefixes.MatchString(words[0]) {
 			words = words[1:]
 		}
 		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
@@ -177,7 +177,7 @@ func TestNoPasswordIsShownInAFlag(t *testing.T) {
 			t.Errorf("%s: name a file instead of the password in %s", cmd.CommandPath(), shown)
 		}
 	})
-	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://door:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://door:…@db/doorward'"} {
+	for _, planted := range []string{"--smtp smtps://user:password@mail", "--database=postgres://app:…@db/doorward", "--smtp 'smtp://a:b@c'", "--from-literal=url='postgres://app:…@db/doorward'"} {
 		if !passwordInFlag.MatchString(planted) {
 			t.Errorf("%s is not detected", planted)
 		}
@@ -190,26 +190,26 @@ var passwordInFlag = regexp.MustCompile(`--[a-z-]+[ =](?:\w+=)?['"]?\w+://[^\s/@
 // replacements as pairs for strings.NewReplacer. It returns the folder.
 func follow(t *testing.T, page string, replace ...string) string {
 	t.Helper()
-	reader := reading(t, replace...)
-	reader.Follow(t, page)
-	return reader.Dir
+	runner := newRunner(t, replace...)
+	runner.RunPage(t, page)
+	return runner.Dir
 }
 
-// reading is a reader of a page, in a new folder.
-func reading(t *testing.T, replace ...string) doctest.Reader {
+// newRunner returns a runner of pages in a new folder.
+func newRunner(t *testing.T, replace ...string) doctest.Runner {
 	t.Helper()
 	installed.Program(t, "bash", "bash")
 	installed.Program(t, "curl", "curl")
 	installed.Program(t, "awk", "mawk")
 	addr := freeport.On("localhost")
-	return doctest.Reader{
+	return doctest.Runner{
 		Dir: t.TempDir(), Env: []string{"DOORWARD_LISTEN=" + addr},
 		Rewrite: strings.NewReplacer(append(replace, "localhost:8080", addr, "bin/doorward", "doorward")...).Replace,
 	}
 }
 
-// put writes a file below a folder.
-func put(t *testing.T, folder, name, text string) {
+// writeFile writes a file below a folder.
+func writeFile(t *testing.T, folder, name, text string) {
 	t.Helper()
 	file := filepath.Join(folder, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

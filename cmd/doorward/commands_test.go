@@ -25,7 +25,7 @@ func TestCommandsPage(t *testing.T) {
 	h := newPageFixture(t)
 	for _, block := range doctest.Read(t, "../../docs/commands.md") {
 		for line := range strings.Lines(block.Script) {
-			h.runLine(t, block.Place, line)
+			h.runLine(t, block.Position, line)
 		}
 	}
 }
@@ -41,7 +41,7 @@ const people = "email,role,name\nowner@acme.example,OWNER,Olga\nann@acme.example
 func newPageFixture(t *testing.T) *pageFixture {
 	t.Helper()
 	h := &pageFixture{folder: t.TempDir(), postgres: pgtest.DSN(t)}
-	put(t, h.folder, "people.csv", people)
+	writeFile(t, h.folder, "people.csv", people)
 	h.run(t, "doorward tenant create --name Acme --owner-email first@acme.example --smtp file:mail")
 	h.tenant = regexp.MustCompile("tnt_[a-z2-7]{26}").FindString(h.run(t, "doorward tenant list"))
 	h.run(t, "doorward user import people.csv --tenant "+h.tenant)
@@ -49,10 +49,10 @@ func newPageFixture(t *testing.T) *pageFixture {
 	h.run(t, "doorward key create-service --name router --may access.introspect")
 	h.run(t, "mkdir backups && doorward backup backups/doorward.db && doorward audit verify > yesterday.txt")
 	h.run(t, "doorward key create-master master.key")
-	put(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
-	put(t, h.folder, "secret", "sqlite:doorward.db")
-	put(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
-	put(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
+	writeFile(t, h.folder, "doorward.yaml", "smtp: file:mail\n")
+	writeFile(t, h.folder, "secret", "sqlite:doorward.db")
+	writeFile(t, h.folder, "people.csv", strings.NewReplacer("owner@", "bob@", "ann@", "eve@").Replace(people))
+	writeFile(t, h.folder, "people.jsonl", `{"email": "eve@acme.example", "role": "USER"}`+"\n")
 	return h
 }
 
@@ -82,27 +82,27 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 			t.Fatal(err)
 		}
 	}
-	reader := doctest.Reader{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
+	runner := doctest.Runner{Dir: folder, Env: []string{"DOORWARD_LISTEN=" + addr}, Rewrite: strings.NewReplacer(
 		"localhost:8080", addr, "localhost:9090", other, "/var/backups/", "backups/", "/etc/doorward/", "", "/etc/", "", "/run/secrets/database", "secret",
 		"https://platform.example/reports --session-file token", "http://"+addr+"/api/v2/auth/session", // no service echoes what a session asks
 		"tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", h.tenant, "postgres://doorward@db1,db2/doorward", h.postgres, "postgres://doorward@db/doorward", h.postgres,
 	).Replace}
-	block := doctest.Block{Place: place, Script: line}
+	block := doctest.Block{Position: place, Script: line}
 	switch {
 	case strings.Contains(line, "doorward serve"):
-		block.Background, block.Says, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
+		block.Background, block.HasOutput, block.Output = true, true, `{…"msg":"serving",…}`+"\n"
 	case strings.Contains(line, "doorward dev"):
-		block.Background, block.Says, block.Output = true, true, "Doorward dev is ready at …\n"
+		block.Background, block.HasOutput, block.Output = true, true, "Doorward dev is ready at …\n"
 	case strings.Contains(line, "doorward healthcheck"):
-		reader.Do(t, doctest.Block{Place: place, Script: "doorward serve", Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+		runner.Run(t, doctest.Block{Position: place, Script: "doorward serve", Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key rotate-signing"):
 		serve := "doorward serve --assertion-audience https://messages.example.com"
-		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+		runner.Run(t, doctest.Block{Position: place, Script: serve, Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key enable-service"): // of what a restore has disabled
-		reader.Do(t, doctest.Block{Place: place, Script: "doorward restore --force backups/doorward.db"})
+		runner.Run(t, doctest.Block{Position: place, Script: "doorward restore --force backups/doorward.db"})
 	case strings.Contains(line, "doorward doctor gateway"):
 		serve := "doorward serve --base-url http://" + addr + " --admin-listen " + other
-		reader.Do(t, doctest.Block{Place: place, Script: serve, Background: true, Says: true, Output: `{…"msg":"serving",…}` + "\n"})
+		runner.Run(t, doctest.Block{Position: place, Script: serve, Background: true, HasOutput: true, Output: `{…"msg":"serving",…}` + "\n"})
 	case strings.Contains(line, "key create-master"):
 		remove(t, filepath.Join(folder, "master.key"))
 	case strings.Contains(line, "doorward backup /"):
@@ -110,7 +110,7 @@ func (h *pageFixture) runLine(t *testing.T, place, line string) {
 	case strings.Contains(line, "doorward restore /"):
 		remove(t, filepath.Join(folder, "doorward.db"))
 	}
-	reader.Do(t, block)
+	runner.Run(t, block)
 }
 
 func remove(t *testing.T, file string) {

@@ -304,7 +304,7 @@ func pgbouncer(t *testing.T, dsn, settings string) string {
 	})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); ; <-tick.C {
+	for end := time.Now().Add(waitTimeout); ; <-tick.C {
 		if conn, err := net.Dial("tcp", listen); err == nil {
 			conn.Close()
 			break

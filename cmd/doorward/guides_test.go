@@ -36,9 +36,9 @@ func TestNginxPage(t *testing.T) {
 	installed.Program(t, "nginx", "nginx")
 	installed.Program(t, "openssl", "openssl")
 	secure, plain := freeport.On("localhost"), freeport.On("localhost")
-	reader := reading(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.On("127.0.0.1"))
-	reader.Env = []string{"DOORWARD_LISTEN=" + plain}
-	reader.Follow(t, "../../docs/nginx.md")
+	runner := newRunner(t, ":8443", strings.TrimPrefix(secure, "localhost"), "127.0.0.1:8080", plain, "127.0.0.1:8081", freeport.On("127.0.0.1"))
+	runner.Env = []string{"DOORWARD_LISTEN=" + plain}
+	runner.RunPage(t, "../../docs/nginx.md")
 }
 
 // TestServicePage follows docs/protect-a-service.md, with this checkout's client
@@ -53,10 +53,10 @@ func TestServicePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const module = "github.com/doorward/doorward"
-	reader := reading(t,
+	runner := newRunner(t,
 		"go get "+module+"@latest", "cp '"+root+"/go.sum' . && go mod edit -require "+module+"@v0.0.0 -replace "+module+"='"+root+"'",
 		"localhost:8092", freeport.On("localhost"),
 	)
-	reader.Env = append(reader.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	reader.Follow(t, "../../docs/protect-a-service.md")
+	runner.Env = append(runner.Env, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	runner.RunPage(t, "../../docs/protect-a-service.md")
 }

@@ -98,7 +98,7 @@ func listFaults(w io.Writer, file string, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	for _, f := range refused.Faults.Faults {
+	for _, f := range refused.Faults.Listed {
 		where := fmt.Sprintf("%s:%d:", file, f.Line)
 		if f.Line == 0 {
 			where = file + ":"
@@ -118,10 +118,10 @@ func listFaults(w io.Writer, file string, err error) error {
 const maxNotes = 100
 
 func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
-	for _, p := range done.Kept[:min(len(done.Kept), maxNotes)] {
+	for _, p := range done.PasswordKept[:min(len(done.PasswordKept), maxNotes)] {
 		fmt.Fprintf(w, "%s:%d: %s already has an account and keeps its password; the hash is ignored.\n", file, p.Line, p.Email)
 	}
-	if more := len(done.Kept) - maxNotes; more > 0 {
+	if more := len(done.PasswordKept) - maxNotes; more > 0 {
 		fmt.Fprintf(w, "%s: and %d more who already have an account\n", file, more)
 	}
 	verb := "Imported"
@@ -129,7 +129,7 @@ func printImported(w io.Writer, file string, done user.Imported, dryRun bool) {
 		verb = "Dry run, nothing was changed. Would have imported"
 	}
 	fmt.Fprintf(w, "%s: %d. New accounts: %d, without a password: %d. Invitations revoked: %d.\n",
-		verb, done.Members, done.Accounts, done.Unset, done.Invitations)
+		verb, done.Members, done.Accounts, done.WithoutPassword, done.Invitations)
 }
 
 func tenantExportCommand() *cobra.Command {
@@ -149,7 +149,7 @@ the database. The audit trail records each export, and whether it had hashes.`,
   doorward tenant export tnt_7vkq2m5x3yh4n6rj7wd2c5tpae --people-only --with-password-hashes --output acme.jsonl`,
 		Args: oneArg("TENANT-ID"),
 	}, func(cmd *cobra.Command, n *node.Node, args []string) error {
-		n.App.Inbox.Settle(cmd.Context()) // so that recent refusals are in the trail
+		n.App.Inbox.RecordPending(cmd.Context()) // so that recent refusals are in the trail
 		write := n.App.Tenants.Export
 		if people {
 			write = n.App.Tenants.ExportPeople

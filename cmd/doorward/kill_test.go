@@ -252,10 +252,10 @@ func (v *testServer) waitUntil(what string, isSo func() bool) {
 	v.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !isSo(); <-tick.C {
+	for end := time.Now().Add(waitTimeout); !isSo(); <-tick.C {
 		if time.Now().After(end) {
 			v.kill()
-			v.Fatalf("life %d: %s: not within %v\n%s", v.starts, what, patience, v.log)
+			v.Fatalf("life %d: %s: not within %v\n%s", v.starts, what, waitTimeout, v.log)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestOperationsPage(t *testing.T) {
 	installed.Program(t, "id", "coreutils")
 	dumped, system := pgtest.DSN(t), t.TempDir()
 	fill(t, dumped)
-	put(t, system, "doorward.yaml", "database: sqlite:doorward-dev/doorward.db\ntrace-otlp: http://localhost:4318\n")
+	writeFile(t, system, "doorward.yaml", "database: sqlite:doorward-dev/doorward.db\ntrace-otlp: http://localhost:4318\n")
 	follow(t, "../../docs/operations.md",
 		"postgres://doorward@db/doorward", dumped, "postgres://doorward@db/restored", pgtest.DSN(t), "postgres://doorward@db/new", pgtest.DSN(t),
 		"-g doorward", "-g "+ownGroup(t), "/etc/doorward/", system+"/", "/var/backups/", system+"/",
@@ -60,9 +60,9 @@ func TestInstallPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, system, "doorward.yaml", strings.NewReplacer("/var/lib/doorward/", system+"/", "base-url: http://localhost:8080", "base-url: https://auth.example.com").Replace(string(settings)))
+	writeFile(t, system, "doorward.yaml", strings.NewReplacer("/var/lib/doorward/", system+"/", "base-url: http://localhost:8080", "base-url: https://auth.example.com").Replace(string(settings)))
 	for _, name := range []string{"privkey.pem", "fullchain.pem"} {
-		put(t, system, "renewed/"+name, name)
+		writeFile(t, system, "renewed/"+name, name)
 	}
 	t.Setenv("DOORWARD_SMTP", "file:"+filepath.Join(system, "mail"))
 	t.Setenv("RENEWED_LINEAGE", filepath.Join(system, "renewed"))

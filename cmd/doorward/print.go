@@ -68,7 +68,7 @@ func asYAML(f *pflag.Flag) (string, error) {
 	case "bool", "int", "uint32", "float64":
 		return value, nil
 	case "stringSlice":
-		return flow(f.Name, f.Value.(pflag.SliceValue).GetSlice())
+		return flowSequence(f.Name, f.Value.(pflag.SliceValue).GetSlice())
 	case "duration":
 		d, err := time.ParseDuration(value)
 		return short(d), err
@@ -76,7 +76,7 @@ func asYAML(f *pflag.Flag) (string, error) {
 	return onOneLine(scalarNode(mask(f.Name, value)))
 }
 
-func flow(name string, list []string) (string, error) {
+func flowSequence(name string, list []string) (string, error) {
 	all := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, value := range list {
 		all.Content = append(all.Content, scalarNode(mask(name, value)))

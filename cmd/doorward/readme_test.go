@@ -81,7 +81,7 @@ func startDev(t *testing.T, addr, dir string) func() string {
 	t.Cleanup(func() { dev.Process.Kill() })
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); ; <-tick.C {
+	for end := time.Now().Add(waitTimeout); ; <-tick.C {
 		res, err := http.Get("http://" + addr + "/readyz")
 		if err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK {
 			break

@@ -28,17 +28,17 @@ func TestScanningPage(t *testing.T) {
 			"%s", "key: \"%s\"", "KEY=%s", "MY_KEY_%s", "x%s", "9%s_old", "Authorization: Bearer %s\r", "{\"key\":\"%s\"}", "https://h/?k=%s&x=1", "'%s',", "before%sbehind-it",
 		} {
 			key := secret.NewKey(prefix).Reveal()
-			put(t, folder, fmt.Sprintf("file-%d-%d.txt", i, j), fmt.Sprintf("a line\n"+place+"\nanother\n", key))
+			writeFile(t, folder, fmt.Sprintf("file-%d-%d.txt", i, j), fmt.Sprintf("a line\n"+place+"\nanother\n", key))
 			want[key]++
 		}
 	}
 	key := secret.NewKey("dwk_").Reveal()
-	put(t, folder, "others.txt", strings.Join([]string{
+	writeFile(t, folder, "others.txt", strings.Join([]string{
 		"dwk_" + strings.Repeat("x", 49), "dwk_" + strings.Repeat("A", 49), "dwx_" + key[4:], key[4:], key[:52] + "-", "dw_" + key[4:], "Dwk_" + key[4:], "dwk-" + key[4:],
 	}, "\n"))
 
 	rules := filepath.Join(t.TempDir(), "gitleaks.toml")
-	put(t, filepath.Dir(rules), "gitleaks.toml", "[[rules]]"+between(t, page, "[[rules]]", "```"))
+	writeFile(t, filepath.Dir(rules), "gitleaks.toml", "[[rules]]"+between(t, page, "[[rules]]", "```"))
 	found := map[string]int{}
 	for _, leak := range scan(t, gitleaks, rules, folder) {
 		found[leak]++

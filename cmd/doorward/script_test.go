@@ -149,16 +149,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// patience allows for a machine that is busy with other tests.
-const patience = 20 * time.Second
+// waitTimeout allows for a machine that is busy with other tests.
+const waitTimeout = 20 * time.Second
 
 // eventually polls until isSo returns true.
 func eventually(ts *testscript.TestScript, what string, isSo func() bool) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !isSo(); <-tick.C {
+	for end := time.Now().Add(waitTimeout); !isSo(); <-tick.C {
 		if time.Now().After(end) {
-			ts.Fatalf("%s: not within %v", what, patience)
+			ts.Fatalf("%s: not within %v", what, waitTimeout)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func runs(args ...string) error {
 	cmd := command()
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs(args)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	return cmd.ExecuteContext(ctx)
 }

@@ -62,19 +62,19 @@ func (s *settings) base(f *pflag.FlagSet) {
 func addFlag(f *pflag.FlagSet, d node.Setting) {
 	switch v := d.Value.(type) {
 	case node.Field[string]:
-		f.StringVar(v.At, d.Name, v.Default, d.Help)
+		f.StringVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[[]string]:
-		f.StringSliceVar(v.At, d.Name, v.Default, d.Help)
+		f.StringSliceVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[bool]:
-		f.BoolVar(v.At, d.Name, v.Default, d.Help)
+		f.BoolVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[int]:
-		f.IntVar(v.At, d.Name, v.Default, d.Help)
+		f.IntVar(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[uint32]:
-		f.Uint32Var(v.At, d.Name, v.Default, d.Help)
+		f.Uint32Var(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[float64]:
-		f.Float64Var(v.At, d.Name, v.Default, d.Help)
+		f.Float64Var(v.Target, d.Name, v.Default, d.Help)
 	case node.Field[time.Duration]:
-		f.DurationVar(v.At, d.Name, v.Default, d.Help)
+		f.DurationVar(v.Target, d.Name, v.Default, d.Help)
 		f.Lookup(d.Name).DefValue = short(v.Default) // for --help
 	default:
 		panic("no flag has the type of " + d.Name)
@@ -180,7 +180,7 @@ func (s *settings) nodeConfig() (node.Config, error) {
 func (s *settings) bounds() (checks []func(*node.Config) error) {
 	for _, d := range s.list() {
 		checks = append(checks, func(*node.Config) error {
-			if refusal := d.Value.Refuse(); refusal != "" {
+			if refusal := d.Value.Violation(); refusal != "" {
 				return s.refuse(d.Name, "%s", refusal)
 			}
 			return nil
@@ -446,7 +446,7 @@ func (s *settings) readLogo(brand *front.Brand) error {
 	if err != nil {
 		return s.refuse("brand-logo", "%s", describeUnreadable(s.raw.BrandLogo, err))
 	}
-	brand.Logo, brand.Image, err = tenant.DrawLogo(sent)
+	brand.Logo, brand.Image, err = tenant.MakeLogo(sent)
 	var refused *doorward.Error
 	if errors.As(err, &refused) {
 		return s.refuseValue("brand-logo", s.raw.BrandLogo, "%s", refused.Detail)

@@ -91,7 +91,7 @@ const (
 // deliver sends the invitation's mail and returns its outcome as a sentence. Other
 // queued mail is left to running servers. The tenant exists whatever the outcome.
 func deliver(ctx context.Context, n *node.Node, invitationID string) (string, error) {
-	delivered := n.App.Mail.DeliverOf(ctx, invitationID, deliveryTimeout)
+	delivered := n.App.Mail.DeliverForSubject(ctx, invitationID, deliveryTimeout)
 	for range deliveryPolls {
 		inv, err := n.DB.Read().Invitation(ctx, invitationID)
 		switch {

@@ -23,12 +23,12 @@ func TestTutorial(t *testing.T) {
 		t.Skip("the tutorial builds two programs; make test runs it")
 	}
 	front, doorward, asking, believing := freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1"), freeport.On("127.0.0.1")
-	reader := doctest.Reader{
+	runner := doctest.Runner{
 		Dir:     t.TempDir(),
 		Env:     []string{"DOORWARD_LISTEN=" + doorward, "PATH=" + os.Getenv("PATH") + ":/usr/sbin"},
 		Rewrite: strings.NewReplacer(ports("8000", front, "8080", doorward, "8090", asking, "8091", believing)...).Replace,
 	}
-	conf := filepath.Join(reader.Dir, "examples", "messaging", "nginx.conf")
+	conf := filepath.Join(runner.Dir, "examples", "messaging", "nginx.conf")
 	if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := doctest.Read(t, "../../docs/tutorial.md")
-	build(t, blocks[0], reader.Dir)
+	build(t, blocks[0], runner.Dir)
 	for _, block := range blocks[1:] {
 		if strings.HasPrefix(block.Script, "nginx") {
 			installed.Program(t, "nginx", "nginx")
 		}
-		reader.Do(t, block)
+		runner.Run(t, block)
 	}
 	largeBody(t, "http://"+front)
 }
@@ -78,13 +78,13 @@ func build(t *testing.T, b doctest.Block, folder string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(b.Script), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "git clone ") || lines[1] != "cd doorward" || !strings.HasPrefix(lines[2], "go build -o bin/ ") {
-		t.Fatalf("%s: this is not the block that builds:\n%s", b.Place, b.Script)
+		t.Fatalf("%s: this is not the block that builds:\n%s", b.Position, b.Script)
 	}
 	args := strings.Fields(lines[2])[1:]
 	args[slices.Index(args, "bin/")] = filepath.Join(folder, "bin") + "/"
 	command := exec.Command("go", args...)
 	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", b.Place, err, output)
+		t.Fatalf("%s: %v\n%s", b.Position, err, output)
 	}
 }

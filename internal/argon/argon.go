@@ -78,16 +78,16 @@ func (p Params) Check() error {
 		return fmt.Errorf("argon: memory of %d KiB is below %d KiB: the unit is KiB, the default %d",
 			p.MemoryKiB, minConfiguredKiB, Default.MemoryKiB)
 	}
-	if err := p.affordable(); err != nil {
+	if err := p.checkCost(); err != nil {
 		return fmt.Errorf("argon: %w: the default is m=%d KiB, t=%d, p=%d",
 			err, Default.MemoryKiB, Default.Time, Default.Parallelism)
 	}
 	return nil
 }
 
-// affordable holds for configured and for stored parameters alike. The lower
+// checkCost holds for configured and for stored parameters alike. The lower
 // bound of the memory is RFC 9106's, section 3.1.
-func (p Params) affordable() error {
+func (p Params) checkCost() error {
 	switch {
 	case p.Parallelism < 1 || p.Parallelism > maxParallelism:
 		return fmt.Errorf("parallelism p=%d is not within 1 to %d", p.Parallelism, maxParallelism)

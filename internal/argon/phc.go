@@ -127,7 +127,7 @@ func parseCost(s string) (Params, error) {
 		return Params{}, fmt.Errorf("parallelism p=%d is above %d", v[2], maxParallelism)
 	}
 	p := Params{MemoryKiB: v[0], Time: v[1], Parallelism: uint8(v[2])}
-	return p, p.affordable()
+	return p, p.checkCost()
 }
 
 // String is the PHC string of an Argon2id hash.

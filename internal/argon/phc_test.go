@@ -197,7 +197,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if err := d.cost.affordable(); err != nil {
+		if err := d.cost.checkCost(); err != nil {
 			t.Errorf("passed with %v", err)
 		}
 		if d.String() != phc {

@@ -2,9 +2,9 @@
 // type them, and compares what they print with what the page says.
 //
 //	page := doctest.Read(t, "../../docs/tutorial.md")
-//	reader := doctest.Reader{Dir: t.TempDir()}
+//	runner := doctest.Runner{Dir: t.TempDir()}
 //	for _, block := range page {
-//		reader.Do(t, block)
+//		runner.Run(t, block)
 //	}
 //
 // # What is run
@@ -18,7 +18,8 @@
 // A block with the fence "sh background" runs until the test ends, and the next
 // block waits until it has printed its text. Blocks of other languages are ignored.
 //
-// Each block has its own shell: files stay, variables don't.
+// Each block has its own shell. Files, the working directory, exported variables and
+// those with a lower-case name carry over to the next block.
 package doctest
 
 import (
@@ -39,19 +40,19 @@ import (
 
 // Block is some commands and what they print.
 type Block struct {
-	Place      string // file:line of the fence, for messages
+	Position   string // file:line of the fence, for messages
 	Script     string // what stands between the fences
 	Background bool
 	Output     string // what it prints, with … as above
-	Says       bool   // whether the page says what it prints, which may be nothing
-	Unrun      string // why no test runs it; empty when one has to
+	HasOutput  bool   // whether the page says what it prints, which may be nothing
+	SkipReason string // why no test runs it; empty when one has to
 }
 
 // Read returns the blocks of a Markdown file that are to be run, in their order.
 // It fails the test when there are none, or when a fence isn't closed.
 func Read(tb testing.TB, file string) []Block {
 	tb.Helper()
-	blocks := slices.DeleteFunc(All(tb, file), func(b Block) bool { return b.Unrun != "" })
+	blocks := slices.DeleteFunc(All(tb, file), func(b Block) bool { return b.SkipReason != "" })
 	if len(blocks) == 0 {
 		tb.Fatalf("%s: there is no block of the language sh", file)
 	}
@@ -79,7 +80,7 @@ const fence = "```"
 func parse(file, page string) ([]Block, error) {
 	var blocks []Block
 	lines := strings.SplitAfter(page, "\n")
-	said := false // a text block here would be no output of the last block
+	hasText := false // a text block here would be no output of the last block
 	for i := 0; i < len(lines); i++ {
 		language, is := strings.CutPrefix(lines[i], fence)
 		if !is {
@@ -91,17 +92,17 @@ func parse(file, page string) ([]Block, error) {
 			return nil, fmt.Errorf("%s: the block is not closed", place)
 		}
 		block, commands, err := begin(strings.TrimSpace(language))
-		block.Place, block.Script = place, body
+		block.Position, block.Script = place, body
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", place, err)
 		case commands:
-			blocks, said = append(blocks, block), false
+			blocks, hasText = append(blocks, block), false
 		case strings.TrimSpace(language) == "text":
-			if last := len(blocks) - 1; last >= 0 && !said {
-				blocks[last].Output, blocks[last].Says = body, true
+			if last := len(blocks) - 1; last >= 0 && !hasText {
+				blocks[last].Output, blocks[last].HasOutput = body, true
 			}
-			said = true
+			hasText = true
 		}
 		i += n
 	}
@@ -118,8 +119,8 @@ func begin(info string) (b Block, commands bool, err error) {
 			err = fmt.Errorf("unknown sh %q: write sh, sh background, or console and why no test can run it", more)
 		}
 	case "console":
-		if b.Unrun = more; more == "" {
-			err = errors.New("nothing says why no test runs this: write sh, or the reason behind console")
+		if b.SkipReason = more; more == "" {
+			err = errors.New("the reason why no test runs this is missing: write sh, or the reason after console")
 		}
 	case "bash", "shell", "zsh", "shell-session", "terminal":
 		err = fmt.Errorf("write sh, not %s, and a test that runs it", language)
@@ -139,8 +140,8 @@ func fenced(lines []string) (body string, n int, ok bool) {
 	return "", 0, false
 }
 
-// Reader follows a page in a folder.
-type Reader struct {
+// Runner runs the blocks of a page in a folder.
+type Runner struct {
 	Dir string   // where the commands run
 	Env []string // NAME=value, besides the environment of the test
 
@@ -149,21 +150,21 @@ type Reader struct {
 	Rewrite func(string) string
 }
 
-// patience is how long a command, or the start of a background one, may take on a
+// timeout is how long a command, or the start of a background one, may take on a
 // busy machine.
-const patience = time.Minute
+const timeout = time.Minute
 
-// Follow runs all blocks of a Markdown file.
-func (r Reader) Follow(tb testing.TB, file string) {
+// RunPage runs all blocks of a Markdown file.
+func (r Runner) RunPage(tb testing.TB, file string) {
 	tb.Helper()
 	for _, block := range Read(tb, file) {
-		r.Do(tb, block)
+		r.Run(tb, block)
 	}
 }
 
-// Do runs a block and fails the test if a command fails or its output differs from
+// Run runs a block and fails the test if a command fails or its output differs from
 // the page. Background commands end with the test, even if it is killed.
-func (r Reader) Do(tb testing.TB, b Block) {
+func (r Runner) Run(tb testing.TB, b Block) {
 	tb.Helper()
 	if r.Rewrite != nil {
 		b.Script, b.Output = r.Rewrite(b.Script), r.Rewrite(b.Output)
@@ -173,37 +174,37 @@ func (r Reader) Do(tb testing.TB, b Block) {
 		do = func(b Block) (string, error) { return r.background(tb, b) }
 	}
 	if printed, err := do(b); err != nil {
-		tb.Fatalf("%s: %v\n%s\nprinted:\n%s\nThe page says:\n%s", b.Place, err, b.Script, printed, b.Output)
+		tb.Fatalf("%s: %v\n%s\nprinted:\n%s\nThe page says:\n%s", b.Position, err, b.Script, printed, b.Output)
 	}
 }
 
-var errOther = errors.New("it prints something else")
+var errOutputDiffers = errors.New("it prints something else")
 
-func (r Reader) foreground(b Block) (printed string, err error) {
+func (r Runner) foreground(b Block) (printed string, err error) {
 	var out bytes.Buffer
-	sh := r.shell(keeping, b.Script, filepath.Join(r.Dir, memory))
+	sh := r.shell(withState, b.Script, filepath.Join(r.Dir, stateFile))
 	sh.Stdout, sh.Stderr = &out, &out
 	if err := sh.Start(); err != nil {
 		return "", err
 	}
-	late := time.AfterFunc(patience, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
+	late := time.AfterFunc(timeout, func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) })
 	err = sh.Wait()
 	switch {
 	case !late.Stop():
-		err = fmt.Errorf("not done after %v", patience)
-	case err == nil && b.Says && !pattern(`\A`, b.Output, `\z`).MatchString(out.String()):
-		err = errOther
+		err = fmt.Errorf("not done after %v", timeout)
+	case err == nil && b.HasOutput && !pattern(`\A`, b.Output, `\z`).MatchString(out.String()):
+		err = errOutputDiffers
 	}
 	return out.String(), err
 }
 
-// memory is the file in the reader's folder that keeps shell variables between blocks.
-const memory = ".doctest"
+// stateFile is the file in the runner's folder that keeps shell variables between blocks.
+const stateFile = ".doctest"
 
-// keeping runs a script with the variables of earlier ones, and saves its variables
+// withState runs a script with the variables of earlier ones, and saves its variables
 // if it succeeds. It uses eval, so that a here-document or a comment at the end
 // can't swallow what follows.
-const keeping = `[ ! -e "$1" ] || . "$1"
+const withState = `[ ! -e "$1" ] || . "$1"
 eval "$0"
 {
 	export -p
@@ -212,16 +213,16 @@ eval "$0"
 } >"$1"`
 
 // shell returns a bash that stops at the first error, in its own process group.
-func (r Reader) shell(script string, args ...string) *exec.Cmd {
+func (r Runner) shell(script string, args ...string) *exec.Cmd {
 	sh := exec.Command("bash", append([]string{"-euo", "pipefail", "-c", script}, args...)...)
 	sh.Dir, sh.Env = r.Dir, append(os.Environ(), r.Env...)
 	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return sh
 }
 
-// keeper runs a script and ends it, with all that it has started, when its standard
+// killOnClose runs a script and ends it, with all that it has started, when its standard
 // input is closed.
-const keeper = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
+const killOnClose = `{ bash -euo pipefail -c "$0" </dev/null || :; echo "` + ended + `"; } &
 read -r _ || :
 trap "" TERM
 kill -TERM 0
@@ -229,12 +230,12 @@ wait`
 
 const ended = "[the script has ended]"
 
-func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
-	if !b.Says {
+func (r Runner) background(tb testing.TB, b Block) (printed string, err error) {
+	if !b.HasOutput {
 		return "", errors.New("a block in the background needs a text, what it prints when it is ready")
 	}
 	out := &output{want: pattern("(?m)^", b.Output, ""), ready: make(chan bool, 1)}
-	sh := r.shell(keeper, b.Script)
+	sh := r.shell(killOnClose, b.Script)
 	sh.Stdout, sh.Stderr = out, out
 	hold, err := sh.StdinPipe()
 	if err == nil {
@@ -247,16 +248,16 @@ func (r Reader) background(tb testing.TB, b Block) (printed string, err error) {
 		_ = hold.Close()
 		_ = sh.Wait() // always an error: it ends by a signal
 		if tb.Failed() {
-			tb.Logf("%s:\n%s\nprinted:\n%s", b.Place, b.Script, out)
+			tb.Logf("%s:\n%s\nprinted:\n%s", b.Position, b.Script, out)
 		}
 	})
 	select {
 	case ready := <-out.ready:
 		if !ready {
-			err = errOther
+			err = errOutputDiffers
 		}
-	case <-time.After(patience):
-		err = fmt.Errorf("not ready after %v", patience)
+	case <-time.After(timeout):
+		err = fmt.Errorf("not ready after %v", timeout)
 	}
 	return out.String(), err
 }

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// told is a test that records failures.
-type told struct {
+// recordingTB is a test that records failures.
+type recordingTB struct {
 	testing.TB
 	failed bool
 }
 
-func (t *told) Helper()               {}
-func (t *told) Errorf(string, ...any) { t.failed = true }
+func (t *recordingTB) Helper()               {}
+func (t *recordingTB) Errorf(string, ...any) { t.failed = true }
 
 const page = "# Codes\n\nProse.\n\n<!-- made by a test: codes -->\n\n| old |\n\n<!-- end: codes -->\n\nMore prose.\n"
 
@@ -23,7 +23,7 @@ func TestDriftIsNoticedAndMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	drifted := func(text string) bool {
-		seen := &told{TB: t}
+		seen := &recordingTB{TB: t}
 		Section(seen, file, "codes", text)
 		return seen.failed
 	}

@@ -67,7 +67,7 @@ func TestMarshal(t *testing.T) {
 	}
 	token, _ := again.Sign("x", struct{}{})
 	if !verifies(t, token, key.Public()) {
-		t.Error("the key that was read signs otherwise")
+		t.Error("the parsed key makes another signature")
 	}
 	foreign, _ := rsa.GenerateKey(rand.Reader, 2048)
 	der, _ := x509.MarshalPKCS8PrivateKey(foreign)

@@ -145,7 +145,7 @@ func toALabels(s string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	// Looked at from the far side, so that one rule holds for what was typed and
+	// The converted form is checked, so that one rule holds for what was typed and
 	// for what was hidden in an A-label.
 	readable, err := profile.ToUnicode(domain)
 	if err != nil || strings.ContainsFunc(readable, isNotForNames) {

@@ -1,14 +1,13 @@
 #!/bin/sh
 # The keeper of one PostgreSQL cluster: it makes it, runs it, and when the test
-# binary is gone removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
+# binary has ended, removes it. Run as: sh -c SCRIPT keeper BINDIR SETTINGS [FOLDER]
 # where FOLDER is that of the stopped cluster that a standby is to follow.
 #
 # It reads one command a line (start PORT, stop MODE, kill, promote, pause,
 # resume) and answers each with "ok" or "failed"; before that it prints the
-# cluster's folder, and an answer for its making. Nobody but the test binary holds the other end of its
-# standard input, so the end of that file means that the binary has ended,
-# however it ended. Everything happens here, one thing after another, so that no
-# moment exists at which a death leaves something behind.
+# cluster's folder, and the answer to its creation. Only the test binary holds the other end of its
+# standard input, so end of file means that the binary has ended, for whatever reason.
+# Everything happens here, sequentially, so that no crash leaves anything behind.
 set -u
 bin=$1
 settings=$2
@@ -41,14 +40,14 @@ stop() {
 
 promote() { "$bin/pg_ctl" promote --wait --timeout=60 --pgdata=data; }
 
-# The death of the machine: nothing is written, nobody is told. What the system
-# keeps for a server that died so (line 7 names the memory segment by which the
-# next start would notice survivors) goes too, and with it the file, so that no
-# later signal can hit a stranger that was given the number.
+# Simulates a power failure: the server writes nothing and tells no client. The shared
+# memory segment that it leaves (named in line 7) would make the next start refuse, so
+# it is removed, and so is the PID file: a later signal could hit another process with
+# the same number.
 kill_all() {
 	segment=$(sed -n 7p data/postmaster.pid)
 	signal KILL
-	tries=0 # where no init buries it, a dead server stays to be seen
+	tries=0 # without an init that reaps it, a dead server stays visible
 	while [ -d "/proc/$(server)" ] && [ $((tries += 1)) -lt 300 ]; do sleep 0.01; done
 	ipcrm -m "${segment##* }"
 	rm data/postmaster.pid
@@ -56,16 +55,16 @@ kill_all() {
 
 server() { head -n 1 data/postmaster.pid 2>/dev/null; }
 
-# The server and its children. Signals to a process group would miss them: each
-# child makes itself a session of its own.
-family() {
+# The PIDs of the server and its children. A signal to a process group would miss
+# the children: each starts its own session.
+pids() {
 	server && cat /proc/[0-9]*/stat 2>/dev/null |
 		awk -v parent="$(server)" '$4 == parent { print $1 }'
 }
 
-# A child may end between the looking and the signal, which makes kill fail and
-# harms nothing. (The kill of the shell: a small system has no other.)
-signal() { for pid in $(family); do kill -s "$1" "$pid" || true; done; }
+# A child may end before the signal, which makes kill fail and is harmless. (This is
+# the shell's own kill: a small system has no other.)
+signal() { for pid in $(pids); do kill -s "$1" "$pid" || true; done; }
 
 # The server first, so that it forks no more.
 pause() { kill -s STOP "$(server)" && signal STOP; }
@@ -79,7 +78,7 @@ finish() {
 	cd / && rm -rf "$home"
 } >/dev/null 2>&1
 
-# A listener who is gone must not end us before finish has run.
+# A closed standard output must not end this script before finish has run.
 trap '' PIPE
 trap finish EXIT
 trap 'exit 1' HUP INT TERM

@@ -57,7 +57,7 @@ func halfMade(t *testing.T) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := c.hear.ReadString('\n')
+	home, err := c.stdout.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}

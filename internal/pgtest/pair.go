@@ -25,7 +25,7 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	tb.Helper()
 	p := &Pair{Primary: Start(tb, append(options, killable)...)}
 	p.Primary.Stop(tb, Fast) // the copy is made of a stopped cluster
-	if err := p.follow(); err != nil {
+	if err := p.startStandby(); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(p.Standby.stopKeeper)
@@ -37,15 +37,15 @@ func StartPair(tb testing.TB, options ...Option) *Pair {
 	return p
 }
 
-// follow makes the standby. It copies the primary's settings and adds its own.
-func (p *Pair) follow() error {
+// startStandby makes the standby. It copies the primary's settings and adds its own.
+func (p *Pair) startStandby() error {
 	bin, err := locate()
 	if err != nil {
 		return err
 	}
 	own := fmt.Sprintf("cluster_name = '%s'\nprimary_conninfo = 'host=127.0.0.1 port=%d user=postgres'\nwal_retrieve_retry_interval = 100ms\n",
 		standbyName, p.Primary.port)
-	p.Standby, err = found(bin, own, p.Primary.home)
+	p.Standby, err = newCluster(bin, own, p.Primary.home)
 	return err
 }
 
@@ -74,7 +74,7 @@ func (p *Pair) DSN(tb testing.TB) string {
 // [Pair]; others leave a file in /dev/shm.
 func (c *Cluster) Kill(tb testing.TB) {
 	tb.Helper()
-	c.must(tb, "kill")
+	c.run(tb, "kill")
 }
 
 // Asynchronous stops a primary's commits from waiting for the standby.
@@ -87,5 +87,5 @@ func (c *Cluster) Asynchronous(tb testing.TB) {
 // Promote makes a standby a primary and returns when it accepts writes.
 func (c *Cluster) Promote(tb testing.TB) {
 	tb.Helper()
-	c.must(tb, "promote")
+	c.run(tb, "promote")
 }

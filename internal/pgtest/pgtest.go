@@ -64,8 +64,8 @@ type Cluster struct {
 
 	mu     sync.Mutex // one command to the keeper at a time
 	keeper *exec.Cmd
-	tell   io.WriteCloser
-	hear   *bufio.Reader
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
 }
 
 // Option changes how [Start] sets a cluster up.
@@ -134,14 +134,14 @@ func (c *Cluster) DSN(tb testing.TB) string {
 // resumed first.
 func (c *Cluster) Stop(tb testing.TB, mode Mode) {
 	tb.Helper()
-	c.must(tb, "stop "+string(mode))
+	c.run(tb, "stop "+string(mode))
 }
 
 // Start starts a stopped server again, with the same data on the same port, and
 // returns when it takes connections.
 func (c *Cluster) Start(tb testing.TB) {
 	tb.Helper()
-	c.must(tb, "start "+strconv.Itoa(c.port))
+	c.run(tb, "start "+strconv.Itoa(c.port))
 }
 
 // Pause freezes every process of the server: the kernel accepts connections, but
@@ -149,13 +149,13 @@ func (c *Cluster) Start(tb testing.TB) {
 // [Cluster.Stop] and the end of the test.
 func (c *Cluster) Pause(tb testing.TB) {
 	tb.Helper()
-	c.must(tb, "pause")
+	c.run(tb, "pause")
 }
 
 // Resume lets a paused server continue.
 func (c *Cluster) Resume(tb testing.TB) {
 	tb.Helper()
-	c.must(tb, "resume")
+	c.run(tb, "resume")
 }
 
 func (c *Cluster) create(tb testing.TB) (name, dsn string) {
@@ -192,15 +192,15 @@ func (c *Cluster) exec(tb testing.TB, query string) {
 	}
 }
 
-func (c *Cluster) must(tb testing.TB, command string) {
+func (c *Cluster) run(tb testing.TB, command string) {
 	tb.Helper()
-	if err := c.order(command); err != nil {
+	if err := c.command(command); err != nil {
 		tb.Fatal(err)
 	}
 }
 
 //go:embed keeper.sh
-var script string
+var keeperScript string
 
 // launch makes a cluster and starts it on a free port.
 func launch(options ...Option) (*Cluster, error) {
@@ -208,16 +208,16 @@ func launch(options ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found(bin, settings(options))
+	return newCluster(bin, settings(options))
 }
 
-// found makes a cluster and starts it; args are additional arguments of the keeper.
-func found(bin, settings string, args ...string) (*Cluster, error) {
+// newCluster makes a cluster and starts it; args are additional arguments of the keeper.
+func newCluster(bin, settings string, args ...string) (*Cluster, error) {
 	c, err := startKeeper(bin, settings, args...)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.settle(); err != nil {
+	if err := c.initialize(); err != nil {
 		c.stopKeeper()
 		return nil, err
 	}
@@ -248,29 +248,29 @@ func startKeeper(bin, settings string, args ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "pgtest-keeper", bin, settings}, args...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", keeperScript, "pgtest-keeper", bin, settings}, args...)...)
 	cmd.Dir = "/"
 	// Not our environment: PGDATA, PGPORT and the like would steer the server.
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
 	cmd.SysProcAttr = attr
-	tell, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	hear, err := cmd.StdoutPipe()
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("pgtest: keeper: %w", err)
 	}
-	return &Cluster{keeper: cmd, tell: tell, hear: bufio.NewReader(hear)}, nil
+	return &Cluster{keeper: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}, nil
 }
 
-// settle waits until the cluster is made and starts it. Another process may take the
+// initialize waits until the cluster is made and starts it. Another process may take the
 // free port before the server uses it, so it tries several.
-func (c *Cluster) settle() error {
-	home, err := c.hear.ReadString('\n')
+func (c *Cluster) initialize() error {
+	home, err := c.stdout.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("pgtest: the keeper made no folder in /tmp: %w", err)
 	}
@@ -280,26 +280,26 @@ func (c *Cluster) settle() error {
 	}
 	for range 5 {
 		c.port = freePort()
-		if err = c.order("start " + strconv.Itoa(c.port)); err == nil {
+		if err = c.command("start " + strconv.Itoa(c.port)); err == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-// order gives the keeper a command and waits for the answer. pg_ctl's own time
+// command gives the keeper a command and waits for the answer. pg_ctl's own time
 // limits, a minute, keep the wait finite.
-func (c *Cluster) order(command string) error {
+func (c *Cluster) command(command string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := fmt.Fprintln(c.tell, command); err != nil {
+	if _, err := fmt.Fprintln(c.stdin, command); err != nil {
 		return fmt.Errorf("pgtest: the keeper is gone: %w", err)
 	}
 	return c.answer(command)
 }
 
 func (c *Cluster) answer(command string) error {
-	answer, err := c.hear.ReadString('\n')
+	answer, err := c.stdout.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("pgtest: the keeper is gone: %w", err)
 	}
@@ -312,7 +312,7 @@ func (c *Cluster) answer(command string) error {
 
 // stopKeeper lets the keeper clean up, and waits for it.
 func (c *Cluster) stopKeeper() {
-	c.tell.Close()
+	c.stdin.Close()
 	c.keeper.Wait()
 }
 

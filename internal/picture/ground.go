@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Ground is the background that a picture with transparent parts needs where it would
+// Background is the background that a picture with transparent parts needs where it would
 // be invisible otherwise: black letters on a dark page, white ones on a light one.
-type Ground string
+type Background string
 
 // The backgrounds.
 const (
-	AnyGround   Ground = ""
-	LightGround Ground = "light"
-	DarkGround  Ground = "dark"
+	AnyBackground   Background = ""
+	LightBackground Background = "light"
+	DarkBackground  Background = "dark"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 	share = .25
 )
 
-// groundOf examines the pixels that are more opaque than transparent.
-func groundOf(img *image.RGBA) Ground {
+// backgroundFor examines the pixels that are more opaque than transparent.
+func backgroundFor(img *image.RGBA) Background {
 	var seen, light, dark, through float64
 	for i := 0; i+3 < len(img.Pix); i += 4 {
 		r, g, b, a := img.Pix[i], img.Pix[i+1], img.Pix[i+2], img.Pix[i+3]
@@ -44,13 +44,13 @@ func groundOf(img *image.RGBA) Ground {
 	}
 	switch {
 	case through == 0: // it has its own background
-		return AnyGround
+		return AnyBackground
 	case light > share*seen && light > dark:
-		return DarkGround
+		return DarkBackground
 	case dark > share*seen:
-		return LightGround
+		return LightBackground
 	}
-	return AnyGround
+	return AnyBackground
 }
 
 // luminance of a pixel with premultiplied alpha.

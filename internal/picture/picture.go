@@ -37,11 +37,11 @@ const maxScans = 20
 
 // The errors of Make.
 var (
-	ErrVector    = errors.New("picture: SVG, which can hold scripts")
-	ErrUnknown   = errors.New("picture: no PNG, JPEG or WebP that can be read")
-	ErrSize      = errors.New("picture: too many pixels, or none")
-	ErrTooRich   = errors.New("picture: too much detail for the bytes there are")
-	errManyScans = errors.Join(ErrUnknown, errors.New("picture: a JPEG with more scans than any encoder writes"))
+	ErrVector      = errors.New("picture: SVG, which can hold scripts")
+	ErrUnknown     = errors.New("picture: no PNG, JPEG or WebP that can be read")
+	ErrSize        = errors.New("picture: too many pixels, or none")
+	ErrTooDetailed = errors.New("picture: too much detail for the byte limit")
+	errManyScans   = errors.Join(ErrUnknown, errors.New("picture: a JPEG with more scans than any encoder writes"))
 )
 
 // Bounds are the maximum size of a picture.
@@ -54,7 +54,7 @@ type Bounds struct {
 type Picture struct {
 	PNG           []byte
 	Width, Height int
-	Ground        Ground
+	Background    Background
 }
 
 // Format returns the format by its first bytes: "png", "jpeg", "webp", "svg", or "" for
@@ -99,7 +99,7 @@ var codecs = map[string]struct {
 }
 
 // Make decodes the image, scales it to fit and encodes it as a PNG. Errors:
-// ErrVector, ErrUnknown, ErrSize, ErrTooRich.
+// ErrVector, ErrUnknown, ErrSize, ErrTooDetailed.
 func Make(data []byte, fit Bounds) (Picture, error) {
 	img, err := decode(data)
 	if err != nil {
@@ -114,10 +114,10 @@ func Make(data []byte, fit Bounds) (Picture, error) {
 		}
 		if len(out) <= fit.Bytes {
 			size := small.Bounds()
-			return Picture{PNG: out, Width: size.Dx(), Height: size.Dy(), Ground: groundOf(small)}, nil
+			return Picture{PNG: out, Width: size.Dx(), Height: size.Dy(), Background: backgroundFor(small)}, nil
 		}
 	}
-	return Picture{}, ErrTooRich
+	return Picture{}, ErrTooDetailed
 }
 
 func decode(data []byte) (image.Image, error) {

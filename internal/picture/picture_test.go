@@ -118,9 +118,9 @@ func chunk(kind string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(out, body...), crc32.ChecksumIEEE(body))
 }
 
-// claiming is a PNG that ends after its claimed size: decoding it would fail as
+// pngHeader is a PNG that ends after its claimed size: decoding it would fail as
 // unreadable.
-func claiming(w, h uint32) []byte {
+func pngHeader(w, h uint32) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	return append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(head, 8, 6, 0, 0, 0))...)
 }
@@ -128,17 +128,17 @@ func claiming(w, h uint32) []byte {
 // The size is checked before decoding.
 func TestBombs(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"50000 by 50000":  claiming(50000, 50000),
-		"a long line":     claiming(MaxSide+1, 1),
-		"a high line":     claiming(1, MaxSide+1),
-		"too many pixels": claiming(2049, 2049),
+		"50000 by 50000":  pngHeader(50000, 50000),
+		"a long line":     pngHeader(MaxSide+1, 1),
+		"a high line":     pngHeader(1, MaxSide+1),
+		"too many pixels": pngHeader(2049, 2049),
 	} {
 		if _, err := Make(data, fit); !errors.Is(err, ErrSize) {
 			t.Errorf("%s: %v, want %v", name, err, ErrSize)
 		}
 	}
 	for _, most := range [][2]uint32{{2048, 2048}, {MaxSide, MaxPixels / MaxSide}} {
-		if _, err := Make(claiming(most[0], most[1]), fit); !errors.Is(err, ErrUnknown) {
+		if _, err := Make(pngHeader(most[0], most[1]), fit); !errors.Is(err, ErrUnknown) {
 			t.Errorf("the maximum of pixels, and no data after the header: %v", err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestManyScans(t *testing.T) {
 }
 
 // Anything but the three formats is refused, and SVG with its own error.
-func TestWhatIsNone(t *testing.T) {
+func TestRefusedFormats(t *testing.T) {
 	var animated bytes.Buffer
 	if err := gif.Encode(&animated, plain(8, 8, red), nil); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestWhatIsNone(t *testing.T) {
 		"nothing": nil, "text": []byte("logo"), "gif": animated.Bytes(), "pdf": []byte("%PDF-1.7"), "html": []byte("<!doctype html><script>alert(1)</script>"),
 		"a script behind a byte of PNG": []byte("\x89<script>"), "only the head": good[:8], "half of it": good[:len(good)/2],
 		"a space before": append([]byte(" "), good...), "a wrong sum": bytes.Replace(good, []byte("IDAT"), []byte("IDAX"), 1),
-		"riff without webp": []byte("RIFF\x04\x00\x00\x00WAVEfmt "), "no pixels": claiming(0, 0),
+		"riff without webp": []byte("RIFF\x04\x00\x00\x00WAVEfmt "), "no pixels": pngHeader(0, 0),
 		"bmp": []byte("BM\x3a\x00\x00\x00"), "tiff": []byte("II*\x00\x08\x00\x00\x00"), "compressed svg": []byte("\x1f\x8b\x08\x00<svg"),
 	} {
 		if _, err := Make(data, fit); !errors.Is(err, ErrUnknown) && !(name == "compressed svg" && errors.Is(err, ErrVector)) {
@@ -259,8 +259,8 @@ func noise(w, h int) image.Image {
 
 // Too much detail for the byte limit gives half the size, or an error.
 func TestDetail(t *testing.T) {
-	if _, err := Make(asPNG(t, noise(256, 64)), fit); !errors.Is(err, ErrTooRich) {
-		t.Errorf("noise: %v, want %v", err, ErrTooRich)
+	if _, err := Make(asPNG(t, noise(256, 64)), fit); !errors.Is(err, ErrTooDetailed) {
+		t.Errorf("noise: %v, want %v", err, ErrTooDetailed)
 	}
 	p, err := Make(asPNG(t, noise(512, 128)), Bounds{Width: 512, Height: 128, Bytes: 100 << 10})
 	if err != nil || p.Width != 256 || p.Height != 64 || len(p.PNG) > 100<<10 {
@@ -268,8 +268,8 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// lettering is a picture with two colours, left and right.
-func lettering(left, right color.Color) []byte {
+// twoColours is a picture with two colours, left and right.
+func twoColours(left, right color.Color) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 60, 20))
 	for i := range 60 * 20 {
 		c := left
@@ -283,25 +283,25 @@ func lettering(left, right color.Color) []byte {
 	return out.Bytes()
 }
 
-func TestGround(t *testing.T) {
+func TestBackground(t *testing.T) {
 	clear := color.NRGBA{}
 	navy, yellow := color.NRGBA{10, 20, 60, 255}, color.NRGBA{255, 204, 0, 255}
 	for name, c := range map[string]struct {
 		data []byte
-		want Ground
+		want Background
 	}{
-		"black letters":             {lettering(color.Black, clear), LightGround},
-		"white letters":             {lettering(color.White, clear), DarkGround},
-		"dark blue letters":         {lettering(navy, clear), LightGround},
-		"yellow letters":            {lettering(yellow, clear), AnyGround},
-		"red letters":               {lettering(red, clear), AnyGround},
-		"black letters on white":    {lettering(color.Black, color.White), AnyGround},
-		"nothing to be seen":        {lettering(clear, clear), AnyGround},
-		"faint black, seen through": {lettering(color.NRGBA{0, 0, 0, 20}, clear), AnyGround},
+		"black letters":             {twoColours(color.Black, clear), LightBackground},
+		"white letters":             {twoColours(color.White, clear), DarkBackground},
+		"dark blue letters":         {twoColours(navy, clear), LightBackground},
+		"yellow letters":            {twoColours(yellow, clear), AnyBackground},
+		"red letters":               {twoColours(red, clear), AnyBackground},
+		"black letters on white":    {twoColours(color.Black, color.White), AnyBackground},
+		"nothing to be seen":        {twoColours(clear, clear), AnyBackground},
+		"faint black, seen through": {twoColours(color.NRGBA{0, 0, 0, 20}, clear), AnyBackground},
 	} {
 		p, err := Make(c.data, fit)
-		if err != nil || p.Ground != c.want {
-			t.Errorf("%s need the background %q, %v; want %q", name, p.Ground, err, c.want)
+		if err != nil || p.Background != c.want {
+			t.Errorf("%s need the background %q, %v; want %q", name, p.Background, err, c.want)
 		}
 	}
 }
@@ -312,7 +312,7 @@ func FuzzMake(f *testing.F) {
 	f.Add(decoded(f, lossyWebP))
 	f.Add(decoded(f, losslessWebP))
 	f.Add(manyScans(1, 3))
-	f.Add(claiming(9, 9))
+	f.Add(pngHeader(9, 9))
 	f.Add([]byte(strings.Repeat("<svg", 9)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Make(data, fit)

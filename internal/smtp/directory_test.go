@@ -45,7 +45,7 @@ func read(t *testing.T, file string) []byte {
 
 func TestFileIsForItsOwnerAndForGrep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool", "mails")
-	if err := mustOpen(t, "file:"+dir).Send(soon(t), sample()); err != nil {
+	if err := mustOpen(t, "file:"+dir).Send(testContext(t), sample()); err != nil {
 		t.Fatal(err)
 	}
 	mails := files(t, dir)
@@ -84,7 +84,7 @@ func TestDirectoryIsTakenLiterally(t *testing.T) {
 		"FILE:upper":               "upper",
 		"file://" + mustWd(t, "3"): "3",
 	} {
-		if err := mustOpen(t, dest).Send(soon(t), sample()); err != nil {
+		if err := mustOpen(t, dest).Send(testContext(t), sample()); err != nil {
 			t.Errorf("%s: %v", dest, err)
 			continue
 		}
@@ -108,7 +108,7 @@ func TestDirectoryStaysWhereItWasOpened(t *testing.T) {
 	t.Chdir(home)
 	transport := mustOpen(t, "file:mails")
 	t.Chdir(t.TempDir())
-	if err := transport.Send(soon(t), sample()); err != nil {
+	if err := transport.Send(testContext(t), sample()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(files(t, filepath.Join(home, "mails"))); got != 1 {
@@ -213,7 +213,7 @@ func TestDirectoryComesBack(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := transport.Send(soon(t), sample()); err != nil {
+		if err := transport.Send(testContext(t), sample()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestDirectoryComesBack(t *testing.T) {
 func TestCheckOfADirectoryLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, dest := range []string{dir, filepath.Join(dir, "not", "there")} {
-		if err := mustOpen(t, "file:"+dest).Check(soon(t)); err != nil {
+		if err := mustOpen(t, "file:"+dest).Check(testContext(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestUnusableDirectoryIsTemporary(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file is in its place
 		t.Fatal(err)
 	}
-	for name, err := range map[string]error{"send": transport.Send(soon(t), sample()), "check": transport.Check(soon(t))} {
+	for name, err := range map[string]error{"send": transport.Send(testContext(t), sample()), "check": transport.Check(testContext(t))} {
 		if err == nil || Permanent(err) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v, want a temporary error that names %s", name, err, dir)
 		}

@@ -158,7 +158,7 @@ func TestMalformedMessagesAreRefusedForGood(t *testing.T) {
 		m := sample()
 		change(&m)
 		for _, dest := range []string{sink.URL(), "file:" + t.TempDir(), "log:"} {
-			err := mustOpen(t, dest).Send(soon(t), m)
+			err := mustOpen(t, dest).Send(testContext(t), m)
 			if err == nil {
 				t.Errorf("%s: %s accepts it", name, dest)
 				continue

@@ -19,7 +19,7 @@ func TestLogShowsTheMailInOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := sample()
-	if err := errors.Join(transport.Check(soon(t)), transport.Send(soon(t), m)); err != nil {
+	if err := errors.Join(transport.Check(testContext(t)), transport.Send(testContext(t), m)); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(lines.String(), "\n"); got != 1 {
@@ -46,7 +46,7 @@ func TestLogThatDropsTheLineFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := transport.Send(soon(t), sample()); err == nil || Permanent(err) {
+	if err := transport.Send(testContext(t), sample()); err == nil || Permanent(err) {
 		t.Errorf("got %v, want a temporary error", err)
 	}
 }

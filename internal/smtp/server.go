@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	patience    = time.Minute // for sending a mail, when ctx sets no deadline
+	sendTimeout = time.Minute // for sending a mail, when ctx sets no deadline
 	quitTimeout = time.Second // for the reply to QUIT, which is ignored
 )
 
@@ -30,11 +30,11 @@ const (
 // fault.
 type server struct {
 	destination
-	from     *mail.Address
-	log      *slog.Logger
-	warn     sync.Once
-	hello    string
-	patience time.Duration
+	from        *mail.Address
+	log         *slog.Logger
+	warn        sync.Once
+	hello       string
+	sendTimeout time.Duration
 
 	// Tests set their own CA and network.
 	roots *x509.CertPool // nil: the system's
@@ -51,7 +51,7 @@ func openServer(dest string, from *mail.Address, log *slog.Logger) (Transport, e
 		from:        from,
 		log:         log,
 		hello:       helloName(),
-		patience:    patience,
+		sendTimeout: sendTimeout,
 		dial:        (&net.Dialer{}).DialContext,
 	}, nil
 }
@@ -113,7 +113,7 @@ func (s *server) bounded(ctx context.Context) (context.Context, context.CancelFu
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, s.patience)
+	return context.WithTimeout(ctx, s.sendTimeout)
 }
 
 // arrive prepares a new connection for sending a mail.

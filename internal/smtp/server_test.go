@@ -59,13 +59,13 @@ func TestMailArrives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sink := smtptest.Start(t, tt.options)
 			s := to(t, sink, tt.query, ca)
-			if err := s.Check(soon(t)); err != nil {
+			if err := s.Check(testContext(t)); err != nil {
 				t.Fatalf("check: %v", err)
 			}
 			if got := sink.Mails(); len(got) != 0 {
 				t.Fatalf("the check sent %d mails", len(got))
 			}
-			if err := s.Send(soon(t), sample()); err != nil {
+			if err := s.Send(testContext(t), sample()); err != nil {
 				t.Fatal(err)
 			}
 			want := []smtptest.Mail{{
@@ -99,7 +99,7 @@ func TestCodeAndLinkArriveUnfolded(t *testing.T) {
 		if o.SevenBit { // where quoted-printable is needed it folds; ASCII needs none
 			m.Text = link + "\n" + code + "\n"
 		}
-		if err := mustOpen(t, sink.URL()).Send(soon(t), m); err != nil {
+		if err := mustOpen(t, sink.URL()).Send(testContext(t), m); err != nil {
 			t.Fatal(err)
 		}
 		raw := sink.Mails()[0].Raw
@@ -113,7 +113,7 @@ func TestCodeAndLinkArriveUnfolded(t *testing.T) {
 
 func TestSevenBitServerGetsASCII(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{SevenBit: true})
-	if err := mustOpen(t, sink.URL()).Send(soon(t), sample()); err != nil {
+	if err := mustOpen(t, sink.URL()).Send(testContext(t), sample()); err != nil {
 		t.Fatal(err)
 	}
 	got := sink.Mails()[0]
@@ -136,7 +136,7 @@ func TestUntrustedServerGetsNothing(t *testing.T) {
 			"unknown CA": to(t, sink, "", ours),
 			"other name": as(to(t, sink, "", theirs), "mail.example"),
 		} {
-			err := s.Send(soon(t), sample())
+			err := s.Send(testContext(t), sample())
 			var untrusted *tls.CertificateVerificationError
 			if !errors.As(err, &untrusted) || Permanent(err) {
 				t.Errorf("%s, implicit %v: %v, want a temporary error about the certificate", name, implicit, err)
@@ -171,7 +171,7 @@ func TestSystemRootsComeFromSSLCertFile(t *testing.T) {
 
 func TestPasswordStaysHomeWithoutTLS(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
-	err := as(to(t, sink, "", smtptest.CA{}), "mail.example").Send(soon(t), sample())
+	err := as(to(t, sink, "", smtptest.CA{}), "mail.example").Send(testContext(t), sample())
 	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
@@ -187,7 +187,7 @@ func TestPasswordIsGuardedTwice(t *testing.T) {
 		sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret", Mechanisms: []string{mechanism}})
 		s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
 		s.security = tlsNone // parsing refuses this
-		if err := s.Send(soon(t), sample()); err == nil {
+		if err := s.Send(testContext(t), sample()); err == nil {
 			t.Errorf("%s: sent", mechanism)
 		}
 		if talk := sink.Transcript(); strings.Contains(talk, "\nAUTH") {
@@ -198,7 +198,7 @@ func TestPasswordIsGuardedTwice(t *testing.T) {
 
 func TestRequiredTLSIsRequired(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
-	err := to(t, sink, "?tls=require", smtptest.CA{}).Send(soon(t), sample())
+	err := to(t, sink, "?tls=require", smtptest.CA{}).Send(testContext(t), sample())
 	if err == nil || Permanent(err) || !strings.Contains(err.Error(), "STARTTLS") {
 		t.Errorf("got %v, want a temporary error that names STARTTLS", err)
 	}
@@ -213,7 +213,7 @@ func TestClearTextIsWarnedOfOnce(t *testing.T) {
 	s := as(to(t, sink, "", smtptest.CA{}), "mail.example")
 	s.log = slog.New(slog.NewTextHandler(&lines, nil))
 	for range 2 {
-		if err := s.Send(soon(t), sample()); err != nil {
+		if err := s.Send(testContext(t), sample()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,7 +224,7 @@ func TestClearTextIsWarnedOfOnce(t *testing.T) {
 
 func TestTLSToAPlainPortIsExplained(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
-	err := mustOpen(t, strings.Replace(sink.URL(), "smtp:", "smtps:", 1)).Check(soon(t))
+	err := mustOpen(t, strings.Replace(sink.URL(), "smtp:", "smtps:", 1)).Check(testContext(t))
 	if err == nil || !strings.Contains(err.Error(), "write smtp://") {
 		t.Errorf("got %v, want the hint to write smtp://", err)
 	}
@@ -261,7 +261,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 			sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 			s := mustOpen(t, sink.URL())
 			sink.Refuse(tt.at, tt.code)
-			err := s.Send(soon(t), sample())
+			err := s.Send(testContext(t), sample())
 			if err == nil {
 				t.Fatal("sent")
 			}
@@ -277,7 +277,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 				t.Errorf("%d mails arrived", len(mails))
 			}
 			sink.Behave()
-			if err := s.Send(soon(t), sample()); err != nil {
+			if err := s.Send(testContext(t), sample()); err != nil {
 				t.Errorf("the next attempt: %v", err)
 			}
 		})
@@ -287,7 +287,7 @@ func TestRefusalsArePermanentOrNot(t *testing.T) {
 func TestWrongPasswordIsTheOperatorsFault(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	s := mustOpen(t, strings.Replace(sink.URL(), "sekret", "hunter2", 1))
-	for name, err := range map[string]error{"send": s.Send(soon(t), sample()), "check": s.Check(soon(t))} {
+	for name, err := range map[string]error{"send": s.Send(testContext(t), sample()), "check": s.Check(testContext(t))} {
 		switch {
 		case err == nil:
 			t.Errorf("%s: passed", name)
@@ -303,14 +303,14 @@ func TestWrongPasswordIsTheOperatorsFault(t *testing.T) {
 
 func TestMissingPasswordIsTheOperatorsFault(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
-	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(soon(t), sample()); err == nil || Permanent(err) {
+	if err := mustOpen(t, "smtp://"+sink.Addr()).Send(testContext(t), sample()); err == nil || Permanent(err) {
 		t.Errorf("got %v, want a temporary error", err)
 	}
 }
 
 func TestServerWithoutLoginIsExplained(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
-	err := mustOpen(t, "smtp://bob:sekret@"+sink.Addr()).Check(soon(t))
+	err := mustOpen(t, "smtp://bob:sekret@"+sink.Addr()).Check(testContext(t))
 	if err == nil || !strings.Contains(err.Error(), "leave user and password out") {
 		t.Errorf("got %v, want the hint to leave user and password out", err)
 	}
@@ -340,7 +340,7 @@ func testSilence(t *testing.T, name string, s *server) {
 	if err := s.Send(short, sample()); !errors.Is(err, context.DeadlineExceeded) || Permanent(err) {
 		t.Errorf("%s: %v, want a temporary error by deadline", name, err)
 	}
-	s.patience = 100 * time.Millisecond
+	s.sendTimeout = 100 * time.Millisecond
 	if err := s.Send(context.Background(), sample()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%s, context without deadline: %v, want an error by deadline", name, err)
 	}
@@ -350,7 +350,7 @@ func TestCancellingEndsASending(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	sink.Stall(smtptest.AtConnect)
 	s := mustOpen(t, sink.URL()).(*server)
-	ctx, cancel := context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(testContext(t))
 	dial := s.dial
 	s.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		defer cancel() // once connected
@@ -375,14 +375,14 @@ func testCut(t *testing.T, at smtptest.Stage, m Message) {
 	sink := smtptest.Start(t, smtptest.Options{User: "bob", Password: "sekret"})
 	sink.HangUp(at)
 	s := mustOpen(t, sink.URL())
-	if err := s.Send(soon(t), m); err == nil || Permanent(err) || errors.Is(err, context.DeadlineExceeded) {
+	if err := s.Send(testContext(t), m); err == nil || Permanent(err) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("stage %d: %v, want a temporary error at once", at, err)
 	}
 	if got := sink.Mails(); len(got) != 0 {
 		t.Errorf("stage %d: %d mails arrived", at, len(got))
 	}
 	sink.Behave()
-	if err := s.Send(soon(t), sample()); err != nil {
+	if err := s.Send(testContext(t), sample()); err != nil {
 		t.Errorf("stage %d: the next attempt: %v", at, err)
 	}
 }
@@ -409,7 +409,7 @@ func TestEveryConnectionIsClosed(t *testing.T) {
 			conn, err := dial(ctx, network, addr)
 			return &closing{Conn: conn, closed: closed}, err
 		}
-		if err := s.Send(soon(t), sample()); err == nil {
+		if err := s.Send(testContext(t), sample()); err == nil {
 			t.Errorf("stage %d: sent", at)
 		}
 		select {
@@ -430,7 +430,7 @@ func TestAcceptedIsSent(t *testing.T) {
 		sink := smtptest.Start(t, smtptest.Options{})
 		misbehave(sink)
 		begun := time.Now()
-		if err := mustOpen(t, sink.URL()).Send(soon(t), sample()); err != nil {
+		if err := mustOpen(t, sink.URL()).Send(testContext(t), sample()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(begun); took > quitTimeout+10*time.Second { // the context has 30
@@ -446,11 +446,11 @@ func TestServerComesBack(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
 	s := mustOpen(t, sink.URL())
 	sink.Stop()
-	if err := s.Send(soon(t), sample()); err == nil || Permanent(err) {
+	if err := s.Send(testContext(t), sample()); err == nil || Permanent(err) {
 		t.Fatalf("server is down: %v, want a temporary error", err)
 	}
 	sink.Restart(t)
-	if err := s.Send(soon(t), sample()); err != nil {
+	if err := s.Send(testContext(t), sample()); err != nil {
 		t.Fatalf("server is back: %v", err)
 	}
 	sink.Wait(t, "ada@example.com", 1)
@@ -458,7 +458,7 @@ func TestServerComesBack(t *testing.T) {
 
 func TestManySendAtOnce(t *testing.T) {
 	sink := smtptest.Start(t, smtptest.Options{})
-	s, ctx := mustOpen(t, sink.URL()), soon(t)
+	s, ctx := mustOpen(t, sink.URL()), testContext(t)
 	var group sync.WaitGroup
 	for i := range 50 {
 		group.Go(func() {

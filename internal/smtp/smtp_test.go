@@ -36,8 +36,8 @@ func sample() Message {
 	}
 }
 
-// soon is a context with a time limit for a hanging test.
-func soon(t *testing.T) context.Context {
+// testContext is a context with a time limit for a hanging test.
+func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
@@ -74,7 +74,7 @@ func helper(t *testing.T, job, dest string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(soon(t), self, dest)
+	cmd := exec.CommandContext(testContext(t), self, dest)
 	cmd.Env = append(os.Environ(), helperEnv+"="+job)
 	return cmd
 }

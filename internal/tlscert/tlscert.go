@@ -42,10 +42,10 @@ func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols 
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: append([]string{"h2", "http/1.1"}, protocols...)}
 }
 
-// lookEvery is the polling interval for the files. They are read, not watched: that
+// pollInterval is the polling interval for the files. They are read, not watched: that
 // finds files that were renamed into place, or whose symbolic link's target changes, on
 // any file system.
-const lookEvery = 5 * time.Second
+const pollInterval = 5 * time.Second
 
 // Files is a certificate with its chain and its key, both PEM.
 type Files struct {
@@ -53,8 +53,8 @@ type Files struct {
 	log       *slog.Logger
 	current   atomic.Pointer[tls.Certificate]
 
-	looking sync.Mutex
-	seen    pair // the last pair that was examined
+	reloadMu sync.Mutex
+	seen     pair // the last pair that was examined
 }
 
 // pair is the content of the two files.
@@ -86,24 +86,24 @@ func (f *Files) Load() error {
 
 // Run loads new files within seconds.
 func (f *Files) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			f.Look()
+			f.Reload()
 		}
 	}
 }
 
-// Look loads a new pair if there is one. A pair that is broken, or not valid today, is
+// Reload loads a new pair if there is one. A pair that is broken, or not valid today, is
 // logged once, and the old one stays in use. That is also the case while only one of
 // the files has been replaced.
-func (f *Files) Look() {
-	f.looking.Lock()
-	defer f.looking.Unlock()
+func (f *Files) Reload() {
+	f.reloadMu.Lock()
+	defer f.reloadMu.Unlock()
 	seen, err := f.read()
 	if err == nil && seen == f.seen {
 		return

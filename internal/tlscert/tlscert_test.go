@@ -82,7 +82,7 @@ func TestFilesBehindALinkAreTaken(t *testing.T) {
 	next := ca.Pair(tomorrow())
 	next.Files(t, filepath.Join(root, "two"))
 	link("two")
-	f.Look()
+	f.Reload()
 	if got := serial(t, f); got != next.Serial {
 		t.Errorf("certificate %d is in use, want the new one, %d", got, next.Serial)
 	}
@@ -107,8 +107,8 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 			old := ca.Pair(tomorrow())
 			f, log := loaded(t, old, folder)
 			harm(ca, filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
-			f.Look()
-			f.Look()
+			f.Reload()
+			f.Reload()
 			if got := serial(t, f); got != old.Serial {
 				t.Errorf("certificate %d is in use, want the old one, %d", got, old.Serial)
 			}
@@ -120,7 +120,7 @@ func TestBrokenFilesLeaveTheOldPair(t *testing.T) {
 			}
 			next := ca.Pair(tomorrow())
 			next.Files(t, folder)
-			f.Look()
+			f.Reload()
 			if got := serial(t, f); got != next.Serial {
 				t.Errorf("after the repair certificate %d is in use, want the new one, %d", got, next.Serial)
 			}

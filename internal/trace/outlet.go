@@ -25,8 +25,8 @@ type Options struct {
 	// Sample is the fraction, 0 to 1, that is traced of the work about which no trusted
 	// caller decides.
 	Sample float64
-	// Believed are the addresses whose trace headers are trusted.
-	Believed []netip.Prefix
+	// TrustedProxies are the addresses whose trace headers are trusted.
+	TrustedProxies []netip.Prefix
 	// Version and Node identify the program and its instance.
 	Version, Node string
 	Log           *slog.Logger
@@ -61,7 +61,7 @@ func New(o Options) *Tracer {
 		sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportWithin))
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(resourceOf(o)),
 		sdk.WithRawSpanLimits(limits), sdk.WithSpanProcessor(gate{batches, out}))
-	return &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample, believed: o.Believed}
+	return &Tracer{provider: provider, tracer: provider.Tracer(scope), outlet: out, sample: o.Sample, trustedProxies: o.TrustedProxies}
 }
 
 // resourceOf identifies this process

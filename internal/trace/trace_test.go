@@ -42,7 +42,7 @@ func request(from string, lines ...string) *http.Request {
 
 func open(t *testing.T, c *tracetest.Collector, sample float64) *trace.Tracer {
 	t.Helper()
-	tracer := trace.New(trace.Options{Collector: c.URL, Sample: sample, Believed: gateway, Version: "1.2.3", Node: "localhost:8080", Log: slog.New(slog.DiscardHandler)})
+	tracer := trace.New(trace.Options{Collector: c.URL, Sample: sample, TrustedProxies: gateway, Version: "1.2.3", Node: "localhost:8080", Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { tracer.Close(time.Minute) })
 	return tracer
 }

@@ -16,11 +16,11 @@ import (
 
 // Tracer decides which work is traced. Make it with New; a nil one traces nothing.
 type Tracer struct {
-	provider *sdk.TracerProvider
-	tracer   otel.Tracer
-	outlet   *outlet
-	sample   float64
-	believed []netip.Prefix
+	provider       *sdk.TracerProvider
+	tracer         otel.Tracer
+	outlet         *outlet
+	sample         float64
+	trustedProxies []netip.Prefix
 }
 
 // Request begins the span of a request to a route, named by its pattern, that began
@@ -115,7 +115,7 @@ func (t *Tracer) believes(remote string) bool {
 		return false
 	}
 	addr := peer.Addr().Unmap().WithZone("")
-	return slices.ContainsFunc(t.believed, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(t.trustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // saysSampled reports whether the sampled bit is set in the flags, the last of the four

@@ -56,7 +56,7 @@ func (d database) exec(query string, args ...any) {
 
 func (d database) countNodes() int {
 	d.Helper()
-	return storetest.Ask[int](d, d.raw, `SELECT count(*) FROM nodes`)
+	return storetest.Query[int](d, d.raw, `SELECT count(*) FROM nodes`)
 }
 
 // onEngines runs a test on both databases.
@@ -187,7 +187,7 @@ func commit(t testing.TB, db *store.DB, subjects ...string) []store.Change {
 func announce(subjects ...string) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		for _, s := range subjects {
-			tx.AskFlush([]byte(s))
+			tx.RequestFlush([]byte(s))
 		}
 		return nil
 	}
@@ -646,7 +646,7 @@ func TestSweep(t *testing.T) {
 			}
 			now = time.Unix(1e9+1, 0).Add(lease.ChangesKept)
 			ok(t, lease.New(db, lease.MinLease).Sweep(t.Context()))
-			if got := storetest.Ask[string](t, storetest.Raw(t, at), `SELECT count(*) || ' from ' || min(seq) FROM changes`); got != "1 from 3" {
+			if got := storetest.Query[string](t, storetest.Raw(t, at), `SELECT count(*) || ' from ' || min(seq) FROM changes`); got != "1 from 3" {
 				t.Errorf("the changes left are %s: want 1 from 3", got)
 			}
 		})

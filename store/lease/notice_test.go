@@ -96,7 +96,7 @@ func TestOtherNodesAreNoticed(t *testing.T) {
 	onEngines(t, func(t *testing.T, d database) {
 		l, notices, _ := observe(t, d.open(), short)
 		heartbeat := func() int64 {
-			return storetest.Ask[int64](t, d.raw, `SELECT beat FROM nodes WHERE id = $1`, l.ID())
+			return storetest.Query[int64](t, d.raw, `SELECT beat FROM nodes WHERE id = $1`, l.ID())
 		}
 		for range 2 { // nodes present at its first read are not reported
 			last := heartbeat()

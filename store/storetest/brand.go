@@ -11,7 +11,7 @@ func brands(f *fixture) {
 	ctx := f.Context()
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	image, other := []byte{0x89, 'P', 'N', 'G', 0, 0xff, '\''}, []byte("another")
-	logo := doorward.Logo{Hash: doorward.HashLogo(image), Width: 320, Height: 64, Ground: "light"}
+	logo := doorward.Logo{Hash: doorward.HashLogo(image), Width: 320, Height: 64, Background: "light"}
 	plain := doorward.Logo{Hash: doorward.HashLogo(other), Width: 1, Height: 2}
 
 	f.wantNone(f.Read().LogoImage(ctx, logo.Hash))

@@ -38,7 +38,7 @@ func changes(f *fixture) {
 
 	wantChanges(nil, func(tx *store.Tx) { tx.ForceDurable() })
 	wantChanges([]store.Change{{Kind: store.ChangeNodes}}, func(tx *store.Tx) { tx.AnnounceNodes() })
-	wantChanges([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.AskFlush(hashOf(s)) })
+	wantChanges([]store.Change{about(store.ChangeFlush, s)}, func(tx *store.Tx) { tx.RequestFlush(hashOf(s)) })
 	wantChanges([]store.Change{about(store.ChangeSession, idle)}, func(tx *store.Tx) { noError(f, tx.DeleteIdleSession(ctx, hashOf(idle), noon)) })
 	wantChanges(nil, func(tx *store.Tx) {
 		equal(f, f.value(tx.DeleteOldestSessions(ctx, ann.ID, s.ID, 2)), map[string]int64{})
@@ -81,7 +81,7 @@ func orderOfChanges(f *fixture) {
 	ctx := f.Context()
 	ask := func(tx *store.Tx, subjects ...string) {
 		for _, s := range subjects {
-			tx.AskFlush([]byte(s))
+			tx.RequestFlush([]byte(s))
 		}
 	}
 	numbers := func(all []store.Change, err error) (seqs []int64) {

@@ -67,8 +67,8 @@ func needlessInvitations(f *fixture) {
 	expired.ExpiresAt = f.clock.read()
 	f.write(func(tx *store.Tx) { f.wantChange(tx.RenewInvitation(ctx, expired)) })
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.RevokeNeedlessInvitations(ctx, acme.ID)), int64(1))
-		equal(f, f.value(tx.RevokeNeedlessInvitations(ctx, acme.ID)), int64(0))
+		equal(f, f.value(tx.RevokeRedundantInvitations(ctx, acme.ID)), int64(1))
+		equal(f, f.value(tx.RevokeRedundantInvitations(ctx, acme.ID)), int64(0))
 	})
 	for inv, want := range map[string]doorward.InvitationState{
 		member.ID: doorward.InvitationRevoked, other.ID: doorward.InvitationPending,

@@ -62,8 +62,8 @@ func Raw(t testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// Ask returns the single value of a query.
-func Ask[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
+// Query returns the single value of a query.
+func Query[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", query, err)

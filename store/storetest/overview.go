@@ -89,17 +89,17 @@ func invitationsByDelivery(f *fixture) {
 		}
 		f.wantChange(tx.RevokeInvitation(ctx, gone.ID))
 	})
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryQueued}, bare.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent}, again.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed}, lost.ID, gone.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
-	chosenInvitations(f, acme, store.InvitationFilter{Delivery: "none"})
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryQueued}, bare.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent}, again.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed}, lost.ID, gone.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliveryFailed, State: doorward.InvitationPending}, lost.ID)
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: doorward.DeliverySent, State: doorward.InvitationAccepted})
+	wantInvitations(f, acme, store.InvitationFilter{Delivery: "none"})
 	equal(f, f.value(f.Read().WaitingInvitations(ctx, acme.ID, f.clock.read())), store.Waiting{Pending: 3, Failed: 1})
 }
 
-// chosenInvitations fails unless the filter selects these ids, in any order.
-func chosenInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
+// wantInvitations fails unless the filter selects these ids, in any order.
+func wantInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFilter, want ...string) {
 	f.Helper()
 	page, err := f.Read().InvitationPage(f.Context(), of.ID, filter, f.clock.read(), doorward.Window{Limit: 9})
 	noError(f, err)
@@ -115,9 +115,9 @@ func chosenInvitations(f *fixture, of doorward.Tenant, filter store.InvitationFi
 func countsOfEvents(f *fixture) {
 	ctx := f.Context()
 	n := 0
-	happens := func(tenantID string, act doorward.Action, outcome doorward.Outcome) {
+	happens := func(tenantID string, action doorward.Action, outcome doorward.Outcome) {
 		n++
-		e := doorward.Event{ID: fmt.Sprint("evt_", n), Action: act, Outcome: outcome, Target: doorward.Object{TenantID: tenantID}, RequestID: fmt.Sprint("req_", n), Changes: []doorward.Change{}}
+		e := doorward.Event{ID: fmt.Sprint("evt_", n), Action: action, Outcome: outcome, Target: doorward.Object{TenantID: tenantID}, RequestID: fmt.Sprint("req_", n), Changes: []doorward.Change{}}
 		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
 	}
 	first := f.clock.read()

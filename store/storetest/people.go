@@ -214,10 +214,10 @@ func accounts(f *fixture) {
 	again := doorward.Account{ID: "usr_again", Email: ann.Email, PasswordHash: "stolen", CreatedAt: noon}
 	f.write(func(tx *store.Tx) {
 		f.wantNoChange(tx.InsertAccount(ctx, again))
-		f.wantChange(tx.LockAccount(ctx, ann.ID, ann.PasswordHash))
-		f.wantNoChange(tx.LockAccount(ctx, ann.ID, bob.PasswordHash))
-		f.wantNoChange(tx.LockAccount(ctx, ann.ID, ""))
-		f.wantNoChange(tx.LockAccount(ctx, "usr_none", ann.PasswordHash))
+		f.wantChange(tx.LockAccountWithHash(ctx, ann.ID, ann.PasswordHash))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, bob.PasswordHash))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, ann.ID, ""))
+		f.wantNoChange(tx.LockAccountWithHash(ctx, "usr_none", ann.PasswordHash))
 		f.wantNoChange(tx.SetPassword(ctx, ann.ID, bob.PasswordHash, "new"))
 		f.wantNoChange(tx.SetPassword(ctx, "usr_none", ann.PasswordHash, "new"))
 		f.wantChange(tx.SetPassword(ctx, ann.ID, ann.PasswordHash, "new"))
@@ -542,11 +542,11 @@ func strippedAccounts(f *fixture) {
 	ctx := f.Context()
 	ann := f.account("ann@acme.example")
 	f.wantChange(f.remember("1", ann.ID), nil)
-	equal(f, f.value(f.Read().LeftAccounts(ctx, f.clock.read(), 9)), []store.LeftAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, f.clock.read(), 9)), []store.OrphanedAccount(nil))
 	f.write(func(tx *store.Tx) {
-		f.wantChange(tx.HoldAccount(ctx, ann.ID))
-		f.wantNoChange(tx.HoldAccount(ctx, "usr_none"))
-		noError(f, tx.StripAccount(ctx, ann.ID))
+		f.wantChange(tx.LockAccount(ctx, ann.ID))
+		f.wantNoChange(tx.LockAccount(ctx, "usr_none"))
+		noError(f, tx.ClearCredentials(ctx, ann.ID))
 	})
 	now, err := f.Read().Account(ctx, ann.ID)
 	want := ann
@@ -555,8 +555,8 @@ func strippedAccounts(f *fixture) {
 	equal(f, f.value(f.known(ann.Email, time.Time{}, "1"), nil), []string(nil))
 
 	left := f.clock.read()
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left.Add(-1), 9)), []store.LeftAccount(nil))
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left, 9)), []store.LeftAccount{{Account: want, LeftAt: left}})
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left.Add(-1), 9)), []store.OrphanedAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount{{Account: want, LeftAt: left}})
 	f.write(func(tx *store.Tx) {
 		_, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
@@ -564,9 +564,9 @@ func strippedAccounts(f *fixture) {
 		t, err := tx.HitThrottle(ctx, "account:"+ann.Email, day)
 		noError(f, err)
 		equal(f, f.value(t.Hits, nil), 1)
-		noError(f, tx.ForgetLeft(ctx, ann.ID))
+		noError(f, tx.UnmarkOrphaned(ctx, ann.ID))
 	})
-	equal(f, f.value(f.Read().LeftAccounts(ctx, left, 9)), []store.LeftAccount(nil))
+	equal(f, f.value(f.Read().OrphanedAccounts(ctx, left, 9)), []store.OrphanedAccount(nil))
 }
 
 func whoHasSignedIn(f *fixture) {

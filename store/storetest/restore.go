@@ -44,7 +44,7 @@ func setBack(f *fixture) {
 // leaps: the number of the change is higher than all numbers used before, and the
 // change affects everybody.
 func leaps(f *fixture) {
-	before, err := f.Write(f.Context(), func(tx *store.Tx) error { tx.AskFlush([]byte{1}); return nil })
+	before, err := f.Write(f.Context(), func(tx *store.Tx) error { tx.RequestFlush([]byte{1}); return nil })
 	noError(f, err)
 	after, err := f.Write(f.Context(), func(tx *store.Tx) error { return tx.InvalidateAll(f.Context()) })
 	noError(f, err)
@@ -92,7 +92,7 @@ func vitals(f *fixture) {
 	f.clock.move(time.Minute)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.QueueMail(ctx, store.MailReset, "bob@acme.example", ""))
-		tx.AskFlush([]byte{1})
+		tx.RequestFlush([]byte{1})
 	})
 	equal(f, f.value(f.Read().Vitals(ctx)), store.Vitals{Position: before.Position + 1, MailsQueued: 2, OldestMail: noon, InboxDue: none, LastBackup: none})
 	due, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 1)

@@ -73,7 +73,7 @@ func endedTogether(f *fixture, s, newest, over doorward.Session) {
 }
 
 // aDay is longer than the sessions of most cases.
-var aDay = store.Life{SessionLimits: doorward.SessionLimits{Idle: day, Absolute: day}}
+var aDay = store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: day, Absolute: day}}
 
 // use records a use of the session.
 func (f *fixture) use(s doorward.Session, when time.Time) {
@@ -160,7 +160,7 @@ func settingsOfSessions(f *fixture) {
 
 	overdue := func(u doorward.User, lag time.Duration) {
 		f.write(func(tx *store.Tx) {
-			noError(f, tx.DeleteOverdueUserSessions(ctx, store.Life{SessionLimits: aDay.SessionLimits, Lag: lag}, u.ID))
+			noError(f, tx.DeleteOverdueUserSessions(ctx, store.SessionLifetime{SessionLimits: aDay.SessionLimits, Lag: lag}, u.ID))
 		})
 	}
 	f.clock.move(time.Minute)
@@ -210,9 +210,9 @@ func limitsOfSessions(f *fixture) {
 	all[4] = late
 
 	// Overdue means created or last seen at or before these instants.
-	until := func(created, seen time.Time) store.Life {
+	until := func(created, seen time.Time) store.SessionLifetime {
 		now := f.clock.read()
-		return store.Life{SessionLimits: doorward.SessionLimits{Absolute: now.Sub(created), Idle: now.Sub(seen)}}
+		return store.SessionLifetime{SessionLimits: doorward.SessionLimits{Absolute: now.Sub(created), Idle: now.Sub(seen)}}
 	}
 	f.use(all[3], noon.Add(time.Hour))
 	f.write(func(tx *store.Tx) {
@@ -235,7 +235,7 @@ func limitsOfSessions(f *fixture) {
 // since its recorded use isn't over.
 func overSessions(f *fixture) {
 	const us, hour = time.Microsecond, time.Hour
-	life := store.Life{SessionLimits: doorward.SessionLimits{Idle: 2 * hour, Absolute: 8 * hour}, Lag: time.Minute}
+	life := store.SessionLifetime{SessionLimits: doorward.SessionLimits{Idle: 2 * hour, Absolute: 8 * hour}, Lag: time.Minute}
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	acme.Settings = doorward.TenantSettings{SessionIdle: hour, SessionAbsolute: 4 * hour}
 	f.write(func(tx *store.Tx) { noError(f, tx.EditTenant(f.Context(), acme)) })
@@ -273,7 +273,7 @@ func (f *fixture) opened(u doorward.User, created, seen time.Duration) doorward.
 
 // deletes: each deletion on its own, of eight sessions of which three are live,
 // and what it leaves.
-func (f *fixture) deletes(life store.Life, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
+func (f *fixture) deletes(life store.SessionLifetime, acme doorward.Tenant, ann, bob doorward.User, live, over doorward.Session) {
 	f.Helper()
 	ctx, loose := f.Context(), acme
 	loose.Settings = doorward.TenantSettings{}

@@ -29,8 +29,8 @@ var (
 	ErrInUse = errors.New("store: the database is in use")
 	// ErrItself says that a database would be copied onto itself.
 	ErrItself = errors.New("store: that is the database itself")
-	// ErrNoBackup says that a file isn't an intact backup of a Doorward database.
-	ErrNoBackup = errors.New("store: no sound backup")
+	// ErrBadBackup says that a file isn't an intact backup of a Doorward database.
+	ErrBadBackup = errors.New("store: not an intact backup")
 )
 
 // SQLitePath returns the path in a DSN of SQLite, or ErrOwnTools.
@@ -44,7 +44,7 @@ func SQLitePath(dsn string) (string, error) {
 
 // Backup writes a copy of a SQLite database to a file, which it replaces atomically. The
 // copy shows one instant, is complete in one file, readable by its owner only, checked,
-// and ends with a checksum; writers don't wait for it. Errors: ErrItself, ErrNoBackup for
+// and ends with a checksum; writers don't wait for it. Errors: ErrItself, ErrBadBackup for
 // a damaged database, and ErrOwnTools on other engines.
 func Backup(ctx context.Context, db *store.DB, to string) error {
 	if db.File() == "" {
@@ -155,7 +155,7 @@ func publish(from, to string) error {
 // Check returns nil if the file is a complete and consistent database of a Doorward that
 // this one understands, or of an older schema, and its checksum, if it has one, is right:
 // backups of old versions have none. With damaged, a wrong checksum passes if SQLite finds
-// no fault. Errors: ErrNoBackup, also for a truncated file, ErrChecksum, store.ErrSchema
+// no fault. Errors: ErrBadBackup, also for a truncated file, ErrChecksum, store.ErrSchema
 // for a newer schema, and read errors.
 func Check(ctx context.Context, file string, damaged bool) (Info, error) {
 	return check(ctx, file, file, damaged)
@@ -178,10 +178,10 @@ func check(ctx context.Context, file, name string, damaged bool) (info Info, err
 // checkContent checks that a database is complete and returns its schema.
 func checkContent(ctx context.Context, file, name string) (schema int64, err error) {
 	if log, err := os.Stat(file + "-wal"); err == nil && log.Size() > 0 {
-		return 0, fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrNoBackup, file)
+		return 0, fmt.Errorf("%w: %s is a database in use; its newest rows are in %[2]s-wal. Take a backup of it", ErrBadBackup, file)
 	}
 	if err := checkPages(ctx, file); err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrNoBackup, name, err)
+		return 0, fmt.Errorf("%w: %s: %w", ErrBadBackup, name, err)
 	}
 	db, err := store.OpenImmutable(file)
 	if err != nil {
@@ -189,7 +189,7 @@ func checkContent(ctx context.Context, file, name string) (schema int64, err err
 	}
 	defer db.Close()
 	if schema, err = db.Schema(ctx); schema == 0 {
-		return 0, fmt.Errorf("%w: %s is a database of another program", ErrNoBackup, name)
+		return 0, fmt.Errorf("%w: %s is a database of another program", ErrBadBackup, name)
 	}
 	return schema, err
 }
@@ -206,7 +206,7 @@ const (
 	headValidFor = 92 // the number of changes at which headPages was written
 )
 
-// checkLength returns ErrNoBackup if the file is shorter than its header says. SQLite
+// checkLength returns ErrBadBackup if the file is shorter than its header says. SQLite
 // would call that damage, although the cause is a broken pipe.
 func checkLength(file, name string) error {
 	f, err := os.Open(file)
@@ -220,15 +220,15 @@ func checkLength(file, name string) error {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
 	case n == 0:
-		return fmt.Errorf("%w: %s: it is empty", ErrNoBackup, name)
+		return fmt.Errorf("%w: %s: it is empty", ErrBadBackup, name)
 	case !strings.HasPrefix(string(head), headMagic[:min(n, len(headMagic))]):
 		return nil // SQLite will report that it is no database
 	case err != nil:
-		return fmt.Errorf("%w: %s: it was cut off after %d bytes", ErrNoBackup, name, n)
+		return fmt.Errorf("%w: %s: it was cut off after %d bytes", ErrBadBackup, name, n)
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if want := lengthIn(head); err == nil && size < want {
-		return fmt.Errorf("%w: %s: it was cut off: only %d of its %d bytes are there", ErrNoBackup, name, size, want)
+		return fmt.Errorf("%w: %s: it was cut off: only %d of its %d bytes are there", ErrBadBackup, name, size, want)
 	}
 	return err
 }

@@ -21,8 +21,8 @@ import (
 // application id in the header marks a sealed backup: one that lost its end isn't mistaken
 // for one of an old version, which made no seals.
 
-// ErrChecksum says that a backup isn't what was written. It is an ErrNoBackup, too.
-var ErrChecksum = fmt.Errorf("%w: the checksum", ErrNoBackup)
+// ErrChecksum says that a backup isn't what was written. It is an ErrBadBackup, too.
+var ErrChecksum = fmt.Errorf("%w: the checksum", ErrBadBackup)
 
 // Info describes a checked backup.
 type Info struct {

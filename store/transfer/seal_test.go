@@ -45,7 +45,7 @@ func TestChangedBackupIsFound(t *testing.T) {
 	for what, content := range changed {
 		file := filepath.Join(t.TempDir(), "changed.db")
 		ok(t, os.WriteFile(file, content, 0o600))
-		if _, err := transfer.Check(t.Context(), file, false); !errors.Is(err, transfer.ErrNoBackup) {
+		if _, err := transfer.Check(t.Context(), file, false); !errors.Is(err, transfer.ErrBadBackup) {
 			t.Errorf("%s: %v", what, err)
 		}
 		ok(t, os.Remove(file))

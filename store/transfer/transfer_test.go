@@ -70,7 +70,7 @@ func fill(t testing.TB, db *store.DB) {
 		if _, err := tx.MakeSharedSecret(ctx, "bytes", []byte{0, 0xff, '\'', 0}); err != nil {
 			return err
 		}
-		tx.AskFlush([]byte{1})
+		tx.RequestFlush([]byte{1})
 		return tx.InsertEvent(ctx, doorward.Event{ID: "evt_1", Action: doorward.TenantCreate, Outcome: doorward.Done, ActorType: doorward.Operator, Changes: []doorward.Change{{Field: "name", To: "\t\n"}}})
 	})
 	ok(t, err)
@@ -89,20 +89,20 @@ func TestMoveRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(there, back); diff != "" {
 		t.Errorf("the database after the moves differs from the source:\n%s", diff)
 	}
-	if got := storetest.Ask[string](t, third.raw, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
+	if got := storetest.Query[string](t, third.raw, `SELECT name || (SELECT count(*) FROM users) || (SELECT hex(value) FROM shared_secrets WHERE name = 'bytes') FROM tenants`); got != "Ägme \"&' 株式会社 🚪120000FF2700" {
 		t.Errorf("the value that arrived is %q", got)
 	}
-	if n := storetest.Ask[int](t, third.raw, `SELECT count(*) FROM logos WHERE tenant_id = 'tnt_1' AND hex(image) = '8900FF'`); n != 1 {
+	if n := storetest.Query[int](t, third.raw, `SELECT count(*) FROM logos WHERE tenant_id = 'tnt_1' AND hex(image) = '8900FF'`); n != 1 {
 		t.Error("the logo has changed")
 	}
-	if n := storetest.Ask[int](t, third.raw, `SELECT count(*) FROM shared_secrets WHERE length(value) = 0 AND name = 'empty'`); n != 1 {
+	if n := storetest.Query[int](t, third.raw, `SELECT count(*) FROM shared_secrets WHERE length(value) = 0 AND name = 'empty'`); n != 1 {
 		t.Error("an empty value has become NULL")
 	}
 	counts := map[string]int64{}
 	for _, m := range there {
 		counts[m.Table] = m.Rows
 	}
-	want := storetest.Ask[int](t, third.raw, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'goose_db_version' AND name <> 'sqlite_sequence'`)
+	want := storetest.Query[int](t, third.raw, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'goose_db_version' AND name <> 'sqlite_sequence'`)
 	if len(counts) != want || counts["users"] != 1200 || counts["change_position"] != 1 || counts["changes"] != 1 {
 		t.Errorf("of %d tables %d were moved: %v", want, len(counts), counts)
 	}
@@ -122,7 +122,7 @@ func TestMoveRefuses(t *testing.T) {
 			if _, err := transfer.Move(t.Context(), storetest.Open(t, dsn(t), time.Now), to.DB, nil); !errors.Is(err, store.ErrSchema) {
 				t.Errorf("from a database without a schema: %v", err)
 			}
-			if n := storetest.Ask[int](t, to.raw, `SELECT count(*) FROM users`); n != 0 {
+			if n := storetest.Query[int](t, to.raw, `SELECT count(*) FROM users`); n != 0 {
 				t.Errorf("%d people were moved in spite of the error", n)
 			}
 			_, err := transfer.Move(t.Context(), from.DB, to.DB, nil)
@@ -146,7 +146,7 @@ func TestMoveIsAtomic(t *testing.T) {
 			if err == nil {
 				t.Fatal("moved although it was cancelled")
 			}
-			if n := storetest.Ask[int](t, to.raw, `SELECT count(*) FROM tenants`); n != 0 {
+			if n := storetest.Query[int](t, to.raw, `SELECT count(*) FROM tenants`); n != 0 {
 				t.Errorf("a failed move left %d tenants", n)
 			}
 		})
@@ -190,7 +190,7 @@ func TestBackupIsOneFile(t *testing.T) {
 		t.Errorf("beside the backup there is %q", beside)
 	}
 	copied := storetest.Raw(t, "sqlite:"+to)
-	if n := storetest.Ask[int](t, copied, `SELECT count(*) FROM users`); n != 1200 {
+	if n := storetest.Query[int](t, copied, `SELECT count(*) FROM users`); n != 1200 {
 		t.Errorf("the backup has %d people", n)
 	}
 	pg := newDatabase(t, pgtest.DSN(t))
@@ -224,9 +224,9 @@ func TestCutOffBackupIsFound(t *testing.T) {
 	ok(t, transfer.BackupTo(t.Context(), db.DB, &complete))
 	for _, length := range []int{0, 1, 16, 99, 100, 4095, 4096, 8192, complete.Len() / 2, complete.Len() - 4096, complete.Len() - 1} {
 		err := receive(t, complete.Bytes()[:length])
-		if want := "cut off"; length > 0 && (!errors.Is(err, transfer.ErrNoBackup) || !strings.Contains(err.Error(), want)) {
+		if want := "cut off"; length > 0 && (!errors.Is(err, transfer.ErrBadBackup) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d of %d bytes: %v, want %q", length, complete.Len(), err, want)
-		} else if length == 0 && (!errors.Is(err, transfer.ErrNoBackup) || !strings.Contains(err.Error(), "is empty")) {
+		} else if length == 0 && (!errors.Is(err, transfer.ErrBadBackup) || !strings.Contains(err.Error(), "is empty")) {
 			t.Errorf("nothing: %v", err)
 		}
 	}
@@ -276,7 +276,7 @@ func TestBackupToLeavesNoFile(t *testing.T) {
 	storetest.Exec(t, db.raw, `PRAGMA foreign_keys=OFF`)
 	storetest.Exec(t, db.raw, `DELETE FROM tenants`)
 	var out bytes.Buffer
-	if err := transfer.BackupTo(t.Context(), db.DB, &out); !errors.Is(err, transfer.ErrNoBackup) || out.Len() > 0 {
+	if err := transfer.BackupTo(t.Context(), db.DB, &out); !errors.Is(err, transfer.ErrBadBackup) || out.Len() > 0 {
 		t.Errorf("of a damaged database %d bytes were sent, %v", out.Len(), err)
 	}
 	if err := transfer.BackupTo(t.Context(), newDatabase(t, pgtest.DSN(t)).DB, &out); !errors.Is(err, transfer.ErrOwnTools) {
@@ -305,7 +305,7 @@ func TestDamagedBackupIsFound(t *testing.T) {
 			storetest.Exec(t, bad, statement)
 		}
 		ok(t, bad.Close())
-		if _, err := transfer.Check(t.Context(), copied, true); !errors.Is(err, transfer.ErrNoBackup) {
+		if _, err := transfer.Check(t.Context(), copied, true); !errors.Is(err, transfer.ErrBadBackup) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -18,8 +18,8 @@ type eventView struct {
 	Actor     actorView        `json:"actor"`
 	Target    targetView       `json:"target"`
 	TenantID  string           `json:"tenantId"`
-	IP        string           `json:"ip" doc:"Address of the client; empty for acts at the command line and by Doorward itself"`
-	RequestID string           `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty for the same acts"`
+	IP        string           `json:"ip" doc:"Address of the client; empty for actions at the command line and by Doorward itself"`
+	RequestID string           `json:"requestId" example:"req_4kq7m5x3yh4n6rj7wd2c5tpae7" doc:"X-Request-Id of the answer; empty for the same actions"`
 	Changes   []changeView     `json:"changes,omitempty" doc:"What was changed; for a refusal its reason, a problem's code"`
 }
 

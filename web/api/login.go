@@ -77,8 +77,8 @@ var docLogout = front.Doc{
 }
 
 func (a *api) logout(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	held, err := a.app.Sessions.End(ctx, c.Caller, c.AllSessions())
-	c.Revoked(held)
+	revocation, err := a.app.Sessions.End(ctx, c.Caller, c.AllSessions())
+	c.Revoked(revocation)
 	if err != nil {
 		return front.None{}, err
 	}

@@ -34,8 +34,8 @@ var docResetPassword = front.Doc{
 }
 
 func (a *api) resetPassword(ctx context.Context, c *front.Call, in resetInput) (front.None, error) {
-	held, err := a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
-	c.Revoked(held)
+	revocation, err := a.app.Passwords.Reset(ctx, c.Caller, in.Token, in.Password, in.ConfirmPassword)
+	c.Revoked(revocation)
 	return front.None{}, err
 }
 

@@ -51,8 +51,8 @@ func (a *api) endSession(ctx context.Context, c *front.Call, _ front.None) (fron
 	if err != nil {
 		return front.None{}, err
 	}
-	held, err := a.app.Sessions.EndOwn(ctx, c.Caller, id)
-	c.Revoked(held)
+	revocation, err := a.app.Sessions.EndOwn(ctx, c.Caller, id)
+	c.Revoked(revocation)
 	if err != nil {
 		return front.None{}, err
 	}
@@ -68,7 +68,7 @@ var docEndOtherSessions = front.Doc{
 }
 
 func (a *api) endOtherSessions(ctx context.Context, c *front.Call, _ front.None) (front.None, error) {
-	held, err := a.app.Sessions.EndOthers(ctx, c.Caller)
-	c.Revoked(held)
+	revocation, err := a.app.Sessions.EndOthers(ctx, c.Caller)
+	c.Revoked(revocation)
 	return front.None{}, err
 }

@@ -75,7 +75,7 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	q := question{person: p, Act: c.R.PathValue("act"), Danger: d.danger, Ends: d.ends}
-	stake, err := h.app.Overviews.AtStake(ctx, c.Caller, p.User)
+	stake, err := h.app.Overviews.CountAffected(ctx, c.Caller, p.User)
 	if err != nil {
 		return ui.View{}, err
 	}

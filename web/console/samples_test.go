@@ -168,7 +168,7 @@ func sampledKeyPage(n int) ui.View {
 func sampledSettings() settings {
 	return settings{
 		pageData: sheets, Numbers: []tenant.Number{
-			{Name: "sessionIdleMinutes", Section: "sessions", InForce: 60, Most: 60}, {Name: "sessionAbsoluteMinutes", Section: "sessions", InForce: 1440, Most: 1440}, {Name: "invitationDays", Section: "invitations", InForce: 30, Most: 30},
+			{Name: "sessionIdleMinutes", Section: "sessions", Effective: 60, Max: 60}, {Name: "sessionAbsoluteMinutes", Section: "sessions", Effective: 1440, Max: 1440}, {Name: "invitationDays", Section: "invitations", Effective: 30, Max: 30},
 		},
 		Domains: "acme.example", Picked: ui.Default, MostSent: doorward.MaxLogoSent,
 	}

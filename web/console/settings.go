@@ -57,7 +57,7 @@ func forgetStale(c *ui.Call, but ...string) (note string) {
 func (h *console) setSettings(ctx context.Context, c *ui.Call) (ui.View, error) {
 	name := c.Value("name")
 	domains := strings.Fields(strings.ReplaceAll(c.Value("allowedEmailDomains"), ",", " "))
-	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepInForce: true, Versions: version(c)}
+	e := tenant.Edit{Name: &name, AllowedEmailDomains: &domains, KeepEffective: true, Versions: version(c)}
 	var faults []doorward.FieldError
 	for _, field := range h.app.Tenants.Numbers(&e, &doorward.Tenant{}) {
 		n, err := strconv.ParseInt(strings.TrimSpace(c.Value(field.Name)), 10, 64)
@@ -110,7 +110,7 @@ func (h *console) askClosing(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	stake, err := h.app.Overviews.AllAtStake(ctx, c.Caller)
+	stake, err := h.app.Overviews.CountAllAffected(ctx, c.Caller)
 	now := c.Now()
 	if s.Tenant.ClosedAt == nil {
 		s.Tenant.ClosedAt = &now

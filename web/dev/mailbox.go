@@ -22,14 +22,14 @@ type Mailbox struct {
 	mails []smtp.Message
 }
 
-// kept is the number of mails kept.
-const kept = 100
+// maxKept is the number of mails kept.
+const maxKept = 100
 
 // Send keeps the mail and logs its text. It never fails.
 func (m *Mailbox) Send(ctx context.Context, mail smtp.Message) error {
 	m.mu.Lock()
 	m.mails = append(m.mails, mail)
-	m.mails = m.mails[max(0, len(m.mails)-kept):]
+	m.mails = m.mails[max(0, len(m.mails)-maxKept):]
 	m.mu.Unlock()
 	if m.Log != nil {
 		m.Log.InfoContext(ctx, "mail", "to", mail.To, "subject", mail.Subject, "text", mail.Text)
@@ -66,25 +66,25 @@ func (m *Mailbox) Routes() []front.Route {
 }
 
 func (m *Mailbox) show(_ context.Context, c *ui.Call) (ui.View, error) {
-	return ui.View{Page: "mail", Wide: true, Body: m.letters(c, c.R.URL.Query().Get("to"), kept)}, nil
+	return ui.View{Page: "mail", Wide: true, Body: m.recentMails(c, c.R.URL.Query().Get("to"), maxKept)}, nil
 }
 
-// letter is a mail with the path of its link.
-type letter struct {
+// mailView is a mail with the path of its link.
+type mailView struct {
 	To, Subject, Text string
 	Path              string // of the link, on this site; empty for none
 }
 
 var link = regexp.MustCompile(`(?m)^https?://\S+/((?:accept|reset)(?:\?\S*)?#token=\S+)$`)
 
-// letters returns the newest mails to an address, or to any if it is empty.
-func (m *Mailbox) letters(c *ui.Call, to string, most int) []letter {
-	var all []letter
+// recentMails returns the newest mails to an address, or to any if it is empty.
+func (m *Mailbox) recentMails(c *ui.Call, to string, most int) []mailView {
+	var all []mailView
 	for _, mail := range m.Mails(to) {
 		if len(all) == most {
 			break
 		}
-		one := letter{To: mail.To, Subject: mail.Subject, Text: mail.Text}
+		one := mailView{To: mail.To, Subject: mail.Subject, Text: mail.Text}
 		if found := link.FindStringSubmatch(mail.Text); found != nil {
 			one.Path = c.Site().BasePath() + "/" + found[1]
 		}

@@ -40,16 +40,16 @@ type start struct {
 	*Start
 	Me      string // address of the person who is signed in
 	Inviter bool   // that person may invite
-	Letters []letter
+	Mails   []mailView
 }
 
-// shown is how many mails the page shows.
-const shown = 5
+// maxShown is how many mails the page shows.
+const maxShown = 5
 
 func (s *Start) show(_ context.Context, c *ui.Call) (ui.View, error) {
 	c.Suggest("email", "ann@acme.example")
 	return ui.View{Page: "start", Wide: true, Body: start{
-		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Letters: s.Mailbox.letters(c, "", shown),
+		Start: s, Me: c.Caller.Email, Inviter: c.Can(doorward.UserInvite), Mails: s.Mailbox.recentMails(c, "", maxShown),
 	}}, nil
 }
 

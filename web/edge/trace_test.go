@@ -83,7 +83,7 @@ func TestCheckAllocatesAsWithout(t *testing.T) {
 		t.Fatal(err)
 	}
 	gateways := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // httptest's client address
-	tracer := trace.New(trace.Options{Collector: c.URL, Sample: 1, Believed: gateways, Log: slog.New(slog.DiscardHandler)})
+	tracer := trace.New(trace.Options{Collector: c.URL, Sample: 1, TrustedProxies: gateways, Log: slog.New(slog.DiscardHandler)})
 	defer tracer.Close(time.Minute)
 	allocations := func(tracer *trace.Tracer, traceparent ...string) float64 {
 		site := front.New(d.Node.App, base, gateways, slog.New(slog.DiscardHandler))

@@ -102,8 +102,8 @@ func (h *hosted) changePassword(ctx context.Context, c *ui.Call) (ui.View, error
 // endSession succeeds if the session has already ended.
 func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 	id := c.Value("id")
-	held, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
-	c.Revoked(held)
+	revocation, err := h.app.Sessions.EndOwn(ctx, c.Caller, id)
+	c.Revoked(revocation)
 	if err != nil && !doorward.HasCode(err, doorward.CodeNotFound) {
 		return ui.View{}, err
 	}
@@ -115,8 +115,8 @@ func (h *hosted) endSession(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (h *hosted) endOthers(ctx context.Context, c *ui.Call) (ui.View, error) {
-	held, err := h.app.Sessions.EndOthers(ctx, c.Caller)
-	c.Revoked(held)
+	revocation, err := h.app.Sessions.EndOthers(ctx, c.Caller)
+	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -49,8 +49,8 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	by := c.Caller
-	for _, held := range c.Sessions() {
-		hash := held.Hash()
+	for _, session := range c.Sessions() {
+		hash := session.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
 	outcome, err := h.app.Login.WithPassword(ctx, by, c.Value("email"), c.Value("password"), "")
@@ -140,8 +140,8 @@ func (h *hosted) chooseTenant(ctx context.Context, c *ui.Call) (ui.View, error) 
 }
 
 func (h *hosted) logout(ctx context.Context, c *ui.Call) (ui.View, error) {
-	held, err := h.app.Sessions.End(ctx, c.Caller, c.Sessions())
-	c.Revoked(held)
+	revocation, err := h.app.Sessions.End(ctx, c.Caller, c.Sessions())
+	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

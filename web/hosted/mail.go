@@ -118,8 +118,8 @@ func (h *hosted) reset(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	held, err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword"))
-	c.Revoked(held)
+	revocation, err := h.app.Passwords.Reset(ctx, c.Caller, token, c.Value("password"), c.Value("confirmPassword"))
+	c.Revoked(revocation)
 	if err != nil {
 		return ui.View{}, err
 	}

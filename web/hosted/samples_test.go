@@ -51,7 +51,7 @@ func drawn(width, height int) (l doorward.Logo, kept []byte) {
 	}
 	var out bytes.Buffer
 	_ = png.Encode(&out, img) // into memory
-	l, kept, _ = tenant.DrawLogo(out.Bytes())
+	l, kept, _ = tenant.MakeLogo(out.Bytes())
 	return l, kept
 }
 

@@ -39,10 +39,10 @@ func Routes(s *front.Site, draining func() bool) []front.Route {
 // machine: from loopback, for a loopback name and without headers of a proxy. A
 // proxy on this machine that adds none can't be distinguished; use the admin
 // address instead.
-func Metrics(s *front.Site, strangers bool) front.Route {
+func Metrics(s *front.Site, public bool) front.Route {
 	handler := s.Metrics.Handler()
 	return front.On("GET /metrics", front.Public(), front.Raw(func(_ context.Context, c *front.Call) error {
-		if strangers && !local(c.R) {
+		if public && !local(c.R) {
 			return doorward.Fail(doorward.CodeNotFound, "")
 		}
 		handler.ServeHTTP(c.W, c.R)
@@ -78,7 +78,7 @@ var (
 
 func forwarded(h http.Header) bool {
 	for name := range h {
-		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) // as CGI and its kin write it
+		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) // CGI and similar use underscores
 		if slices.Contains(forwarding, name) || slices.ContainsFunc(forwardingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			return true
 		}

@@ -47,9 +47,9 @@ func pathOf(file string) string {
 
 const repository = "https://github.com/doorward/doorward/blob/HEAD/"
 
-// abroad reports whether a link leads to another site. A link to the repository must
+// isExternal reports whether a link leads to another site. A link to the repository must
 // lead to an existing file outside the documentation.
-func abroad(t *testing.T, from, link string) bool {
+func isExternal(t *testing.T, from, link string) bool {
 	t.Helper()
 	file, ours := strings.CutPrefix(link, repository)
 	file, _, _ = strings.Cut(file, "#")

@@ -230,7 +230,7 @@ func (c crawl) follow(path, link string) {
 	c.t.Helper()
 	target, fragment, _ := strings.Cut(link, "#")
 	switch {
-	case abroad(c.t, path, link):
+	case isExternal(c.t, path, link):
 		return
 	case target == "":
 		target = path

@@ -39,7 +39,7 @@ func (p *pageRenderer) problemPages() []front.Route {
 		lists[status].Problems = append(lists[status].Problems, about)
 	}
 	var index []byStatus
-	for _, l := range inOrder(lists) {
+	for _, l := range sorted(lists) {
 		index = append(index, *l)
 	}
 	return append(routes, get("/problems", p.page(func(*reference) view {

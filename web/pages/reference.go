@@ -140,8 +140,8 @@ func (r *reference) endpoints() iter.Seq[endpoint] {
 // endpoints returns the endpoints of a tag, by path and method.
 func (s *spec) endpoints(tag, base string) []endpoint {
 	var all []endpoint
-	for path, methods := range inOrder(s.Paths) {
-		for method, op := range inOrder(methods) {
+	for path, methods := range sorted(s.Paths) {
+		for method, op := range sorted(methods) {
 			if slices.Contains(op.Tags, tag) {
 				e := s.endpoint(strings.ToUpper(method), path, op)
 				e.Base = base
@@ -159,7 +159,7 @@ func (s *spec) endpoint(method, path string, op *operation) endpoint {
 	}
 	e.Who, e.Action = who(op.Action)
 	if op.RequestBody != nil {
-		e.Media = op.RequestBody.Content.raw()
+		e.Media = op.RequestBody.Content.otherTypes()
 	}
 	if op.RequestBody != nil && len(e.Media) == 0 {
 		e.Members = s.members(op.RequestBody.Content.json(), sent)
@@ -201,17 +201,17 @@ func (s *spec) answer(op *operation) answer {
 	return a
 }
 
-// noting is the note for members that are required (true) or optional (false).
-type noting map[bool]string
+// noteByRequired is the note for members that are required (true) or optional (false).
+type noteByRequired map[bool]string
 
 var (
-	sent     = noting{true: "required"}
-	answered = noting{false: "optional"}
+	sent     = noteByRequired{true: "required"}
+	answered = noteByRequired{false: "optional"}
 )
 
 // members describes the members of an object.
-func (s *spec) members(sc *schema, note noting) []member {
-	sc, _ = s.follow(sc)
+func (s *spec) members(sc *schema, note noteByRequired) []member {
+	sc, _ = s.resolve(sc)
 	var all []member
 	for _, name := range sc.names() {
 		m := sc.Properties[name]
@@ -242,7 +242,7 @@ func (s *spec) parameters(op *operation) []member {
 // typeOf returns the name of the type, and the id of the object that it refers to.
 func (s *spec) typeOf(sc *schema) (name, object string) {
 	if sc.Ref != "" {
-		_, name = s.follow(sc)
+		_, name = s.resolve(sc)
 		return name, objectID(name)
 	}
 	if sc.Items != nil {
@@ -311,7 +311,7 @@ func (s *spec) objects() []object {
 		}
 	}
 	var all []object
-	for name, sc := range inOrder(shared) {
+	for name, sc := range sorted(shared) {
 		body := s.object(sc)
 		if name == "Problem" {
 			body = problem(doorward.CodeValidationFailed, s.server(), "/api/v2/auth/reset-password")
@@ -326,7 +326,7 @@ func (s *spec) visit(seen map[string]*schema, sc *schema, shared bool) {
 	if sc == nil {
 		return
 	}
-	target, name := s.follow(sc)
+	target, name := s.resolve(sc)
 	if seen[name] != nil {
 		return
 	}
@@ -346,7 +346,7 @@ var code = regexp.MustCompile("`([a-z_]+)`")
 // failures returns the codes that the description of each response names.
 func (o *operation) failures() []failure {
 	var all []failure
-	for status, res := range inOrder(o.Responses) {
+	for status, res := range sorted(o.Responses) {
 		f := failure{Status: number(status)}
 		for _, found := range code.FindAllStringSubmatch(res.Description, -1) {
 			if c := doorward.Code(found[1]); c.Problem().Code == c {
@@ -387,8 +387,8 @@ func number(status string) int {
 
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
 
-// inOrder iterates over a map in the order of its keys.
-func inOrder[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
+// sorted iterates over a map in the order of its keys.
+func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			if !yield(k, m[k]) {

@@ -45,7 +45,7 @@ var stock = map[string]any{
 // value returns an example of the schema: the document's own, else that of a
 // member with the same name or format, else a value of the type.
 func (s *spec) value(name string, sc *schema) any {
-	sc, _ = s.follow(sc)
+	sc, _ = s.resolve(sc)
 	if len(sc.Examples) > 0 {
 		return sc.Examples[0]
 	}
@@ -90,8 +90,8 @@ func (s *spec) object(sc *schema) pairs {
 // format. An "id" differs in each object.
 func (s *spec) elsewhere(name, format string) any {
 	var byFormat any
-	for _, sc := range inOrder(s.Components.Schemas) {
-		for n, m := range inOrder(sc.Properties) {
+	for _, sc := range sorted(s.Components.Schemas) {
+		for n, m := range sorted(sc.Properties) {
 			switch {
 			case len(m.Examples) == 0:
 			case n == name && n != "id":
@@ -176,7 +176,7 @@ func (s *spec) curl(method, path string, o *operation) []token {
 
 // sending returns the arguments for the body: JSON, or else a file.
 func (s *spec) sending(content media) []token {
-	if raw := content.raw(); len(raw) > 0 {
+	if raw := content.otherTypes(); len(raw) > 0 {
 		mediaType := raw[0]
 		if slices.Contains(raw, "image/png") {
 			mediaType = "image/png"
@@ -195,7 +195,7 @@ func (s *spec) sending(content media) []token {
 func (s *spec) fill(path string, p parameter) string {
 	before, after, _ := strings.Cut(path, "{"+p.Name+"}")
 	sc := p.Schema
-	for name, object := range inOrder(s.Components.Schemas) {
+	for name, object := range sorted(s.Components.Schemas) {
 		if p.Name == "id" && strings.HasSuffix(before, "/"+strings.ToLower(name)+"s/") && object.Properties["id"] != nil {
 			sc = object.Properties["id"]
 		}

@@ -51,8 +51,8 @@ type media map[string]struct{ Schema *schema }
 // json returns the schema of the JSON body, or nil.
 func (m media) json() *schema { return m["application/json"].Schema }
 
-// raw returns the media types of a body that isn't JSON.
-func (m media) raw() []string {
+// otherTypes returns the media types of a body that isn't JSON.
+func (m media) otherTypes() []string {
 	types := slices.Sorted(maps.Keys(m))
 	return slices.DeleteFunc(types, func(t string) bool { return t == "application/json" })
 }
@@ -98,9 +98,9 @@ func (s *spec) server() string {
 	return s.Servers[0].URL
 }
 
-// follow resolves a reference and returns the schema with its name; without a
+// resolve resolves a reference and returns the schema with its name; without a
 // reference, the schema itself.
-func (s *spec) follow(sc *schema) (*schema, string) {
+func (s *spec) resolve(sc *schema) (*schema, string) {
 	if sc.Ref == "" {
 		return sc, ""
 	}

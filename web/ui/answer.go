@@ -23,8 +23,8 @@ type View struct {
 	Page    string   // name of the template
 	Title   string   // key of the message; "" for Page+".title"
 	Body    any      // for the template, as .Body
-	Styles  []string // style sheets below /assets, after the kit's own
-	Scripts []string // ES modules below /assets, besides the kit's own
+	Styles  []string // style sheets below /assets, after ui.css
+	Scripts []string // ES modules below /assets, besides ui.js
 	Wide    bool     // full width, instead of one card in the middle
 	// Tenant is the tenant whose brand the page has; zero for the installation's.
 	Tenant doorward.Tenant
@@ -207,9 +207,9 @@ func (f Frame) Can(action doorward.Action) bool {
 	return access.CanInTenant(&f.Caller.Principal, action).Allowed
 }
 
-// Onward returns a link that keeps the return address. The path is without the path of
+// LinkWithReturn returns a link that keeps the return address. The path is without the path of
 // the base URL.
-func (f Frame) Onward(path string) string { return f.Base + returning(path, f.Return) }
+func (f Frame) LinkWithReturn(path string) string { return f.Base + withReturn(path, f.Return) }
 
 // Render writes the page of the frame.
 func (s *Set) Render(w io.Writer, f Frame) error {

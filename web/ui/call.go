@@ -115,8 +115,8 @@ func (c *Call) ReturnTo() string {
 
 // returnTo is ReturnTo, with the origin if it is external.
 func (c *Call) returnTo() (to, origin string) {
-	for _, wanted := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
-		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, wanted); ok {
+	for _, requested := range []string{c.form.Get(returnParameter), c.R.URL.Query().Get(returnParameter)} {
+		if to, origin, ok := parseReturnAddress(c.origin(), c.Site().BasePath(), c.Site().ReturnTo, requested); ok {
 			return to, origin
 		}
 	}
@@ -183,11 +183,11 @@ func (c *Call) SignIn(path string) string {
 
 // WithReturnTo redirects to a page and keeps the return address.
 func (c *Call) WithReturnTo(path string) View {
-	return c.To(returning(path, c.ReturnTo()))
+	return c.To(withReturn(path, c.ReturnTo()))
 }
 
-// returning adds the return address, if any, to a path, which may have a query.
-func returning(path, to string) string {
+// withReturn adds the return address, if any, to a path, which may have a query.
+func withReturn(path, to string) string {
 	if to == "" {
 		return path
 	}

@@ -24,7 +24,7 @@ func correctable(err error) bool {
 // is a form.
 func failing(at string) func(context.Context, *front.Call, error) {
 	return func(_ context.Context, fc *front.Call, err error) {
-		c := kit.call(fc)
+		c := errorPages.call(fc)
 		switch code := front.AsError(err).Code; {
 		case code == doorward.CodeUnauthenticated:
 			c.redirect(c.SignIn(c.returnPath(at)) + c.clearDuplicateSessions())
@@ -63,7 +63,7 @@ func (c *Call) returnPath(at string) string {
 }
 
 // ErrorPage answers with the page of an error, for front.Site.
-func ErrorPage(fc *front.Call, err error) bool { return kit.call(fc).explain(err) }
+func ErrorPage(fc *front.Call, err error) bool { return errorPages.call(fc).explain(err) }
 
 // errorPage is the content of the page of an error.
 type errorPage struct {
@@ -75,7 +75,7 @@ type errorPage struct {
 
 // explain sends an error page. A failure here is a defect.
 func (c *Call) explain(err error) bool {
-	p, failed := kit.page(c.Language.Tag, "error")
+	p, failed := errorPages.page(c.Language.Tag, "error")
 	if failed != nil {
 		return false
 	}

@@ -58,28 +58,28 @@ func TestHome(t *testing.T) {
 	const home = "https://app.example.com/inbox?new"
 	server := doorwardtest.Start(t, doorwardtest.ReturnTo("https://app.example.com/inbox", "http://localhost:3000"), doorwardtest.Home(home))
 	ann := "JSESSIONID=" + server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
-	for wanted, want := range map[string]string{
+	for requested, want := range map[string]string{
 		"":                      home,
 		"https://evil.example/": home,
 		"//evil.example/":       home,
 		"/account":              "/account",
 		"http://localhost:3000": "http://localhost:3000/",
 	} {
-		path := "/login?return=" + url.QueryEscape(wanted)
+		path := "/login?return=" + url.QueryEscape(requested)
 		res, _ := ask(t, server.Client(), "GET", server.URL+path, nil, "Cookie", ann)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
-			t.Errorf("signed in, return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+			t.Errorf("signed in, return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
-		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {wanted}}
+		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {requested}}
 		res, _ = ask(t, server.Client(), "POST", server.URL+"/login", form)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
-			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+			t.Errorf("return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
 		// Browsers check the redirect after the form against this.
 		policy := map[bool]string{true: "form-action 'self';", false: "form-action 'self' " + strings.TrimSuffix(strings.TrimSuffix(want, "/inbox?new"), "/") + ";"}[want == "/account"]
 		res, _ = ask(t, server.Client(), "GET", server.URL+path, nil)
 		if got := res.Header.Get("Content-Security-Policy"); !strings.Contains(got, policy) {
-			t.Errorf("return=%q: the policy is %q, want %q", wanted, got, policy)
+			t.Errorf("return=%q: the policy is %q, want %q", requested, got, policy)
 		}
 	}
 	res, body := ask(t, server.Client(), "GET", server.URL+"/account", nil, "Cookie", ann)

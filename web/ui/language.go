@@ -48,8 +48,8 @@ func languageOf(r *http.Request) Language {
 		}
 	}
 	// A header that can't be parsed is ignored.
-	wanted, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
-	_, i, _ := matcher.Match(wanted...)
+	requested, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
+	_, i, _ := matcher.Match(requested...)
 	return Languages[i]
 }
 

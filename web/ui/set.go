@@ -12,7 +12,7 @@ import (
 
 // Set has the pages of one protocol in every language. Make it with NewSet.
 type Set struct {
-	files []fs.FS // the kit's first
+	files []fs.FS // those of this package first
 	pages func() (map[string]page, error)
 }
 

@@ -51,7 +51,7 @@ func TestLanguagesSayTheSame(t *testing.T) {
 }
 
 func TestWordsOfTimes(t *testing.T) {
-	all, err := kit.pages()
+	all, err := errorPages.pages()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,5 +36,5 @@ var files embed.FS
 //go:embed assets
 var assets embed.FS
 
-// kit has the error pages, which all protocols share.
-var kit = NewSet(nil)
+// errorPages has the error pages, which all protocols share.
+var errorPages = NewSet(nil)

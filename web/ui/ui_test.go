@@ -42,7 +42,7 @@ func ask(t *testing.T, c *http.Client, method, address string, form url.Values, 
 func TestReturnsStayBelowTheBaseURL(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("http://localhost:9999/platform"))
 	server.Tenant("Acme").Join("ann@acme.example", "USER")
-	for wanted, want := range map[string]string{
+	for requested, want := range map[string]string{
 		"/platform/account":                         "/platform/account",
 		"/platform/account?a=b#c":                   "/platform/account?a=b#c",
 		"http://localhost:9999/platform/docs":       "/platform/docs",
@@ -73,21 +73,21 @@ func TestReturnsStayBelowTheBaseURL(t *testing.T) {
 		if want == "" {
 			want = "/platform/account"
 		}
-		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {wanted}}
+		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {requested}}
 		res, _ := ask(t, server.Client(), "POST", server.URL+"/login", form)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
-			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+			t.Errorf("return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
 	}
 }
 
 // Every step's form follows only return addresses that the operator allows; package
 // returnto tests look-alike addresses.
-func TestReturnsToPlacesThatAreNamed(t *testing.T) {
+func TestReturnsToAllowedAddresses(t *testing.T) {
 	server := doorwardtest.Start(t, doorwardtest.BaseURL("https://auth.example.com/platform"),
 		doorwardtest.ReturnTo("https://app.example.com/inbox/", "https://auth.example.com/shop", "http://localhost:3000"))
 	ann := server.Tenant("Acme").Join("ann@acme.example", "USER").Token()
-	for wanted, want := range map[string]string{
+	for requested, want := range map[string]string{
 		"https://app.example.com/inbox/42?a=b#c":       "https://app.example.com/inbox/42?a=b#c",
 		"https://APP.example.com:443/inbox":            "https://app.example.com/inbox",
 		"https://auth.example.com/shop/1":              "https://auth.example.com/shop/1",
@@ -116,20 +116,20 @@ func TestReturnsToPlacesThatAreNamed(t *testing.T) {
 			want = "/platform/account"
 		}
 		// People who are signed in are redirected at once.
-		res, _ := ask(t, server.Client(), "GET", server.URL+"/login?return="+url.QueryEscape(wanted), nil, "Cookie", "JSESSIONID="+ann)
+		res, _ := ask(t, server.Client(), "GET", server.URL+"/login?return="+url.QueryEscape(requested), nil, "Cookie", "JSESSIONID="+ann)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
-			t.Errorf("signed in, return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+			t.Errorf("signed in, return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
 		if fallback {
 			continue
 		}
-		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {wanted}}
+		form := url.Values{"email": {"ann@acme.example"}, "password": {doorwardtest.Password}, "return": {requested}}
 		res, _ = ask(t, server.Client(), "POST", server.URL+"/login", form)
 		if got := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || got != want {
-			t.Errorf("return=%q: %d to %q, want %q", wanted, res.StatusCode, got, want)
+			t.Errorf("return=%q: %d to %q, want %q", requested, res.StatusCode, got, want)
 		}
 		if token := sessionOf(res); token == "" || strings.Contains(res.Header.Get("Location"), token) {
-			t.Errorf("return=%q: the session %q, led to %q", wanted, token, res.Header.Get("Location"))
+			t.Errorf("return=%q: the session %q, led to %q", requested, token, res.Header.Get("Location"))
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestSeveralSessionCookies(t *testing.T) {
 	}
 }
 
-func TestFormsOfAnotherForm(t *testing.T) {
+func TestFormMediaTypes(t *testing.T) {
 	server := doorwardtest.Start(t)
 	for _, c := range []struct {
 		contentType, body string

@@ -33,9 +33,9 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// patience is the timeout of Wait: a loaded machine needs seconds, and a failing test
+// waitTimeout is the timeout of Wait: a loaded machine needs seconds, and a failing test
 // should not take minutes.
-const patience = 15 * time.Second
+const waitTimeout = 15 * time.Second
 
 // Options configure the mail server. The zero value accepts mail from anyone and has no
 // TLS.
@@ -198,7 +198,7 @@ func (s *Server) Mails() []Mail {
 // over 15 seconds.
 func (s *Server) Wait(tb testing.TB, to string, n int) []Mail {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
 	defer cancel()
 	for {
 		found, more := s.mailsTo(to)
@@ -208,7 +208,7 @@ func (s *Server) Wait(tb testing.TB, to string, n int) []Mail {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), to, patience, n)
+			tb.Fatalf("smtptest: %d mails to %q in %v, want %d", len(found), to, waitTimeout, n)
 		}
 	}
 }

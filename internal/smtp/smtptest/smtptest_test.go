@@ -72,7 +72,7 @@ func TestStopAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Stop()
-		conn.SetDeadline(time.Now().Add(patience))
+		conn.SetDeadline(time.Now().Add(waitTimeout))
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the connection is open after the stop")
 		}
@@ -132,7 +132,7 @@ func TestStallToSome(t *testing.T) {
 // waitFor returns when this many clients wait for an answer.
 func waitFor(t *testing.T, s *Server, clients int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); s.Stalled() != clients; {
+	for deadline := time.Now().Add(waitTimeout); s.Stalled() != clients; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d clients wait, want %d", s.Stalled(), clients)
 		}

@@ -29,7 +29,7 @@ func lintCompose(ctx context.Context, path string) ([]string, error) {
 	return nil, nil
 }
 
-// lintDockerfile takes warnings for findings.
+// lintDockerfile reports warnings as findings.
 func lintDockerfile(path string) (findings []string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

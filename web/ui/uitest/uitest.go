@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// into is where "make pages" puts every page, to be opened in a browser.
-var into = flag.String("render", "", "folder to write every page to")
+// renderDir is where "make pages" puts every page, to be opened in a browser.
+var renderDir = flag.String("render", "", "folder to write every page to")
 
 // Sample is a page in a state. Only what differs in the frame is set.
 type Sample struct {
@@ -43,13 +43,13 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 				continue
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			keep(t, filepath.Join(name, file), local(file, page.String()))
+			writeFile(t, filepath.Join(name, file), local(file, page.String()))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}
-	keep(t, filepath.Join(name, "index.html"), []byte(index))
+	writeFile(t, filepath.Join(name, "index.html"), []byte(index))
 	for file, body := range files {
-		keep(t, filepath.Join(name, file), body)
+		writeFile(t, filepath.Join(name, file), body)
 	}
 	for _, folder := range []string{"assets", "../ui/assets"} { // of the package, if it has any
 		copyAll(t, folder, filepath.Join(name, "assets"))
@@ -87,16 +87,16 @@ func copyAll(t *testing.T, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keep(t, filepath.Join(to, name), body)
+		writeFile(t, filepath.Join(to, name), body)
 	}
 }
 
-func keep(t *testing.T, name string, body []byte) {
+func writeFile(t *testing.T, name string, body []byte) {
 	t.Helper()
-	if *into == "" {
+	if *renderDir == "" {
 		return
 	}
-	path := filepath.Join(*into, name)
+	path := filepath.Join(*renderDir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}

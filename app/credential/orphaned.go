@@ -12,20 +12,20 @@ const (
 	// countersKept is how long an account's counters outlive its last membership: a
 	// removal must not reset the count of guesses.
 	countersKept = 24 * time.Hour
-	leftBatch    = 100
+	orphanBatch  = 100
 )
 
-// SweepLeft deletes the counters of accounts that have been in no tenant for a
+// SweepOrphaned deletes the counters of accounts that have been in no tenant for a
 // day. Password and known browsers were deleted with the last membership; for
 // accounts that an older version left behind they are deleted here.
-func (v *Verifier) SweepLeft(ctx context.Context) error {
+func (v *Verifier) SweepOrphaned(ctx context.Context) error {
 	for {
-		left, err := v.db.Read().LeftAccounts(ctx, v.db.Now().Add(-countersKept), leftBatch)
+		left, err := v.db.Read().OrphanedAccounts(ctx, v.db.Now().Add(-countersKept), orphanBatch)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		for _, account := range left {
-			err = errors.Join(err, v.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepLeft(ctx, tx, account) }))
+			err = errors.Join(err, v.writer.Upkeep(ctx, func(tx *store.Tx) error { return sweepOrphaned(ctx, tx, account) }))
 		}
 		if err != nil {
 			return err
@@ -33,9 +33,9 @@ func (v *Verifier) SweepLeft(ctx context.Context) error {
 	}
 }
 
-// sweepLeft decides under the lock on the account, which member.Ensure takes too.
-func sweepLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) error {
-	if held, err := tx.HoldAccount(ctx, account.ID); err != nil || !held {
+// sweepOrphaned decides under the lock on the account, which member.Ensure takes too.
+func sweepOrphaned(ctx context.Context, tx *store.Tx, account store.OrphanedAccount) error {
+	if held, err := tx.LockAccount(ctx, account.ID); err != nil || !held {
 		return err
 	}
 	memberships, err := tx.CountMemberships(ctx, account.ID)
@@ -44,11 +44,11 @@ func sweepLeft(ctx context.Context, tx *store.Tx, account store.LeftAccount) err
 	}
 	if memberships == 0 {
 		if account.LeftAt.Unix() == 0 {
-			err = tx.StripAccount(ctx, account.ID)
+			err = tx.ClearCredentials(ctx, account.ID)
 		}
 		if err = errors.Join(err, tx.DeleteCounters(ctx, account.Account)); err != nil {
 			return err
 		}
 	}
-	return tx.ForgetLeft(ctx, account.ID)
+	return tx.UnmarkOrphaned(ctx, account.ID)
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// question is one call to Doorward. It is idempotent.
-type question struct {
+// call is one call to Doorward. It is idempotent.
+type call struct {
 	method   string
 	path     string
 	header   http.Header
@@ -31,22 +31,22 @@ type answer struct {
 	requestID string
 }
 
-// tries is the maximum number of attempts for a question, time permitting.
-const tries = 3
+// maxTries is the maximum number of attempts for a call, time permitting.
+const maxTries = 3
 
 // firstWait is the wait before the second try when no Retry-After sets it; it
 // doubles from then on.
 const firstWait = 50 * time.Millisecond
 
-// ask returns an answer with status 200, or an [*Error].
-func (c *Client) ask(ctx context.Context, q question) (answer, error) {
+// send returns an answer with status 200, or an [*Error].
+func (c *Client) send(ctx context.Context, q call) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		a, err := c.once(ctx, q)
-		wait, again := c.failed(a, err, try)
+		a, err := c.doOnce(ctx, q)
+		wait, again := c.retryDelay(a, err, try)
 		switch {
-		case again && try < tries && pause(ctx, wait):
+		case again && try < maxTries && pause(ctx, wait):
 			continue
 		case err != nil:
 			return a, unavailable(q.header.Get("X-Request-Id"), 0, err)
@@ -57,9 +57,9 @@ func (c *Client) ask(ctx context.Context, q question) (answer, error) {
 	}
 }
 
-// failed reports whether a fault may be retried, and after which wait. Half of each
+// retryDelay reports whether a fault may be retried, and after which wait. Half of each
 // wait is random, so that requests which failed together don't retry together.
-func (c *Client) failed(a answer, err error, try int) (wait time.Duration, again bool) {
+func (c *Client) retryDelay(a answer, err error, try int) (wait time.Duration, again bool) {
 	if err == nil && a.status != http.StatusServiceUnavailable {
 		return 0, false
 	}
@@ -88,9 +88,9 @@ func pause(ctx context.Context, wait time.Duration) bool {
 // maxAnswer limits an answer, in bytes: enough for an introspection of 100 items.
 const maxAnswer = 1 << 20
 
-// once sends the request once. It reads the answer to its end, so that the
+// doOnce sends the request once. It reads the answer to its end, so that the
 // connection can be reused.
-func (c *Client) once(ctx context.Context, q question) (answer, error) {
+func (c *Client) doOnce(ctx context.Context, q call) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, q.method, c.base+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return answer{}, err
@@ -136,7 +136,7 @@ func (a answer) refusal(decisions []int) *Error {
 	var p problem
 	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(a.body, &p) != nil || p.Status != a.status || p.Code == "" {
-		return a.notDoorward("is no problem of Doorward's")
+		return a.notDoorward("is no problem document of Doorward")
 	}
 	if !slices.Contains(decisions, a.status) {
 		return unavailable(a.requestID, 0, fmt.Errorf("doorward answered %d %s", a.status, p.Code))

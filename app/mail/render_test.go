@@ -51,8 +51,8 @@ var values = map[string]string{
 	"address of evil": "javascript:alert(1)",
 }
 
-// eachLetter renders every mail in every language with every value.
-func eachLetter(t *testing.T, look func(t *testing.T, kind store.MailKind, value string, m smtp.Message)) {
+// eachMail renders every mail in every language with every value.
+func eachMail(t *testing.T, check func(t *testing.T, kind store.MailKind, value string, m smtp.Message)) {
 	for _, kind := range kinds() {
 		for language := range catalogues() {
 			for name, value := range values {
@@ -64,8 +64,8 @@ func eachLetter(t *testing.T, look func(t *testing.T, kind store.MailKind, value
 					if coded[store.MailKind(kind)] {
 						w.Code = code
 					}
-					l := newLetter(store.MailKind(kind), language, w)
-					look(t, store.MailKind(kind), value, l.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
+					l := renderMail(store.MailKind(kind), language, w)
+					check(t, store.MailKind(kind), value, l.message(store.Mail{ID: "msg_1", Recipient: "ann@acme.example"}))
 				})
 			}
 		}
@@ -85,7 +85,7 @@ func TestEveryMailCanBeSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eachLetter(t, func(t *testing.T, _ store.MailKind, _ string, m smtp.Message) {
+	eachMail(t, func(t *testing.T, _ store.MailKind, _ string, m smtp.Message) {
 		if err := transport.Send(t.Context(), m); err != nil {
 			t.Error(err)
 		}
@@ -100,7 +100,7 @@ func TestEveryMailCanBeSent(t *testing.T) {
 // looks like one, and lines are short.
 func TestThePlainText(t *testing.T) {
 	isLink, isCode := regexp.MustCompile(`^https?://\S*$`), regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
-	eachLetter(t, func(t *testing.T, kind store.MailKind, _ string, m smtp.Message) {
+	eachMail(t, func(t *testing.T, kind store.MailKind, _ string, m smtp.Message) {
 		var links, codes []string
 		for line := range strings.SplitSeq(m.Text, "\n") {
 			switch {
@@ -132,17 +132,17 @@ func TestThePlainText(t *testing.T) {
 func TestTheHTML(t *testing.T) {
 	tags := []string{"html", "head", "meta", "title", "body", "div", "p", "strong", "br", "a"}
 	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href"}
-	eachLetter(t, func(t *testing.T, kind store.MailKind, value string, m smtp.Message) {
+	eachMail(t, func(t *testing.T, kind store.MailKind, value string, m smtp.Message) {
 		doc, err := html.Parse(strings.NewReader(m.HTML))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said strings.Builder
+		var text strings.Builder
 		var links []string
 		for n := range doc.Descendants() {
 			switch n.Type {
 			case html.TextNode:
-				said.WriteString(n.Data)
+				text.WriteString(n.Data)
 			case html.ElementNode:
 				if !slices.Contains(tags, n.Data) {
 					t.Errorf("unexpected element %s in\n%s", n.Data, m.HTML)
@@ -160,10 +160,10 @@ func TestTheHTML(t *testing.T) {
 		if linked[kind] != slices.Equal(links, []string{link}) || !linked[kind] && len(links) > 0 {
 			t.Errorf("the links are %q", links)
 		}
-		if kind != store.MailReset && !strings.Contains(said.String(), oneLine(value)) {
+		if kind != store.MailReset && !strings.Contains(text.String(), oneLine(value)) {
 			t.Errorf("no %q in\n%s", oneLine(value), m.HTML)
 		}
-		if coded[kind] != strings.Contains(said.String(), code) {
+		if coded[kind] != strings.Contains(text.String(), code) {
 			t.Errorf("it has a code: %v, in\n%s", !coded[kind], m.HTML)
 		}
 	})
@@ -173,7 +173,7 @@ func TestTheHTML(t *testing.T) {
 func TestSecurityNoticesHaveNoLink(t *testing.T) {
 	for _, kind := range []store.MailKind{store.MailPasswordChanged, store.MailSignedIn, store.MailAPIKeyLeaked, store.MailOperatorKeyLeaked} {
 		for language := range catalogues() {
-			m := newLetter(kind, language, chosen("x")).message(store.Mail{})
+			m := renderMail(kind, language, chosen("x")).message(store.Mail{})
 			for _, bad := range []string{"://", "<a ", "href", "www."} {
 				if strings.Contains(m.Text+m.HTML, bad) {
 					t.Errorf("%s in %s contains %q", kind, language, bad)
@@ -201,7 +201,7 @@ Or enter this code where you are asked for it:
 The invitation is valid until 2031-05-06 12:00 UTC and can be used once. If
 you don't expect it, ignore this mail; nothing happens without you.
 `
-	l := newLetter(store.MailInvitation, "", w)
+	l := renderMail(store.MailInvitation, "", w)
 	if got := l.text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -217,7 +217,7 @@ you don't expect it, ignore this mail; nothing happens without you.
 }
 
 // Every string variable is sanitised, including those added later.
-func TestEveryWordIsTidied(t *testing.T) {
+func TestEveryVariableIsSanitized(t *testing.T) {
 	w := reflect.ValueOf(chosen("a\nb"))
 	tidied := reflect.ValueOf(chosen("a\nb").sanitized())
 	for i := range w.NumField() {

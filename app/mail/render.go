@@ -75,8 +75,8 @@ func rightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }
 
-// letter is a mail ready to be sent.
-type letter struct {
+// renderedMail is a mail ready to be sent.
+type renderedMail struct {
 	Language, Direction string
 	Subject, Greeting   text
 	Paragraphs          []text
@@ -89,10 +89,10 @@ type letter struct {
 	Style               style
 }
 
-// newLetter fills in the texts in the language of a BCP 47 tag. The catalogues are
+// renderMail fills in the texts in the language of a BCP 47 tag. The catalogues are
 // embedded and tested with all variables, so a failure is a defect of this
 // package.
-func newLetter(kind store.MailKind, locale string, w variables) *letter {
+func renderMail(kind store.MailKind, locale string, w variables) *renderedMail {
 	tag := language(locale)
 	c := catalogues()[tag]
 	w.Role, w.FormerRole = c.Roles[w.Role], c.Roles[w.FormerRole]
@@ -105,13 +105,13 @@ func newLetter(kind store.MailKind, locale string, w variables) *letter {
 }
 
 // withStyle sets the style of the HTML.
-func (l *letter) withStyle(s style) *letter {
+func (l *renderedMail) withStyle(s style) *renderedMail {
 	l.Style = s
 	return l
 }
 
 // fill requires sanitized variables.
-func (m message) fill(w variables) (l letter, err error) {
+func (m message) fill(w variables) (l renderedMail, err error) {
 	say := func(s *sentence) (said text) {
 		if err == nil {
 			said, err = s.fill(w)
@@ -126,7 +126,7 @@ func (m message) fill(w variables) (l letter, err error) {
 		}
 		return said
 	}
-	l = letter{
+	l = renderedMail{
 		Subject: say(m.Subject), Greeting: say(m.Greeting),
 		Paragraphs: sayAll(m.Paragraphs), Details: sayAll(m.Details), Advice: sayAll(m.Advice),
 		OpenLink: say(m.OpenLink), Button: say(m.Button), Link: w.Link,
@@ -135,7 +135,7 @@ func (m message) fill(w variables) (l letter, err error) {
 	return l, err
 }
 
-func (l *letter) message(row store.Mail) smtp.Message {
+func (l *renderedMail) message(row store.Mail) smtp.Message {
 	return smtp.Message{ID: row.ID, To: row.Recipient, Subject: l.subject(), Text: l.text(), HTML: l.html()}
 }
 
@@ -143,7 +143,7 @@ func (l *letter) message(row store.Mail) smtp.Message {
 // bytes it is within what internal/smtp sends.
 const maxSubject = 150
 
-func (l *letter) subject() string {
+func (l *renderedMail) subject() string {
 	s := []rune(l.Subject.Plain())
 	if len(s) <= maxSubject {
 		return string(s)
@@ -152,7 +152,7 @@ func (l *letter) subject() string {
 }
 
 // text is the plain text: wrapped paragraphs, links and codes on their own lines.
-func (l *letter) text() string {
+func (l *renderedMail) text() string {
 	blocks := []string{wrap(l.Greeting)}
 	for _, p := range l.Paragraphs {
 		blocks = append(blocks, wrap(p))
@@ -228,7 +228,7 @@ func joined(lines [][]string) string {
 // layout is the HTML of every mail. html/template escapes all its values.
 var layout = template.Must(template.ParseFS(texts, "text/layout.html"))
 
-func (l *letter) html() string {
+func (l *renderedMail) html() string {
 	var out bytes.Buffer
 	if err := layout.Execute(&out, l); err != nil {
 		panic(fmt.Sprintf("mail: layout: %v", err))

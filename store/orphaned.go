@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+const (
+	sqlClearCredentials = `UPDATE users SET password_hash = '', left_at = $1 WHERE id = $2`
+	sqlUnmarkOrphaned   = `UPDATE users SET left_at = NULL WHERE id = $1`
+)
+
+// ClearCredentials removes the password and the known browsers of an account that is
+// in no tenant. Address and id stay, for the trail and for a later invitation. The
+// caller has locked the account, see HoldAccount.
+func (tx *Tx) ClearCredentials(ctx context.Context, id string) error {
+	if err := tx.RaiseGeneration(ctx, id, nil); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlClearCredentials, micros(tx.Now), id)
+}
+
+// OrphanedAccount is an account whose last membership has ended, if it has none since.
+type OrphanedAccount struct {
+	doorward.Account
+	LeftAt time.Time // 1970 if it was before that was recorded
+}
+
+func orphanedAccountColumns(a *OrphanedAccount) []any {
+	return append(accountColumns(&a.Account), (*storedTime)(&a.LeftAt))
+}
+
+const sqlOrphanedAccounts = `SELECT id, email, password_hash, created_at, locale, credential_generation, left_at
+FROM users WHERE left_at IS NOT NULL AND left_at <= $1 ORDER BY left_at, id LIMIT $2`
+
+// OrphanedAccounts returns accounts whose last membership ended at by or before and
+// that UnmarkOrphaned has not marked, the oldest first.
+func (r Reader) OrphanedAccounts(ctx context.Context, by time.Time, limit int) ([]OrphanedAccount, error) {
+	return list(ctx, r, orphanedAccountColumns, sqlOrphanedAccounts, micros(by), limit)
+}
+
+// UnmarkOrphaned records that the account needs no further deletions.
+func (tx *Tx) UnmarkOrphaned(ctx context.Context, id string) error {
+	return tx.run(ctx, sqlUnmarkOrphaned, id)
+}

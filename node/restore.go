@@ -134,7 +134,7 @@ func replace(ctx context.Context, cfg Config, path string, exists bool, o Restor
 		return r, err
 	}
 	if exists {
-		r.Aside = path + ".before-" + time.Now().UTC().Format("20060102T150405Z")
+		r.Aside = path + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
 	}
 	if err := r.prepare(ctx, cfg, prepared, o); err != nil {
 		return r, err

@@ -57,7 +57,7 @@ describe("brand", { concurrency: 2 }, () => {
 			// Half of the screens run without scripts.
 			const scripts = screen.includes("-dark-");
 			const sit = async (javaScriptEnabled) => {
-				people.push(await Person.sit(browser, server.url, screen, { javaScriptEnabled }));
+				people.push(await Person.create(browser, server.url, screen, { javaScriptEnabled }));
 				return people.at(-1);
 			};
 			const look = async (p, name) => { if (scripts) await p.look(name); else p.quiet(name); };
@@ -148,7 +148,7 @@ describe("the installation's logo", () => {
 
 	test("is on the login and in the console", async () => {
 		for (const screen of ["phone-light-en", "desktop-dark-en"]) {
-			const p = await Person.sit(browser, server.url, screen);
+			const p = await Person.create(browser, server.url, screen);
 			people.push(p);
 			await p.go("/login");
 			await seen(p);

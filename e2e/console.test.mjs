@@ -15,7 +15,7 @@ describe("the console", { concurrency: 2 }, () => {
 			let server;
 			const people = [];
 			const as = async (role) => {
-				const p = await Person.sit(browser, server.url, screen);
+				const p = await Person.create(browser, server.url, screen);
 				people.push(p);
 				await p.signIn(`${role}@acme.example`, password);
 				await p.at("/account");
@@ -108,7 +108,7 @@ describe("the console", { concurrency: 2 }, () => {
 				await server.api("POST", "/api/v2/auth/invite", { email: "ann@acme.example", role: "ADMIN" }, session);
 				const code = await server.code("ann@acme.example");
 				await server.api("POST", "/api/v2/auth/complete-registration", { token: code, password: chosen, confirmPassword: chosen });
-				const ann = await Person.sit(browser, server.url, screen);
+				const ann = await Person.create(browser, server.url, screen);
 				people.push(ann);
 				await ann.signIn("ann@acme.example", chosen);
 				await ann.at("/account");
@@ -317,7 +317,7 @@ describe("the console", { concurrency: 2 }, () => {
 test("a page keeps itself up to date, and no row moves under the focus", async () => {
 	const server = await Server.start();
 	try {
-		const p = await Person.sit(browser, server.url, "desktop-light-de");
+		const p = await Person.create(browser, server.url, "desktop-light-de");
 		await p.page.clock.install();
 		await p.signIn("owner@acme.example", password);
 		await p.go("/console/people");
@@ -356,7 +356,7 @@ test("a page keeps itself up to date, and no row moves under the focus", async (
 test("an invitation is sent again once the wait is over", async () => {
 	const server = await Server.start("--invite-resend-wait", "1s");
 	try {
-		const p = await Person.sit(browser, server.url, "phone-light-en");
+		const p = await Person.create(browser, server.url, "phone-light-en");
 		await p.signIn("admin@acme.example", password);
 		await p.go("/console/invitations/new");
 		await p.send("/console/invitations/new", { people: "bea@acme.example" });
@@ -370,7 +370,7 @@ test("an invitation is sent again once the wait is over", async () => {
 		}
 		await p.look("console-invitation-resent");
 		for (let tries = 0; tries < 50 && await server.code("bea@acme.example") === first; tries++) await p.page.waitForTimeout(100);
-		const guest = await Person.sit(browser, server.url, "phone-light-en");
+		const guest = await Person.create(browser, server.url, "phone-light-en");
 		await guest.go(`/accept#token=${first}`);
 		await guest.page.waitForSelector(".ending");
 		await guest.go(`/accept#token=${await server.code("bea@acme.example")}`);
@@ -383,7 +383,7 @@ test("an invitation is sent again once the wait is over", async () => {
 test("two session cookies lead to one login, not from page to page", async () => {
 	const server = await Server.start();
 	try {
-		const p = await Person.sit(browser, server.url, "desktop-dark-en");
+		const p = await Person.create(browser, server.url, "desktop-dark-en");
 		await p.signIn("owner@acme.example", password);
 		await p.at("/account");
 		await p.context.addCookies([{ name: "JSESSIONID", value: "A".repeat(43), domain: "localhost", path: "/console", httpOnly: true }]);
@@ -401,7 +401,7 @@ test("two session cookies lead to one login, not from page to page", async () =>
 test("a fault of the server is a page that says so, and ends no session", async () => {
 	const server = await Server.start();
 	try {
-		const p = await Person.sit(browser, server.url, "phone-dark-de");
+		const p = await Person.create(browser, server.url, "phone-dark-de");
 		await p.signIn("owner@acme.example", password);
 		await p.at("/account");
 		const mend = await server.breakDatabase();
@@ -420,7 +420,7 @@ test("a fault of the server is a page that says so, and ends no session", async 
 test("the console without JavaScript", async () => {
 	const server = await Server.start();
 	try {
-		const p = await Person.sit(browser, server.url, "phone-light-en", { javaScriptEnabled: false });
+		const p = await Person.create(browser, server.url, "phone-light-en", { javaScriptEnabled: false });
 		await p.signIn("owner@acme.example", password);
 		await p.go("/console");
 		await p.page.locator(".opener").focus();

@@ -20,7 +20,7 @@ describe("the documentation", { concurrency: 2 }, () => {
 		describe(screen, { concurrency: 1 }, () => {
 			const people = [];
 			const sit = async (options) => {
-				people.push(await Person.sit(browser, server.url, screen, options));
+				people.push(await Person.create(browser, server.url, screen, options));
 				return people.at(-1);
 			};
 			afterEach(async () => {

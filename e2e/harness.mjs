@@ -112,7 +112,7 @@ export class Server {
 
 /** Person is one person's browser. */
 export class Person {
-	static async sit(browser, url, screen, options = {}) {
+	static async create(browser, url, screen, options = {}) {
 		const p = new Person();
 		p.screen = screen;
 		p.url = url;

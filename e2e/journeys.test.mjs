@@ -16,7 +16,7 @@ describe("journeys", { concurrency: 2 }, () => {
 			let server;
 			const people = [];
 			const sit = async () => {
-				people.push(await Person.sit(browser, server.url, screen));
+				people.push(await Person.create(browser, server.url, screen));
 				return people.at(-1);
 			};
 			afterEach(async () => {
@@ -221,7 +221,7 @@ describe("without what most people have", () => {
 	after(() => server.stop());
 
 	test("without JavaScript", async () => {
-		const p = await Person.sit(browser, server.url, "desktop-light-de", { javaScriptEnabled: false });
+		const p = await Person.create(browser, server.url, "desktop-light-de", { javaScriptEnabled: false });
 		await p.go("/");
 		await p.page.locator("button[value='owner@acme.example']").click();
 		await p.send("/dev/invite", { email: "ann@acme.example" });
@@ -241,7 +241,7 @@ describe("without what most people have", () => {
 	});
 
 	test("with a keyboard alone", async () => {
-		const p = await Person.sit(browser, server.url, "desktop-light-de");
+		const p = await Person.create(browser, server.url, "desktop-light-de");
 		const { keyboard } = p.page;
 		await p.go("/.well-known/change-password");
 		await p.at("/login");
@@ -271,7 +271,7 @@ describe("without what most people have", () => {
 
 	test("a brand with a colour that nobody could read", async () => {
 		for (const screen of ["phone-light-en", "desktop-dark-en"]) {
-			const p = await Person.sit(browser, server.url, screen);
+			const p = await Person.create(browser, server.url, screen);
 			await p.go("/login");
 			assert.match(await p.page.title(), /Initech/);
 			await p.look("brand");

@@ -56,13 +56,13 @@ describe("brand", { concurrency: 2 }, () => {
 			const people = [];
 			// Half of the screens run without scripts.
 			const scripts = screen.includes("-dark-");
-			const sit = async (javaScriptEnabled) => {
+			const create = async (javaScriptEnabled) => {
 				people.push(await Person.create(browser, server.url, screen, { javaScriptEnabled }));
 				return people.at(-1);
 			};
 			const look = async (p, name) => { if (scripts) await p.look(name); else p.quiet(name); };
 			try {
-				const owner = await sit(scripts);
+				const owner = await create(scripts);
 				await owner.signIn("owner@acme.example", password);
 				await owner.go("/console/settings");
 				assert.equal(await logo(owner).count(), 0);
@@ -101,7 +101,7 @@ describe("brand", { concurrency: 2 }, () => {
 				await owner.go("/console/invitations/new");
 				await owner.send("/console/invitations/new", { people: "zoe@acme.example" });
 				const code = await server.code("zoe@acme.example");
-				const zoe = await sit(scripts);
+				const zoe = await create(scripts);
 				if (scripts) {
 					await zoe.go(`/accept#token=${code}`);
 				} else {

@@ -19,7 +19,7 @@ describe("the documentation", { concurrency: 2 }, () => {
 	for (const screen of ["phone-light-en", "desktop-dark-en"]) {
 		describe(screen, { concurrency: 1 }, () => {
 			const people = [];
-			const sit = async (options) => {
+			const create = async (options) => {
 				people.push(await Person.create(browser, server.url, screen, options));
 				return people.at(-1);
 			};
@@ -28,7 +28,7 @@ describe("the documentation", { concurrency: 2 }, () => {
 			});
 
 			test("from its first page to a heading", async () => {
-				const reader = await sit();
+				const reader = await create();
 				await reader.go("/docs");
 				await reader.look("docs");
 				await reader.page.locator("article a[href$='/docs/rotate']").click();
@@ -46,12 +46,12 @@ describe("the documentation", { concurrency: 2 }, () => {
 			});
 
 			test("without scripts, to a page that isn't there, to the API", async () => {
-				const reader = await sit({ javaScriptEnabled: false });
+				const reader = await create({ javaScriptEnabled: false });
 				await reader.go("/docs/lease");
 				await reader.says("h1", /lease/);
 				await reader.page.locator(".turn .next").click();
 				await reader.at("/docs/threat-model");
-				const other = await sit();
+				const other = await create();
 				await other.go("/docs/nowhere");
 				await other.says("h1", /No such page/);
 				await narrow(other);

@@ -15,7 +15,7 @@ describe("journeys", { concurrency: 2 }, () => {
 		describe(screen, { concurrency: 1 }, () => {
 			let server;
 			const people = [];
-			const sit = async () => {
+			const create = async () => {
 				people.push(await Person.create(browser, server.url, screen));
 				return people.at(-1);
 			};
@@ -26,7 +26,7 @@ describe("journeys", { concurrency: 2 }, () => {
 			after(() => server.stop());
 
 			test("from the first page to a login of somebody new", async () => {
-				const owner = await sit();
+				const owner = await create();
 				await owner.go("/");
 				await owner.look("start");
 				await owner.page.locator("button[value='owner@acme.example']").click();
@@ -71,7 +71,7 @@ describe("journeys", { concurrency: 2 }, () => {
 			});
 
 			test("a login that fails tells nothing", async () => {
-				const p = await sit();
+				const p = await create();
 				await p.go("/account");
 				await p.at("/login");
 				await p.look("login");
@@ -95,9 +95,9 @@ describe("journeys", { concurrency: 2 }, () => {
 			});
 
 			test("the account: name, password, sessions", async () => {
-				const p = await sit();
-				const elsewhere = await sit();
-				const third = await sit();
+				const p = await create();
+				const elsewhere = await create();
+				const third = await create();
 				for (const one of [p, elsewhere, third]) await one.signIn("viewer@acme.example", password);
 				await p.go("/account");
 				await p.send("/account/name", { name: "Vera الله" });
@@ -126,7 +126,7 @@ describe("journeys", { concurrency: 2 }, () => {
 			});
 
 			test("a forgotten password", async () => {
-				const p = await sit();
+				const p = await create();
 				await p.go("/forgot");
 				await p.look("forgot");
 				await p.send("/forgot", { email: "admin@acme.example" });
@@ -154,11 +154,11 @@ describe("journeys", { concurrency: 2 }, () => {
 			});
 
 			test("somebody with an account joins, chooses, leaves; a tenant closes and comes back", async () => {
-				const p = await sit();
+				const p = await create();
 				await p.signIn("owner@acme.example", password);
 				const printed = await server.operate("tenant", "create", "--name", "Globex", "--owner-email", "owner@acme.example");
 				const code = printed.match(/#token=(\S+)/)[1];
-				const stranger = await sit();
+				const stranger = await create();
 				await stranger.go(`/accept#token=${code}`);
 				await stranger.page.waitForSelector("form[action$='/accept/join']");
 				await stranger.send("/accept/join", { password: "wrong" });
@@ -197,7 +197,7 @@ describe("journeys", { concurrency: 2 }, () => {
 			});
 
 			test("what is not there, and what is frozen", async () => {
-				const p = await sit();
+				const p = await create();
 				await p.go("/nowhere");
 				await p.look("not-found");
 				const { tenantId } = (await server.api("POST", "/api/v2/auth/login", { email: "user@acme.example", password })).user;

@@ -46,6 +46,7 @@ const (
 	CodeUnavailable      Code = "unavailable"
 	CodeInternal         Code = "internal_error"
 	CodeTooManyAttempts  Code = "too_many_attempts"
+	CodeRateLimited      Code = "rate_limited"
 	CodeTooManyCookies   Code = "too_many_cookies"
 	CodeLogoRefused      Code = "logo_refused"
 
@@ -125,6 +126,7 @@ var problems = []Problem{
 	{CodeInvitationRevoked, KindGone, "Invitation revoked", "This invitation was withdrawn, replaced by a newer mail, or sent by someone who may no longer invite. Use the newest mail, or ask for a new invitation."},
 	{CodeInvitationUsed, KindGone, "Invitation already used", "This invitation was accepted before. Log in instead; if you have forgotten the password, ask for a reset."},
 	{CodeInvitationNotPending, KindConflict, "Invitation not pending", "This invitation has been accepted, was revoked, or has expired, and that is final. Invite the person again."},
+	{CodeRateLimited, KindTooMany, "Rate limit of the key", "The API key has used up the requests a second that it may send. Wait for the seconds in Retry-After, or ask an administrator of the tenant for a higher limit."},
 	{CodeResendTooSoon, KindTooMany, "Sent again too soon", "The last mail of this invitation was sent a moment ago, or the address has reached today's limit, by this invitation or by others of the tenant. Wait for the seconds in Retry-After."},
 	{CodeAccountExists, KindConflict, "Account exists", "The invited address has an account already, and an invitation never changes its password. Accept with POST /api/v2/auth/accept-invitation, signed in or with the account's current password; if that is forgotten, ask for a reset. The invitation stays valid."},
 	{CodeWrongAccount, KindForbidden, "Signed in as someone else", "The invitation is for another address than the one signed in. Log out and accept as the invited person."},

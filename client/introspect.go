@@ -12,18 +12,21 @@ import (
 
 // Question is one credential to introspect.
 type Question struct {
-	Credential string `json:"credential"`       // the token of a session; not empty
+	Credential string `json:"credential"`       // the token of a session, or an API key; not empty
 	Action     string `json:"action,omitempty"` // empty checks no permission
+	// IP is the client's address. A key that is bound to addresses is not active without
+	// one; for sessions it has no effect.
+	IP string `json:"ip,omitempty"`
 }
 
 // Answer is the state of a credential. The other fields are zero if it isn't
 // Active.
 type Answer struct {
 	Active   bool
-	Allowed  bool // the role grants the Action; false when none was asked for
+	Allowed  bool // the role, of a key also its permissions, grants the Action; false when none was asked for
 	Identity Identity
-	// ExpiresAt is when the session ends in any case, IdleExpiresAt when it ends
-	// without use. It may end earlier by a logout.
+	// ExpiresAt is when the session or key ends in any case, IdleExpiresAt when a session
+	// ends without use; zero for a key. Either may end earlier, by a logout or revocation.
 	ExpiresAt, IdleExpiresAt time.Time
 }
 
@@ -38,7 +41,7 @@ type Answer struct {
 // key is refused (code "operator_key_refused"), or of status 422 for an unknown
 // action or an empty credential.
 func (c *Client) Introspect(ctx context.Context, credential, action string) (Answer, error) {
-	answers, err := c.IntrospectAll(ctx, []Question{{credential, action}})
+	answers, err := c.IntrospectAll(ctx, []Question{{Credential: credential, Action: action}})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -116,6 +119,11 @@ type introspected struct {
 		ID                       string
 		ExpiresAt, IdleExpiresAt time.Time
 	}
+	APIKey *struct {
+		ID, TenantID  string
+		EffectiveRole Role
+		ExpiresAt     time.Time
+	}
 	Allowed *bool
 }
 
@@ -124,10 +132,15 @@ func (in introspected) answer(asked bool) (Answer, bool) {
 	if !in.Active {
 		return Answer{}, true
 	}
+	allowed, answered := in.Allowed != nil && *in.Allowed, asked == (in.Allowed != nil)
+	if k := in.APIKey; k != nil {
+		id := Identity{KeyID: k.ID, TenantID: k.TenantID, Role: k.EffectiveRole}
+		return Answer{Active: true, Allowed: allowed, Identity: id, ExpiresAt: k.ExpiresAt}, answered && id.isServer()
+	}
 	u, s := in.User, in.Session
-	complete := u.ID != "" && u.TenantID != "" && u.Role != "" && u.Email != "" && s.ID != "" && asked == (in.Allowed != nil)
+	complete := u.ID != "" && u.TenantID != "" && u.Role != "" && u.Email != "" && s.ID != "" && answered
 	return Answer{
-		Active: true, Allowed: in.Allowed != nil && *in.Allowed,
+		Active: true, Allowed: allowed,
 		Identity:  Identity{UserID: u.ID, TenantID: u.TenantID, Role: u.Role, Email: u.Email, SessionID: s.ID},
 		ExpiresAt: s.ExpiresAt, IdleExpiresAt: s.IdleExpiresAt,
 	}, complete

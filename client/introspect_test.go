@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -19,7 +20,7 @@ func TestIntrospect(t *testing.T) {
 	dead := strings.Repeat("A", 43)
 
 	all, err := c.IntrospectAll(t.Context(), []client.Question{
-		{viewer.Token(), "report.read"}, {viewer.Token(), "message.send"}, {viewer.Token(), ""}, {dead, "report.read"}, {"no token", ""},
+		{Credential: viewer.Token(), Action: "report.read"}, {Credential: viewer.Token(), Action: "message.send"}, {Credential: viewer.Token(), Action: ""}, {Credential: dead, Action: "report.read"}, {Credential: "no token"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestIntrospectMoreThanACallTakes(t *testing.T) {
 	server, token := running(), newTenant().Owner.Token()
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	const every = 90 // so that there are some in each call
-	questions := slices.Repeat([]client.Question{{"none", ""}}, 250)
+	questions := slices.Repeat([]client.Question{{Credential: "none"}}, 250)
 	for i := 0; i < len(questions); i += every {
 		questions[i].Credential = token
 	}
@@ -88,7 +89,7 @@ func TestRefusedOperatorKeyIsAFault(t *testing.T) {
 func TestWrongQuestionIsNoVerdict(t *testing.T) {
 	server := running()
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
-	for _, q := range []client.Question{{"x", "message.eat"}, {"", "message.send"}} {
+	for _, q := range []client.Question{{Credential: "x", Action: "message.eat"}, {Action: "message.send"}} {
 		_, err := c.Introspect(t.Context(), q.Credential, q.Action)
 		var e *client.Error
 		if !errors.As(err, &e) || e.Status != http.StatusUnprocessableEntity || e.Code != "validation_failed" {
@@ -99,5 +100,34 @@ func TestWrongQuestionIsNoVerdict(t *testing.T) {
 				t.Errorf("Introspect(%q): %v is %v", q, err, kind)
 			}
 		}
+	}
+}
+
+// TestIntrospectKey: an API key is as in a check, and one that is bound to addresses is
+// active from there only.
+func TestIntrospectKey(t *testing.T) {
+	server, owner := running(), newTenant().Owner
+	status, body := owner.Post("/api/v2/api-keys", map[string]any{"name": "Shop", "permissions": []string{"message.send"}, "allowedIps": []string{"127.0.0.0/8", "192.0.2.7"}})
+	var made struct{ Key string }
+	if err := json.Unmarshal(body, &made); status != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
+	all, err := c.IntrospectAll(t.Context(), []client.Question{
+		{Credential: made.Key, Action: "message.send", IP: "192.0.2.7"}, {Credential: made.Key, Action: "message.read", IP: "192.0.2.7"},
+		{Credential: made.Key, IP: "192.0.2.8"}, {Credential: made.Key},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := c.Check(t.Context(), client.Request{Header: http.Header{"Authorization": {"Bearer " + made.Key}}})
+	if err != nil || who.KeyID == "" || all[0].Identity != who {
+		t.Errorf("introspection names %v, a check %v (%v)", all[0].Identity, who, err)
+	}
+	if !all[0].Allowed || all[1].Allowed || !all[1].Active || all[2].Active || all[3].Active {
+		t.Errorf("the answers are %+v", all)
+	}
+	if left := time.Until(all[0].ExpiresAt); left < 364*24*time.Hour || left > 365*24*time.Hour {
+		t.Errorf("the key ends at %v", all[0].ExpiresAt)
 	}
 }

@@ -9,6 +9,7 @@
 //	draft.go    creating, and the rules for what is typed
 //	edit.go     changing
 //	check.go    checks, from memory or the database
+//	limit.go    requests a second
 //	end.go      rotating and ending
 //	report.go   a key that somebody has found
 //	sweep.go    notices before the end, and the end
@@ -37,7 +38,7 @@ type Keys struct {
 	maxDays  int
 	registry *registry.Registry // by the hash of a secret
 	queries  registry.QueryLimiter
-	uses     usesByKey
+	uses     usage
 }
 
 // inMemory is how many secrets are kept in memory; the database is behind them.

@@ -4,33 +4,33 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/registry"
+	"github.com/doorward/doorward/internal/gcra"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
 // grant is what a check of a secret needs besides its entry.
 type grant struct {
-	allowed []netip.Prefix // none: all
-	use     *lastUse
+	allowed   []netip.Prefix // none: all
+	perSecond int            // 0: no limit
+	use       *lastUse
 }
 
 func (g *grant) admits(ip netip.Addr) bool {
 	return len(g.allowed) == 0 || slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// lastUse is what a node remembers of a key while entries of its secrets come and go.
+// lastUse is what both secrets of a key share on a node.
 type lastUse struct {
-	from atomic.Pointer[netip.Addr] // of the last use
+	from    atomic.Pointer[netip.Addr] // of the last use
+	limiter *gcra.Limiter
 }
 
 // note keeps the client's address. It allocates only when that has changed.
@@ -41,72 +41,46 @@ func (u *lastUse) note(ip netip.Addr) {
 	}
 }
 
-// usesByKey finds the use of a key, which both of its secrets share, as long as an entry
-// holds it.
-type usesByKey struct {
-	mu  sync.Mutex
-	all map[string]weak.Pointer[lastUse]
-}
-
-func (u *usesByKey) of(id string) *lastUse {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if known := u.all[id].Value(); known != nil {
-		return known
-	}
-	if u.all == nil {
-		u.all = map[string]weak.Pointer[lastUse]{}
-	}
-	fresh := new(lastUse)
-	u.all[id] = weak.Make(fresh)
-	runtime.AddCleanup(fresh, u.forget, id)
-	return fresh
-}
-
-// forget removes a use that no entry holds any more.
-func (u *usesByKey) forget(id string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.all[id].Value() == nil {
-		delete(u.all, id)
-	}
-}
-
 // Remembered is Check from memory alone, without allocation, for a key that may be used
 // from the address; false means that Check must be called.
 func (k *Keys) Remembered(key secret.Key, ip netip.Addr) (doorward.Principal, bool) {
-	return k.remembered(key.Hash(), ip)
+	p, found, err := k.remembered(key.Hash(), ip)
+	return p, found && err == nil
 }
 
-// remembered tests the lease before it reads the entry, as sessions do.
-func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (doorward.Principal, bool) {
+// remembered tests the lease before it reads the entry, as sessions do. Errors, only of
+// a key that is found: those of take.
+func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal, found bool, err error) {
 	if !k.lease.Valid() || k.db.Clock().Wrong() {
-		return doorward.Principal{}, false
+		return p, false, nil
 	}
 	e := k.registry.Get(hash)
 	now := k.db.Now().UnixMicro()
 	if e == nil {
-		return doorward.Principal{}, false
+		return p, false, nil
 	}
 	p, extra, inTime := e.Check(now)
 	if !inTime {
-		return doorward.Principal{}, false
+		return p, false, nil
 	}
 	g := extra.(*grant)
 	if !g.admits(ip) {
-		return doorward.Principal{}, false
+		return p, false, nil
+	}
+	if err := k.take(g); err != nil {
+		return p, true, err
 	}
 	if ip.IsValid() {
 		g.use.note(ip)
 	}
 	k.registry.Use(hash, e, now)
-	return p, true
+	return p, true, nil
 }
 
 // Check returns the caller as the API key of a secret, used from the caller's address,
 // and records the use. It does no I/O for a key in memory while the lease is valid.
 // Errors: unauthenticated for a key that is unknown, has ended or is disabled, which
-// callers can't tell apart; ip_not_allowed; too_many_attempts after many unknown ones
+// callers can't tell apart; ip_not_allowed; rate_limited; too_many_attempts after many unknown ones
 // from the client's network; unavailable. Refusals are recorded.
 func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (doorward.Caller, error) {
 	key, err := secret.ParseKey(text)
@@ -114,11 +88,12 @@ func (k *Keys) Check(ctx context.Context, by doorward.Caller, text string) (door
 		return by, doorward.Fail(doorward.CodeUnauthenticated, "")
 	}
 	hash, ip := key.Hash(), addressOf(by.IP)
-	p, ok := k.remembered(hash, ip)
-	if !ok {
-		if p, err = k.load(ctx, by, hash, ip); err != nil {
-			return by, err
-		}
+	p, found, err := k.remembered(hash, ip)
+	if !found {
+		p, err = k.load(ctx, by, hash, ip)
+	}
+	if err != nil {
+		return by, err
 	}
 	by.Principal, by.KeyHash = p, hash[:]
 	return by, nil
@@ -161,7 +136,7 @@ func (k *Keys) use(c store.KeyCredential, hash secret.Hash, ip netip.Addr) bool 
 }
 
 func (k *Keys) grantOf(c store.KeyCredential) *grant {
-	return &grant{allowed: c.Key.AllowedIPs, use: k.uses.of(c.Key.ID)}
+	return &grant{allowed: c.Key.AllowedIPs, perSecond: c.Key.PerSecond, use: k.uses.of(c.Key.ID)}
 }
 
 // addressOf is the zero Addr, which no network contains, for what is no address.
@@ -188,7 +163,7 @@ func (k *Keys) load(ctx context.Context, by doorward.Caller, hash secret.Hash, i
 		by.Principal = p
 		return p, k.writer.RefuseKey(ctx, by, on, "address", doorward.Fail(doorward.CodeIPNotAllowed, ""))
 	}
-	return p, nil
+	return p, k.take(k.grantOf(cred))
 }
 
 // read loads the key by rule 5 of the lease.

@@ -22,6 +22,7 @@ const batch = 100
 // Sweep notifies the owners of keys that end soon, records which keys have expired, and
 // deletes secrets that ended long ago. Several nodes may do so at the same time.
 func (k *Keys) Sweep(ctx context.Context) error {
+	k.uses.sweep()
 	var errs []error
 	for _, within := range noticesBefore {
 		errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {

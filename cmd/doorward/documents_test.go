@@ -102,7 +102,8 @@ func TestAGENTSCommandsTest(t *testing.T) {
 		words := strings.Fields(strings.ReplaceAll(c[1], `\|`, "|"))
 		pattern := regexp.MustCompile("")
 		if i := slices.Index(words, "-run"); i >= 0 {
-			pattern = regexp.MustCompile(strings.Trim(words[i+1], "'"))
+			run := subtest.ReplaceAllString(strings.Trim(words[i+1], "'"), "")
+			pattern = regexp.MustCompile(run)
 			words = slices.Delete(words, i, i+2)
 		}
 		for _, word := range words {
@@ -112,6 +113,9 @@ func TestAGENTSCommandsTest(t *testing.T) {
 		}
 	}
 }
+
+// subtest is the part of a pattern that names a test within a test.
+var subtest = regexp.MustCompile(`/[^|]*`)
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,8 +29,12 @@ func verifies(t *testing.T, token string, p Public) bool {
 	t.Helper()
 	text, signature, _ := cutLast(token)
 	bits, sum := decode(t, signature), sha256.Sum256([]byte(text))
-	key := ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(decode(t, p.X)), Y: new(big.Int).SetBytes(decode(t, p.Y))}
-	return len(bits) == 2*half && ecdsa.Verify(&key, sum[:], new(big.Int).SetBytes(bits[:half]), new(big.Int).SetBytes(bits[half:]))
+	point := slices.Concat([]byte{4}, decode(t, p.X), decode(t, p.Y)) // uncompressed (SEC 1, section 2.3.3)
+	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(bits) == 2*half && ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(bits[:half]), new(big.Int).SetBytes(bits[half:]))
 }
 
 func cutLast(s string) (before, after string, found bool) {

@@ -256,7 +256,7 @@ func (d document) success(r front.Route) *huma.Response {
 }
 
 // ofKeys are the errors of an API key, before it is known whether the endpoint takes one.
-var ofKeys = []doorward.Code{doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
+var ofKeys = []doorward.Code{doorward.CodeRateLimited, doorward.CodeIPNotAllowed, doorward.CodeTooManyAttempts}
 
 // implied returns the errors of guard and body.
 func implied(r front.Route) []doorward.Code {

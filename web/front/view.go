@@ -65,9 +65,11 @@ func ViewUser(u doorward.User) User {
 // APIKey is an API key as answers show it.
 type APIKey struct {
 	ID                   string                `json:"id" example:"key_7wd2c5tpae7kq2m5x3yh4n6rj7"`
+	TenantID             string                `json:"tenantId" example:"tnt_3yh4n6rj7wd2c5tpae7kq2m5x" doc:"Id of the tenant that it belongs to"`
 	Name                 string                `json:"name" example:"Reports of the shop"`
 	Status               doorward.APIKeyStatus `json:"status" enum:"active,disabled,expired,revoked"`
 	Role                 doorward.Role         `json:"role" enum:"ADMIN,USER,VIEWER" doc:"What the key may do at most, and whose objects it may act on"`
+	EffectiveRole        doorward.Role         `json:"effectiveRole,omitempty" enum:"ADMIN,USER,VIEWER" doc:"Its role while the owner has all of that, else the owner's; absent while the owner is no active member"`
 	Permissions          []doorward.Action     `json:"permissions" example:"[\"message.send\"]" doc:"What it was given, sorted"`
 	EffectivePermissions []doorward.Action     `json:"effectivePermissions" example:"[\"message.send\"]" doc:"What it may do now: those that its role and the owner's role grant, sorted"`
 	OwnerID              string                `json:"ownerId" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of the user under whose authority it acts"`
@@ -92,7 +94,7 @@ type PreviousSecret struct {
 // ViewAPIKey returns the key as it is shown at now.
 func ViewAPIKey(k doorward.APIKey, now time.Time) APIKey {
 	v := APIKey{
-		ID: k.ID, Name: k.Name, Status: k.StatusAt(now), Role: k.Role, Permissions: k.Permissions, EffectivePermissions: k.EffectivePermissions(),
+		ID: k.ID, TenantID: k.TenantID, Name: k.Name, Status: k.StatusAt(now), Role: k.Role, EffectiveRole: k.EffectiveRole(), Permissions: k.Permissions, EffectivePermissions: k.EffectivePermissions(),
 		OwnerID: k.OwnerID, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, AllowedIPs: make([]string, 0, len(k.AllowedIPs)),
 		PerSecond: k.PerSecond, Hint: k.Hint, LastUsedAt: k.LastUsedAt, LastUsedIP: k.LastUsedIP, RotateBy: k.RotateBy,
 	}

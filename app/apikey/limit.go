@@ -1,0 +1,95 @@
+package apikey
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/gcra"
+)
+
+// usage is what a node remembers of each key while entries of its secrets come and go.
+type usage struct {
+	mu  sync.Mutex
+	all map[string]keyUsage
+}
+
+// keyUsage outlives the last use by as long as the limiter counts something: a new
+// limiter would grant a second's requests again.
+type keyUsage struct {
+	use     weak.Pointer[lastUse] // both secrets share it, as long as an entry holds it
+	limiter *gcra.Limiter
+}
+
+// of returns the use of a key.
+func (u *usage) of(id string) *lastUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known := u.all[id]
+	if use := known.use.Value(); use != nil {
+		return use
+	}
+	if known.limiter == nil {
+		known.limiter = new(gcra.Limiter)
+	}
+	if u.all == nil {
+		u.all = map[string]keyUsage{}
+	}
+	fresh := &lastUse{limiter: known.limiter}
+	u.all[id] = keyUsage{weak.Make(fresh), known.limiter}
+	runtime.AddCleanup(fresh, u.forget, id)
+	return fresh
+}
+
+// forget removes what nothing needs any more of a key that no entry holds.
+func (u *usage) forget(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known, ok := u.all[id]; ok && known.isOver() {
+		delete(u.all, id)
+	}
+}
+
+// sweep removes what forget had to keep.
+func (u *usage) sweep() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, known := range u.all {
+		if known.isOver() {
+			delete(u.all, id)
+		}
+	}
+}
+
+func (k keyUsage) isOver() bool {
+	return k.use.Value() == nil && k.limiter.Idle(time.Since(limitersStart))
+}
+
+// limitersStart is the origin of the limiters' times.
+var limitersStart = time.Now()
+
+var errNoShare = errors.New("apikey: this node doesn't know its share of the key's limit yet, or no longer")
+
+// take counts a request with the key in this node's share of its limit, so that all nodes
+// together keep it. It doesn't allocate for a request within the limit. Errors:
+// rate_limited; unavailable while the share is unknown.
+func (k *Keys) take(g *grant) error {
+	if g.perSecond == 0 {
+		return nil
+	}
+	share, known := k.lease.Share(g.perSecond)
+	if !known {
+		return doorward.Unavailable(errNoShare)
+	}
+	wait := g.use.limiter.Take(time.Since(limitersStart), share)
+	if wait == 0 {
+		return nil
+	}
+	return &doorward.Error{
+		Code: doorward.CodeRateLimited, RetryAfter: max(wait, time.Second),
+		Allowance: &doorward.Allowance{Name: "key", Quota: g.perSecond, Window: time.Second, Reset: wait},
+	}
+}

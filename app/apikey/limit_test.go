@@ -1,0 +1,83 @@
+package apikey_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+)
+
+// TestLimitHoldsOverNodes: both secrets of a key together, at all nodes together, get at
+// most the limit × (t + 1) in t seconds, and the entry being read again grants nothing
+// more.
+func TestLimitHoldsOverNodes(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		const limit = 20
+		c := newKey(f)
+		perSecond := int64(limit)
+		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
+		f.NoError(err)
+		rotated, err := f.Node(0).APIKeys.Rotate(f.Context(), c.boss.Caller, c.key.ID, nil)
+		f.NoError(err)
+		secrets := []string{c.secret.Reveal(), rotated.Secret.Reveal()}
+		f.Until("every node knows its share", func() bool {
+			for i := range f.Nodes {
+				if _, known := f.Node(i).Lease.Share(limit); !known {
+					return false
+				}
+			}
+			return true
+		})
+		var granted, refused atomic.Int64
+		began := time.Now()
+		var callers sync.WaitGroup
+		for i := range 8 {
+			callers.Go(func() {
+				for n := 0; time.Since(began) < 1500*time.Millisecond; n++ {
+					_, err := f.Node(i).APIKeys.Check(f.Context(), from(home), secrets[(i+n)%2])
+					switch apptest.Code(err) {
+					case "":
+						granted.Add(1)
+					case doorward.CodeRateLimited:
+						refused.Add(1)
+					default:
+						f.Errorf("a check ends with %v", err)
+						return
+					}
+					if i == 0 && n%1000 == 0 { // every node reads the key again
+						_, err := f.Node(0).Users.SignOut(f.Context(), c.boss.Caller, c.owner.User)
+						f.NoError(err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		took := time.Since(began).Seconds()
+		if n := float64(granted.Load()); n > limit*(took+1) || n < limit || refused.Load() == 0 {
+			f.Errorf("%v checks are granted in %.2f s, and %d refused; want %d to %.0f", n, took, refused.Load(), limit, limit*(took+1))
+		}
+	})
+}
+
+// TestLimitError: the error says when to ask again, and what the limit is.
+func TestLimitError(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		c := newKey(f)
+		perSecond := int64(1)
+		_, _, err := f.Node(0).APIKeys.Edit(f.Context(), c.boss.Caller, c.key.ID, apikey.Edit{PerSecond: &perSecond})
+		f.NoError(err)
+		var limited error
+		f.Until("a node refuses", func() bool {
+			_, limited = f.Node(0).APIKeys.Check(f.Context(), from(home), c.secret.Reveal())
+			return apptest.Code(limited) == doorward.CodeRateLimited
+		})
+		a := doorward.AllowanceOf(limited)
+		if a == nil || a.Name != "key" || a.Quota != 1 || a.Window != time.Second || a.Remaining != 0 {
+			f.Errorf("the allowance is %+v", a)
+		}
+	})
+}

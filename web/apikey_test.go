@@ -57,8 +57,9 @@ func TestCreateAPIKey(t *testing.T) {
 		acme := d.Tenant("Acme")
 		a := d.makeKey(t, acme.Owner, nil).ok(http.StatusCreated)
 		a.names("", "apiKey", "key")
-		a.names("apiKey", "id", "name", "status", "role", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
+		a.names("apiKey", "id", "tenantId", "name", "status", "role", "effectiveRole", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
 		a.is("apiKey.status", "active").is("apiKey.role", "USER").is("apiKey.ownerId", acme.Owner.ID).is("apiKey.createdBy", acme.Owner.ID)
+		a.is("apiKey.tenantId", acme.ID).is("apiKey.effectiveRole", "USER")
 		if life := a.instant("apiKey.expiresAt").Sub(a.instant("apiKey.createdAt")); life != 365*24*time.Hour {
 			t.Errorf("the key is valid for %v", life)
 		}

@@ -77,6 +77,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
 		_, bound := d.newKey(t, acme.Owner, m{"allowedIps": []string{"192.0.2.0/24"}})
+		_, slow := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 1})
 		_, ofFrozen := d.newKey(t, frozen.Owner, nil)
 		_, ofClosing := d.newKey(t, closing.Owner, nil)
 		d.freeze(t, frozen.ID)
@@ -85,6 +86,8 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 		for range 30 {
 			unknown("GET /api/v2/users").fails(401, "unauthenticated")
 		}
+		for d.send(t, "GET /api/v2/users", nil, bearer(slow)).status == http.StatusOK {
+		} // the clock stands almost still, so it stays beyond its limit
 		guarded := 0
 		for _, r := range append(api.Routes(nil), edge.Routes(nil)...) {
 			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
@@ -94,6 +97,7 @@ func TestKeyRefusalsOnEveryRoute(t *testing.T) {
 			guarded++
 			d.send(t, route, nil, bearer(bound)).fails(403, "ip_not_allowed")
 			unknown(route).fails(429, "too_many_attempts")
+			d.send(t, route, nil, bearer(slow)).fails(429, "rate_limited")
 			if r.Guard.TakesKeys() {
 				d.send(t, route, nil, bearer(ofFrozen)).fails(403, "tenant_frozen")
 				d.send(t, route, nil, bearer(ofClosing)).fails(403, "tenant_closing")

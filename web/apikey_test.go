@@ -57,8 +57,9 @@ func TestCreateAPIKey(t *testing.T) {
 		acme := d.Tenant("Acme")
 		a := d.makeKey(t, acme.Owner, nil).ok(http.StatusCreated)
 		a.names("", "apiKey", "key")
-		a.names("apiKey", "id", "name", "status", "role", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
+		a.names("apiKey", "id", "tenantId", "name", "status", "role", "effectiveRole", "permissions", "effectivePermissions", "ownerId", "createdBy", "createdAt", "expiresAt", "allowedIps", "hint")
 		a.is("apiKey.status", "active").is("apiKey.role", "USER").is("apiKey.ownerId", acme.Owner.ID).is("apiKey.createdBy", acme.Owner.ID)
+		a.is("apiKey.tenantId", acme.ID).is("apiKey.effectiveRole", "USER")
 		if life := a.instant("apiKey.expiresAt").Sub(a.instant("apiKey.createdAt")); life != 365*24*time.Hour {
 			t.Errorf("the key is valid for %v", life)
 		}
@@ -425,6 +426,7 @@ func TestExpiringMailIsObsolete(t *testing.T) {
 	if err := d.Node.App.APIKeys.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	d.tried(t) // else one in transit may still arrive
 	d.patchKey(t, acme.Owner, later, m{"expiresInDays": 100}).ok(http.StatusOK)
 	d.send(t, "DELETE "+keysPath+"/"+gone, nil, as(acme.Owner.Token())).ok(http.StatusNoContent)
 	sink.Behave()

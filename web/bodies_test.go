@@ -53,6 +53,7 @@ var takers = []taker{
 	{"/api/v2/api-keys", m{"name": "X", "permissions": []string{"x"}, "role": "NONE", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
 	{"PATCH /api/v2/api-keys/key_absent", m{"name": "X", "permissions": []string{"x"}, "status": "none", "expiresInDays": 9999, "allowedIps": []string{"x"}, "perSecond": 0, "ownerId": "usr_x"}, "owner"},
 	{"/api/v2/api-keys/key_absent/rotate", m{"graceHours": 999}, "owner"},
+	{"/api/v2/auth/token", m{"audience": "none"}, "owner"},
 	{"/api/v2/auth/report-key", m{"key": "dwk_x"}, ""},
 	{"/api/v2/tenants", m{"name": "X", "ownerEmail": "none"}, "operator"},
 	{"PATCH /api/v2/tenants/tnt_absent", m{"status": "frozen"}, "operator"},
@@ -211,7 +212,7 @@ func TestMissingMembers(t *testing.T) {
 			"login": {"/email", "/password"}, "switch-tenant": {"/tenantId"}, "forgot-password": {"/email"},
 			"reset-password":   {"/token", "/password", "/confirmPassword"},
 			"change-password":  {"/password", "/confirmPassword", "/currentPassword"},
-			"/api/v2/api-keys": {"/name", "/permissions"}, "report-key": {"/key"},
+			"/api/v2/api-keys": {"/name", "/permissions"}, "report-key": {"/key"}, "token": {"/audience"},
 			"/api/v2/tenants": {"/name", "/ownerEmail"}, "DELETE /api/v2/tenant": {"/confirm"},
 		}[strings.TrimPrefix(k.path, "/api/v2/auth/")]
 		var want []string

@@ -164,6 +164,8 @@ var endpoints = map[string][]string{
 	"/api/v2/api-keys/key_absent":           {"DELETE", "GET", "HEAD", "PATCH"},
 	"/api/v2/api-keys/key_absent/rotate":    {"POST"},
 	"/api/v2/api-keys/key_absent/previous":  {"DELETE"},
+	"/api/v2/auth/key":                      {"GET", "HEAD"},
+	"/api/v2/auth/token":                    {"POST"},
 	"/api/v2/auth/report-key":               {"POST"},
 	"/api/v2/tenants":                       {"GET", "HEAD", "POST"},
 	"/api/v2/tenants/tnt_absent":            {"GET", "HEAD", "PATCH"},

@@ -124,11 +124,13 @@ func (d *server) answersWithout(t *testing.T) {
 func TestDatabaseClosed(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		owner, key := d.Tenant("Acme").Owner, d.operatorKey(t)
+		_, apiKey := d.newKey(t, owner, nil)
 		if err := d.Node.DB.Close(); err != nil {
 			t.Fatal(err)
 		}
 		d.unavailable(t, "database closed", inNeed(owner.Email), owner.Token(), answersWithin)
 		d.send(t, "GET /api/v2/auth/session", nil, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
+		d.send(t, "GET /api/v2/auth/key", nil, bearer(apiKey)).fails(http.StatusServiceUnavailable, "unavailable")
 		for route, body := range operatorInNeed {
 			d.send(t, route, body, bearer(key)).fails(http.StatusServiceUnavailable, "unavailable")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/web/api"
+	"github.com/doorward/doorward/web/edge"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -66,6 +67,44 @@ func TestNotForKeys(t *testing.T) {
 		}
 		if tried < 8 {
 			t.Errorf("%d endpoints were tried", tried)
+		}
+	})
+}
+
+// TestKeyRefusalsOnEveryRoute: what is told of a key comes before anything else, also where
+// no key may do anything, except on public routes.
+func TestKeyRefusalsOnEveryRoute(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		acme, frozen, closing := d.Tenant("Acme"), d.Tenant("Frozen"), d.Tenant("Closing")
+		_, bound := d.newKey(t, acme.Owner, m{"allowedIps": []string{"192.0.2.0/24"}})
+		_, slow := d.newKey(t, acme.Owner, m{"permissions": []string{"user.read"}, "perSecond": 1})
+		_, ofFrozen := d.newKey(t, frozen.Owner, nil)
+		_, ofClosing := d.newKey(t, closing.Owner, nil)
+		d.freeze(t, frozen.ID)
+		d.send(t, "DELETE /api/v2/tenant", m{"confirm": "Closing"}, as(closing.Owner.Token())).ok(http.StatusAccepted)
+		unknown := func(route string) answer { return d.send(t, route, nil, bearer(secret.NewKey("dwk_").Reveal())) }
+		for range 30 {
+			unknown("GET /api/v2/users").fails(401, "unauthenticated")
+		}
+		for d.send(t, "GET /api/v2/users", nil, bearer(slow)).status == http.StatusOK {
+		} // the clock stands almost still, so it stays beyond its limit
+		guarded := 0
+		for _, r := range append(api.Routes(nil), edge.Routes(nil)...) {
+			route := r.Method + " " + strings.NewReplacer("{tenantId}", "tnt_absent", "{id}", absentID(r.Path)).Replace(r.Path)
+			if r.Guard.Name() == front.Public().Name() {
+				continue
+			}
+			guarded++
+			d.send(t, route, nil, bearer(bound)).fails(403, "ip_not_allowed")
+			unknown(route).fails(429, "too_many_attempts")
+			d.send(t, route, nil, bearer(slow)).fails(429, "rate_limited")
+			if r.Guard.TakesKeys() {
+				d.send(t, route, nil, bearer(ofFrozen)).fails(403, "tenant_frozen")
+				d.send(t, route, nil, bearer(ofClosing)).fails(403, "tenant_closing")
+			}
+		}
+		if guarded < 40 {
+			t.Errorf("%d routes were tried", guarded)
 		}
 	})
 }

@@ -220,7 +220,7 @@ func TestLimitsOfPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme, key := d.Tenant("Acme"), d.operatorKey(t)
 		for path, who := range map[string]opt{
-			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
+			"/api/v2/users": as(acme.Owner.Token()), "/api/v2/invitations": as(acme.Owner.Token()), "/api/v2/api-keys": as(acme.Owner.Token()), "/api/v2/tenants": bearer(key),
 		} {
 			for limit, code := range map[string]string{
 				"0": "out_of_range", "201": "out_of_range", "-1": "out_of_range", "99999999999999999999": "out_of_range", "x": "invalid", "1.5": "invalid", "1&limit=2": "invalid", "%00": "invalid",
@@ -262,7 +262,7 @@ func TestCursorsAreBoundToTheirList(t *testing.T) {
 			}
 		}
 		refused("/api/v2/users?status=active&cursor=", cursor, stranger)
-		for _, other := range []string{"/api/v2/users?", "/api/v2/users?status=suspended&", "/api/v2/users?status=active&role=ADMIN&", "/api/v2/users?status=active&q=a&", "/api/v2/invitations?status=PENDING&", "/api/v2/invitations?"} {
+		for _, other := range []string{"/api/v2/users?", "/api/v2/users?status=suspended&", "/api/v2/users?status=active&role=ADMIN&", "/api/v2/users?status=active&q=a&", "/api/v2/invitations?status=PENDING&", "/api/v2/invitations?", "/api/v2/api-keys?"} {
 			refused(other+"cursor=", cursor, owner)
 		}
 		refused("/api/v2/tenants?cursor=", cursor, bearer(key))

@@ -63,10 +63,10 @@ func TestDocumentIsTheSameEachTime(t *testing.T) {
 // explicit empty one: a missing one would look like an oversight.
 func TestDocumentSaysWhoMayCall(t *testing.T) {
 	d := describe(t)
-	session, bearer, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{}
+	session, bearer, key, none := map[string][]string{"session": {}}, map[string][]string{"bearer": {}}, map[string][]string{"key": {}}, map[string][]string{}
 	want := map[string][]map[string][]string{
 		front.Public().Name(): {none}, front.Optional().Name(): {session, bearer, none}, front.SignedIn().Name(): {session, bearer},
-		front.OperatorOnly().Name(): {{"operator": {}}},
+		front.OperatorOnly().Name(): {{"operator": {}}}, front.KeyOnly().Name(): {key}, front.SignedInOrKey().Name(): {session, bearer, key},
 	}
 	ids := map[string]bool{}
 	for _, r := range api.Routes(nil) {
@@ -76,8 +76,8 @@ func TestDocumentSaysWhoMayCall(t *testing.T) {
 		}
 		ids[op.OperationID] = true
 		security, special := want[r.Guard.Name()]
-		if !special { // an action: of a session whose role grants it
-			security = want[front.SignedIn().Name()]
+		if !special { // an action: of a session whose role grants it, or of a key that has it
+			security = want[front.SignedInOrKey().Name()]
 		}
 		if r.Guard.Service() != "" {
 			security = append(slices.Clone(security), map[string][]string{"service": {}})

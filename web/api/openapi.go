@@ -274,8 +274,8 @@ func implied(r front.Route) []doorward.Code {
 	default:
 		codes = append(codes, doorward.CodeUnauthenticated, doorward.CodeForbidden)
 		codes = append(codes, ofKeys...)
-		if r.Guard.TakesKeys() {
-			codes = append(codes, doorward.CodeTenantFrozen)
+		if r.Guard.TakesKeys() { // they are no OWNER, so no route is open to them while closing
+			codes = append(codes, doorward.CodeTenantFrozen, doorward.CodeTenantClosing)
 		}
 	}
 	switch {
@@ -291,7 +291,10 @@ func implied(r front.Route) []doorward.Code {
 		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)
 	}
 	if r.Endpoint.Creates {
-		codes = append(codes, doorward.CodeInvalidIdempotencyKey, doorward.CodeIdempotencyKeyReused, doorward.CodeIdempotencyInProgress)
+		codes = append(codes, doorward.CodeInvalidIdempotencyKey, doorward.CodeIdempotencyInProgress)
+	}
+	if r.Endpoint.Creates && r.Endpoint.In != nil { // without a body there is no other body
+		codes = append(codes, doorward.CodeIdempotencyKeyReused)
 	}
 	if len(r.Endpoint.Media) > 0 {
 		codes = append(codes, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType, doorward.CodeInvalidBody)

@@ -55,6 +55,7 @@ func (s *assertions) token(ctx context.Context, c *front.Call, in tokenInput) (t
 var docJWKS = front.Doc{
 	ID: "jwks", Tag: "Access", Summary: "The keys that verify assertions",
 	Description: "A JSON Web Key Set (RFC 7517) with the key that signs now, the next one, and the last one for a day. Keep it for up to 300 seconds, and ask again for a `kid` that isn't in it. Empty without `--assertion-audience`.",
+	Errors:      []doorward.Code{doorward.CodeMasterKeyMissing},
 }
 
 type keySet struct {

@@ -178,7 +178,7 @@ func who(action string) (string, doorward.Action) {
 	case "session":
 		return "Everyone who is signed in", ""
 	case "key":
-		return "A server, with an API key", ""
+		return "An API key, whatever it may do", ""
 	case "session or key":
 		return "Everyone who is signed in, and every server with an API key", ""
 	case "operator":

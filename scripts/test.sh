@@ -73,7 +73,7 @@ tests() {
 	# The longest tests begin first, so that the others fill the gaps. Missing
 	# programs make tests fail instead of skip. Vet runs only in lint.
 	DOORWARD_TEST_POSTGRES=require DOORWARD_TEST_GATEWAYS=require \
-		scripts/race.sh -vet=off -timeout 20m ./node ./cmd/doorward ./web ./store ./... && go -C tools test ./...
+		scripts/race.sh -vet=off -ldflags='-s -w' -timeout 20m ./node ./cmd/doorward ./web ./store ./... && go -C tools test ./...
 }
 
 passed=0

@@ -114,8 +114,10 @@ func TestIntrospectKey(t *testing.T) {
 	}
 	c := newClient(t, server.URL, client.OperatorKey(newOperatorKey(server)))
 	all, err := c.IntrospectAll(t.Context(), []client.Question{
-		{Credential: made.Key, Action: "message.send", IP: "192.0.2.7"}, {Credential: made.Key, Action: "message.read", IP: "192.0.2.7"},
-		{Credential: made.Key, IP: "192.0.2.8"}, {Credential: made.Key},
+		{Credential: made.Key, Action: "message.send", IP: "192.0.2.7"},
+		{Credential: made.Key, Action: "message.read", IP: "192.0.2.7"},
+		{Credential: made.Key, IP: "192.0.2.8"},
+		{Credential: made.Key},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -266,13 +266,13 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 		}
 		starts := tx.Now.Add(SetLife)
 		if atOnce {
-			starts = tx.Now
+			starts = begun(rows[:i], tx.Now)
 		}
 		earlier, err := tx.StartSigningKey(ctx, rows[i].ID, starts)
 		if err != nil {
 			return err
 		}
-		r = Rotated{rows[i].ID, starts}
+		r = Rotated{rows[i].ID, slices.MaxFunc([]time.Time{starts, tx.Now}, time.Time.Compare)}
 		if tx.Changed("signingKey", "", r.KeyID); !earlier {
 			r.StartsAt = rows[i].StartsAt
 			tx.SkipEvent()
@@ -280,6 +280,19 @@ func (a *Assertions) Rotate(ctx context.Context, by doorward.Caller, atOnce bool
 		return a.arrange(ctx, tx.Tx)
 	})
 	return r, err
+}
+
+// clockMargin is more than clocks of nodes may differ by while they answer.
+const clockMargin = time.Minute
+
+// begun is an instant at which a key begins that has begun on every node, although their
+// clocks differ a little: after the keys before it, and else in the past.
+func begun(before []store.SigningKey, now time.Time) time.Time {
+	starts := now.Add(-clockMargin)
+	if n := len(before); n > 0 && !before[n-1].StartsAt.Before(starts) {
+		starts = before[n-1].StartsAt.Add(time.Microsecond)
+	}
+	return starts
 }
 
 // ErrNoNextKey says that no server has signed with these keys for a while.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -52,18 +53,12 @@ func keyListOperatorsCommand() *cobra.Command {
 		row:    func(k store.OperatorKey) []string { return []string{k.ID, k.Name, day(k.CreatedAt)} },
 		object: func(k store.OperatorKey) any { return operatorKeyView{k.ID, k.Name, k.CreatedAt} },
 	}
-	cmd := onDatabase(withoutMigration(), &cobra.Command{
+	return keys.command(&cobra.Command{
 		Use: "list-operators", Short: "List the operator keys that work",
-		Example: "  doorward key list-operators", Args: noArgs,
-	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		all, err := n.App.Keys.Operators(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return keys.print(cmd.OutOrStdout(), all)
+		Example: "  doorward key list-operators",
+	}, func(ctx context.Context, n *node.Node) ([]store.OperatorKey, error) {
+		return n.App.Keys.Operators(ctx)
 	})
-	keys.flag(cmd)
-	return cmd
 }
 
 func keyRevokeOperatorCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/doorward/doorward/node"
 )
 
 // listing prints rows as a table or, with --json, as one JSON object per line with the
@@ -22,6 +25,20 @@ type listing[T any] struct {
 
 func (l *listing[T]) flag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print one JSON object per line, with the names of the API")
+}
+
+// command returns cmd as the command that lists what all returns.
+func (l *listing[T]) command(cmd *cobra.Command, all func(context.Context, *node.Node) ([]T, error)) *cobra.Command {
+	cmd.Args = noArgs
+	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {
+		found, err := all(cmd.Context(), n)
+		if err != nil {
+			return err
+		}
+		return l.print(cmd.OutOrStdout(), found)
+	})
+	l.flag(cmd)
+	return cmd
 }
 
 func (l *listing[T]) print(out io.Writer, all []T) error {

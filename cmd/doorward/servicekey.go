@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -76,18 +77,12 @@ func keyListServicesCommand() *cobra.Command {
 		},
 		object: func(k doorward.ServiceKey) any { return viewServiceKey(k) },
 	}
-	cmd := onDatabase(withoutMigration(), &cobra.Command{
+	return keys.command(&cobra.Command{
 		Use: "list-services", Short: "List the keys of the platform's own services",
-		Example: "  doorward key list-services", Args: noArgs,
-	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		all, err := n.App.Keys.Services(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return keys.print(cmd.OutOrStdout(), all)
+		Example: "  doorward key list-services",
+	}, func(ctx context.Context, n *node.Node) ([]doorward.ServiceKey, error) {
+		return n.App.Keys.Services(ctx)
 	})
-	keys.flag(cmd)
-	return cmd
 }
 
 func actionList(all []doorward.Action) string {

@@ -126,17 +126,11 @@ func tenantListCommand() *cobra.Command {
 		row:    func(t doorward.Tenant) []string { return []string{t.ID, t.Name, string(t.Status), day(t.CreatedAt)} },
 		object: func(t doorward.Tenant) any { return tenantView{t.ID, t.Name, t.Status, t.CreatedAt, t.DestroyAt} },
 	}
-	cmd := onDatabase(withoutMigration(), &cobra.Command{
-		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json", Args: noArgs,
-	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		all, err := n.App.Tenants.All(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return tenants.print(cmd.OutOrStdout(), all)
+	return tenants.command(&cobra.Command{
+		Use: "list", Short: "List tenants", Example: "  doorward tenant list\n  doorward tenant list --json",
+	}, func(ctx context.Context, n *node.Node) ([]doorward.Tenant, error) {
+		return n.App.Tenants.All(ctx)
 	})
-	tenants.flag(cmd)
-	return cmd
 }
 
 func tenantFreezeCommand() *cobra.Command {

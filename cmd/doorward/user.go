@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -42,18 +43,13 @@ func userListCommand() *cobra.Command {
 		object: viewUser,
 	}
 	var tenant string
-	cmd := onDatabase(withoutMigration(), &cobra.Command{
+	cmd := people.command(&cobra.Command{
 		Use: "list", Short: "List people and their roles",
-		Example: "  doorward user list\n  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: noArgs,
-	}, func(cmd *cobra.Command, n *node.Node, _ []string) error {
-		all, err := n.App.Users.All(cmd.Context(), tenant)
-		if err != nil {
-			return err
-		}
-		return people.print(cmd.OutOrStdout(), all)
+		Example: "  doorward user list\n  doorward user list --json --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae",
+	}, func(ctx context.Context, n *node.Node) ([]doorward.User, error) {
+		return n.App.Users.All(ctx, tenant)
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "`id` of the only tenant to list")
-	people.flag(cmd)
 	return cmd
 }
 

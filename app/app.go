@@ -265,3 +265,9 @@ func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(a.clampFuture(ctx), a.Sessions.Sweep(ctx), a.APIKeys.Sweep(ctx), a.Mail.Sweep(ctx), a.verifier.Sweep(ctx), a.verifier.SweepOrphaned(ctx),
 		a.Lease.Sweep(ctx), a.Access.SweepCalls(ctx), a.Tenants.Sweep(ctx), a.sweepMasterKey(ctx), a.Assertions.Sweep(ctx))
 }
+
+// Model is the list of actions that the installation has now. Errors: unavailable.
+func (a *App) Model(ctx context.Context) (*doorward.Model, error) {
+	rules, err := a.db.Read().Rules(ctx, "")
+	return rules.Model(), err
+}

@@ -21,7 +21,7 @@ type KeyCredential struct {
 }
 
 func apiKeyColumns(k *doorward.APIKey) []any {
-	return []any{
+	return append([]any{
 		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
 		nullableText{(*string)(&k.OwnerRole)},
 		&k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
@@ -31,7 +31,7 @@ func apiKeyColumns(k *doorward.APIKey) []any {
 		&k.LastUsedIP, &k.Hint,
 		previousEnd{&k.Previous},
 		previousUse{&k.Previous},
-	}
+	}, rulesColumns(&k.Rules)...)
 }
 
 func keyCredentialColumns(c *KeyCredential) []any {
@@ -41,7 +41,8 @@ func keyCredentialColumns(c *KeyCredential) []any {
 // columnsOfAPIKey needs the joins of joinAPIKey.
 const (
 	columnsOfAPIKey = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
-  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at`
+  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at,
+  (SELECT t.rules_revision FROM tenants t WHERE t.id = k.tenant_id), ` + modelRevision
 
 	// $1 is now. At most one secret is valid beside the current one.
 	joinAPIKey = `JOIN api_key_secrets s ON s.key_id = k.id AND s.ends_at IS NULL

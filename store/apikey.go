@@ -273,8 +273,8 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
 }
 
-// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
-// whoever presents one which key it was of.
+// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
+// name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
 	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
 }

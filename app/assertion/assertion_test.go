@@ -138,7 +138,7 @@ func TestClaims(t *testing.T) {
 }
 
 // A token is made at most each 10 s for a session and audience, by many callers at once,
-// and anew when what it states has changed.
+// and again when what it states has changed.
 func TestTokensAreReused(t *testing.T) {
 	c := &clock{now: time.Unix(1900000010, 0)}
 	n := newNode(t, "sqlite:"+filepath.Join(t.TempDir(), "d.db"), newKeyFile(t), c.read)
@@ -186,7 +186,7 @@ func TestTokensAreReused(t *testing.T) {
 }
 
 // The next key is always published, each signs for 30 days, and is published for a day
-// after, on every node, whoever makes it.
+// after, on every node, whichever node makes it.
 func TestKeysAreRotated(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		c, file := &clock{now: time.Unix(1900000000, 0)}, newKeyFile(t)

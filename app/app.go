@@ -146,7 +146,7 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// reported are the kinds of keys that whoever finds one can end.
+// reported are the kinds of keys that anybody who finds one can end.
 func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)

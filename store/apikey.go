@@ -156,23 +156,20 @@ const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k
   AND ($5 = '' OR replace(k.search, $5, '') <> k.search)
 `
 
-const (
-	sqlAPIKeyPage = selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
-ORDER BY k.created_at DESC, k.id DESC LIMIT $8`
-	sqlAPIKeyPageBefore = selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
-ORDER BY k.created_at, k.id LIMIT $8`
-)
+var apiKeyPages = pages[doorward.APIKey]{
+	next: selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
+ORDER BY k.created_at DESC, k.id DESC LIMIT $8`,
+	before: selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
+ORDER BY k.created_at, k.id LIMIT $8`,
+	columns: apiKeyColumns,
+	at: func(k doorward.APIKey) doorward.Position {
+		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
+	},
+}
 
 // APIKeyPage returns keys of the tenant as they are at now, the newest first.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
-	query, at := sqlAPIKeyPage, boundary(w)
-	if w.Back() {
-		query = sqlAPIKeyPageBefore
-	}
-	rows, err := list(ctx, r, apiKeyColumns, query, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text), at.At, at.ID, w.Limit+1)
-	return page(rows, w, func(k doorward.APIKey) doorward.Position {
-		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
-	}), err
+	return apiKeyPages.read(ctx, r, w, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text))
 }
 
 const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
@@ -274,8 +271,8 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
 }
 
-// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
-// whoever presents one which key it was of.
+// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
+// name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
 	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
 }

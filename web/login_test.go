@@ -353,9 +353,9 @@ func TestTenSessions(t *testing.T) {
 }
 
 // lastEnded returns the newest event of a trail and how many sessions it ended.
-func (d *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
+func (s *server) lastEnded(t *testing.T, by *doorwardtest.Person) string {
 	t.Helper()
-	newest, ended := d.trail(t, by, "?limit=1")[0], []any{}
+	newest, ended := s.trail(t, by, "?limit=1")[0], []any{}
 	changes, _ := newest["changes"].([]any)
 	for _, c := range changes {
 		if c.(m)["field"] == "sessionsEnded" {

@@ -15,7 +15,7 @@ var callers = map[string]doorward.Principal{
 	"operator": {Kind: doorward.Operator}, "system": {Kind: doorward.System},
 }
 
-// An unknown action is an internal error, whoever the caller is.
+// An unknown action is an internal error for every caller.
 func TestUnknownActions(t *testing.T) {
 	for name, by := range callers {
 		for _, action := range []doorward.Action{"", "message", "message.*", "MESSAGE.SEND", "message.send ", "*"} {

@@ -95,7 +95,7 @@ func checkInvite(c *ui.Call, lines []string) (days int64, err error) {
 	var faults []doorward.FieldError
 	switch {
 	case len(lines) == 0:
-		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Say whom to invite."})
+		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Enter the addresses to invite."})
 	case len(lines) > maxInvited:
 		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "out_of_range", Message: "Invite 100 people at once at most."})
 	}

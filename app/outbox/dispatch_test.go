@@ -38,7 +38,8 @@ func (b *table) queue() *Queue[Job] {
 			defer b.mu.Unlock()
 			b.tried = append(b.tried, j.ID)
 			if i, found := slices.BinarySearchFunc(b.rows, j, byDue); found {
-				b.rows = slices.Delete(b.rows, i, i+1)
+				copy(b.rows[1:i+1], b.rows[:i]) // most are near the front
+				b.rows = b.rows[1:]
 			}
 			return err
 		},

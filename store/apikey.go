@@ -230,16 +230,17 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, k doorward.APIKey) (bool, error)
 const sqlAPIKeyHashes = `SELECT hash FROM api_key_secrets WHERE key_id = $2 AND (ends_at IS NULL OR ends_at > $1)`
 
 // announceAPIKey announces that the valid secrets of the key have ended, or do other
-// things than before.
+// things than before. A secret that has just ended here may be valid where the clock is
+// behind.
 func (tx *Tx) announceAPIKey(ctx context.Context, id string) error {
 	return each(ctx, tx.Reader, bytesColumn, func(hash []byte) error {
 		tx.announce(ChangeSession, SessionSubject(hash))
 		return nil
-	}, sqlAPIKeyHashes, micros(tx.Now), id)
+	}, sqlAPIKeyHashes, micros(tx.Now.Add(-clockMargin)), id)
 }
 
 const (
-	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at > $1`
+	sqlEndReplacedSecrets  = `UPDATE api_key_secrets SET ends_at = $3 WHERE key_id = $2 AND ends_at > $1`
 	sqlReplaceSecret       = `UPDATE api_key_secrets SET ends_at = $1 WHERE key_id = $2 AND ends_at IS NULL`
 	sqlAPIKeyRotated       = `UPDATE api_keys SET rotate_by = NULL, ends_at = expires_at WHERE id = $2 AND ` + liveAPIKey
 	sqlDeleteEndedSecrets  = `DELETE FROM api_key_secrets WHERE ends_at <= $1`
@@ -255,10 +256,14 @@ func (tx *Tx) RotateAPIKey(ctx context.Context, id string, hash []byte, hint str
 	if live, err := tx.affected(ctx, sqlAPIKeyRotated, micros(tx.Now), id); err != nil || !live {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id); err != nil {
+	if err := tx.run(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce()); err != nil {
 		return false, err
 	}
-	if err := tx.run(ctx, sqlReplaceSecret, micros(graceEnds), id); err != nil {
+	ends := micros(graceEnds)
+	if !graceEnds.After(tx.Now) {
+		ends = tx.atOnce()
+	}
+	if err := tx.run(ctx, sqlReplaceSecret, ends, id); err != nil {
 		return false, err
 	}
 	return true, tx.run(ctx, sqlInsertAPIKeySecret, hash, id, hint, micros(tx.Now))
@@ -270,8 +275,12 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	if err := tx.announceAPIKey(ctx, id); err != nil {
 		return false, err
 	}
-	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
+	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id, tx.atOnce())
 }
+
+// atOnce is the end of a secret that ends now: an instant that has passed on every node,
+// although their clocks differ a little.
+func (tx *Tx) atOnce() int64 { return micros(tx.Now.Add(-clockMargin)) }
 
 // DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
 // whoever presents one which key it was of.

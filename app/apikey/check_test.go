@@ -227,6 +227,47 @@ func TestEndsEverywhere(t *testing.T) {
 	}
 }
 
+// TestEndsWhereAClockIsBehind: a secret that ends with an answer has ended on a node too
+// whose clock is behind that of the node that ended it.
+func TestEndsWhereAClockIsBehind(t *testing.T) {
+	for _, e := range apptest.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Nodes = 1
+			f := apptest.New(t, e, apptest.NoLimits, time.Now)
+			f.AddNode(apptest.NoLimits, func() time.Time { return time.Now().Add(-time.Second) })
+			for _, way := range ways {
+				if way.name != "revoked" && !strings.HasPrefix(way.name, "rotated") {
+					continue
+				}
+				c := newKey(f)
+				outcomesOf(f, c, doorward.Caller{})
+				f.NoError(way.do(f, f.Node(0), c))
+				wantOutcomes(f, way.name, outcomesOf(f, c, doorward.Caller{}), way.want, "")
+			}
+		})
+	}
+}
+
+// TestSecretHasEndedOnOneNodeOnly: ending a key ends its replaced secret also where the
+// grace is not over yet by the clock.
+func TestSecretHasEndedOnOneNodeOnly(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.SQLite, apptest.NoLimits, clock.Now)
+	f.AddNode(apptest.NoLimits, func() time.Time { return clock.Now().Add(-time.Second) })
+	c := newKey(f)
+	f.NoError(rotate(1)(f, f.Node(0), c))
+	clock.Move(time.Hour)
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); err != nil {
+		t.Fatalf("where the grace is not over, the secret answers %v", err)
+	}
+	f.NoError(edit(apikey.Edit{Status: ptr("disabled")})(f, f.Node(0), c))
+	if _, err := f.Node(1).APIKeys.Check(f.Context(), from(home), c.secret.Reveal()); outcome(err) != "unauthenticated" {
+		t.Errorf("a secret of a disabled key answers %q", outcome(err))
+	}
+}
+
 // wantOutcomes fails unless each way has the outcome; memory may know nothing.
 func wantOutcomes(f *apptest.Fixture, when string, got map[string]string, want, write string) {
 	f.Helper()

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -376,9 +375,11 @@ func (tx *Tx) NoticeAPIKey(ctx context.Context, id string, within time.Duration)
 	return tx.affected(ctx, sqlNoticeAPIKey, micros(tx.Now), within.Microseconds(), id)
 }
 
+// The row of the key is locked before those of its secrets, as in every other write.
 const (
-	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1) RETURNING key_id`
-	sqlUseAPIKey       = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2 WHERE id = $3 AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKey = `UPDATE api_keys SET last_used_at = $1, last_used_ip = $2
+WHERE id = (SELECT key_id FROM api_key_secrets WHERE hash = $3) AND (last_used_at IS NULL OR last_used_at < $1)`
+	sqlUseAPIKeySecret = `UPDATE api_key_secrets SET last_used_at = $1 WHERE hash = $2 AND (last_used_at IS NULL OR last_used_at < $1)`
 )
 
 // KeyUse is a use of an API key.
@@ -390,11 +391,10 @@ type KeyUse struct {
 // TouchAPIKeys records uses.
 func (tx *Tx) TouchAPIKeys(ctx context.Context, uses []KeyUse) error {
 	for _, u := range uses {
-		id, err := one(ctx, tx.Reader, textColumn, sqlUseAPIKeySecret, micros(u.At), u.Hash[:])
-		if err == nil {
-			err = tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, id)
+		if err := tx.run(ctx, sqlUseAPIKey, micros(u.At), u.IP, u.Hash[:]); err != nil {
+			return err
 		}
-		if err != nil && !errors.Is(err, ErrNone) {
+		if err := tx.run(ctx, sqlUseAPIKeySecret, micros(u.At), u.Hash[:]); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/secret"
+	"github.com/doorward/doorward/store"
 )
 
 // issued is a key with the secret that a server holds, of an owner in a tenant.
@@ -518,4 +519,33 @@ func TestCheckAllocatesNothing(t *testing.T) { // not parallel: see testing.Allo
 	}); n > 0 {
 		t.Errorf("a check from memory allocates %v times", n)
 	}
+}
+
+// TestUsesDontDeadlock: a node that writes a last use, and a rotation of the key, don't
+// wait for each other.
+func TestUsesDontDeadlock(t *testing.T) {
+	t.Parallel()
+	clock := apptest.NewStoppedClock()
+	f := apptest.New(t, apptest.Postgres, apptest.NoLimits, clock.Now)
+	c, fresh := newKey(f), secret.NewKey(apikey.Prefix)
+	hash, flushed := fresh.Hash(), make(chan struct{})
+	clock.Move(time.Hour) // uses are written once a minute
+	f.NoError(failure3(f.Node(0).APIKeys.Introspect(f.Context(), c.secret.Reveal(), home)))
+	var rotation *store.Tx
+	f.WhileLocked(func(tx *store.Tx) error {
+		rotation = tx
+		_, err := tx.UpdateAPIKey(f.Context(), c.key) // as the first statement of a rotation, it locks the key
+		return err
+	}, func(waiting func(int, <-chan struct{})) {
+		go func() {
+			defer close(flushed)
+			if err := f.Node(0).APIKeys.Flush(f.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		waiting(1, flushed)
+		f.NoError(apptest.ErrorOf(rotation.RotateAPIKey(f.Context(), c.key.ID, hash[:], fresh.Hint(), rotation.Now)))
+	})
+	<-flushed
+	f.WantNoDeadlocks()
 }

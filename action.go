@@ -73,6 +73,9 @@ const (
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
 	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
 	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
+	RoleCreate       Action = "role.create"
+	RoleUpdate       Action = "role.update"
+	RoleDelete       Action = "role.delete"
 
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
@@ -167,6 +170,9 @@ var own = []Verb{
 	through(APIKeyManage, APIKeyUpdate),
 	through(APIKeyManage, APIKeyRotate),
 	through(APIKeyManage, APIKeyRevoke),
+	through(RoleManage, RoleCreate),
+	through(RoleManage, RoleUpdate),
+	through(RoleManage, RoleDelete),
 	through(SettingsManage, TenantUpdate),
 	whileClosing(through(TenantDestroy, TenantClose)),
 	whileClosing(through(TenantDestroy, TenantRestore)),

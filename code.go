@@ -73,6 +73,9 @@ const (
 	CodeUnknownAction   Code = "unknown_action"
 	CodeUnknownAudience Code = "unknown_audience"
 
+	CodeRoleInUse    Code = "role_in_use"
+	CodeTooManyRoles Code = "too_many_roles"
+
 	CodeTooManyKeys Code = "too_many_keys"
 	CodeKeyEnded    Code = "key_ended"
 	CodeNotForKeys  Code = "not_for_keys"
@@ -140,6 +143,8 @@ var problems = []Problem{
 	{CodeUnknownAudience, KindForbidden, "Unknown audience", "The check names an audience that --assertion-audience doesn't have, or more than one. Without \"aud\" an assertion is for the first of them."},
 	{CodeUnknownAction, KindForbidden, "Unknown action", "The check names an action that does not exist, or more than one. The actions are those of the table of permissions, such as message.send; name one, or none to check the credential alone."},
 
+	{CodeRoleInUse, KindConflict, "Role in use", "Members, pending invitations or API keys have this role. Give them another one first, or name the role that takes its place with ?replaceBy=."},
+	{CodeTooManyRoles, KindConflict, "Too many roles", "A tenant may have 50 roles of its own. Delete those that nobody has."},
 	{CodeTooManyKeys, KindConflict, "Too many API keys", "A tenant may have 100 API keys that are not over, disabled ones included. Revoke those that nothing uses: the list shows when each was last used."},
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for API keys", "This endpoint is about a person's own sessions, password or memberships. An API key has none: sign in and use a session."},

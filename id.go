@@ -16,6 +16,7 @@ const (
 	PrefixMail       = "msg_"
 	PrefixReset      = "rst_"
 	PrefixRequest    = "req_"
+	PrefixRole       = "rol_"
 )
 
 // NewID returns a new opaque id with the prefix and 130 random bits, in lower

@@ -36,6 +36,15 @@ type CustomRole struct {
 	Permissions []Action // sorted; those that the model does not have are without effect
 }
 
+// Version is the content of what can be edited, for If-Match.
+func (c CustomRole) Version() string { return version(c.ID, c.Name, c.About, c.Permissions) }
+
+// Limits of custom roles.
+const (
+	CustomRolesMax = 50  // in a tenant
+	RoleAboutMax   = 200 // characters
+)
+
 // Rules are all that decides in one tenant: the model of the installation, and the
 // tenant's own roles. They are immutable and shared by all principals of the tenant.
 // The nil Rules are those of the built-in model.

@@ -26,6 +26,7 @@ import (
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
+	"github.com/doorward/doorward/app/role"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
@@ -80,6 +81,7 @@ type App struct {
 	Keys        *key.Keys
 	MasterKey   *masterkey.Keys
 	APIKeys     *apikey.Keys
+	Roles       *role.Roles
 	Assertions  *assertion.Assertions
 	Leaks       *leak.Reports
 	Mail        *mail.Mail
@@ -134,6 +136,7 @@ func New(db *store.DB, s Settings) *App {
 		Keys:         operatorKeys,
 		MasterKey:    master,
 		APIKeys:      apiKeys,
+		Roles:        role.New(writer, db),
 		Assertions:   assertions,
 		Leaks:        leak.New(writer, db, reported(apiKeys, operatorKeys, s)...),
 		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.MailBrand, s.Log),

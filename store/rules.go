@@ -253,6 +253,54 @@ func (tx *Tx) DeleteCustomRole(ctx context.Context, tenantID, id string) (bool, 
 	return true, tx.changeRules(ctx, tenantID)
 }
 
+// RoleUse counts what has a role.
+type RoleUse struct {
+	Members     int64
+	Invitations int64 // that can be accepted
+	Keys        int64 // that have not ended
+}
+
+// Any reports whether anything has the role.
+func (u RoleUse) Any() bool { return u != RoleUse{} }
+
+const sqlRoleUse = `SELECT (SELECT count(*) FROM memberships WHERE tenant_id = $2 AND role = $3),
+  (SELECT count(*) FROM invitations WHERE tenant_id = $2 AND role = $3 AND state = 'PENDING' AND expires_at > $1),
+  (SELECT count(*) FROM api_keys WHERE tenant_id = $2 AND role = $3 AND ` + liveAPIKey + `)`
+
+// RoleUse counts what has the role in the tenant at the instant.
+func (r Reader) RoleUse(ctx context.Context, tenantID string, role doorward.Role, now time.Time) (RoleUse, error) {
+	columns := func(u *RoleUse) []any { return []any{&u.Members, &u.Invitations, &u.Keys} }
+	return one(ctx, r, columns, sqlRoleUse, micros(now), tenantID, string(role))
+}
+
+const (
+	sqlMoveMembers     = `UPDATE memberships SET role = $1 WHERE tenant_id = $2 AND role = $3`
+	sqlMoveInvitations = `UPDATE invitations SET role = $1 WHERE tenant_id = $2 AND role = $3 AND state = 'PENDING'`
+	sqlMoveAPIKeys     = `UPDATE api_keys SET role = $1 WHERE tenant_id = $2 AND role = $3`
+)
+
+// MoveRole gives everything in the tenant that has a role another one: members, pending
+// invitations, API keys.
+func (tx *Tx) MoveRole(ctx context.Context, tenantID string, from, to doorward.Role) error {
+	tx.announce(ChangeTenant, tenantID)
+	for _, move := range []string{sqlMoveMembers, sqlMoveInvitations, sqlMoveAPIKeys} {
+		if err := tx.run(ctx, move, string(to), tenantID, string(from)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HasRole reports whether there is such a role in the tenant. Under the lock on the
+// tenant that stays so until the commit.
+func (r Reader) HasRole(ctx context.Context, tenantID string, role doorward.Role) (bool, error) {
+	if role.Valid() {
+		return true, nil
+	}
+	rules, err := r.Rules(ctx, tenantID)
+	return err == nil && rules.Has(role), err
+}
+
 // ModelVersion is one version of the platform's model.
 type ModelVersion struct {
 	Version   int64

@@ -67,6 +67,12 @@ func Routes(a *app.App) []front.Route {
 		front.On("GET /api/v2/auth/key", front.KeyOnly(), front.JSON(http.StatusOK, h.selfKey), docSelfKey),
 		front.On("POST /api/v2/auth/report-key", front.Public(), front.JSON(http.StatusNoContent, h.reportKey), docReportKey),
 
+		front.On("GET /api/v2/roles", front.Allowed(doorward.RoleManage), front.JSON(http.StatusOK, h.roles), docRoles),
+		front.On("POST /api/v2/roles", front.Allowed(doorward.RoleManage), front.Create(http.StatusCreated, h.createRole, viewNewRole), docCreateRole),
+		front.On("GET /api/v2/roles/{id}", front.Allowed(doorward.RoleManage), front.JSON(http.StatusOK, h.role), docRole),
+		front.On("PATCH /api/v2/roles/{id}", front.Allowed(doorward.RoleManage), front.JSON(http.StatusOK, h.editRole), docEditRole),
+		front.On("DELETE /api/v2/roles/{id}", front.Allowed(doorward.RoleManage), front.JSON(http.StatusNoContent, h.deleteRole), docDeleteRole),
+
 		front.On("GET /api/v2/audit-events", front.Allowed(doorward.AuditRead), front.JSON(http.StatusOK, h.auditEvents).OrCSV(h.auditRows), docAuditEvents),
 
 		front.On("POST /api/v2/tenants", front.OperatorOnly().OrService(doorward.ServiceTenantCreate), front.Create(http.StatusCreated, h.createTenant, h.viewCreated), docCreateTenant),

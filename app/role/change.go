@@ -1,0 +1,323 @@
+package role
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Draft is a new role, as typed.
+type Draft struct {
+	Name, About string
+	Permissions []string
+}
+
+// Edit has the changes to a role; nil fields stay unchanged.
+type Edit struct {
+	Name, About *string
+	Permissions *[]string
+	// Versions, unless empty, are the versions that the edit is based on; see
+	// doorward.CustomRole.Version.
+	Versions []string
+}
+
+var nameForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,31}$`)
+
+func fault(pointer, code, message string) doorward.FieldError {
+	return doorward.FieldError{Pointer: pointer, Code: code, Message: message}
+}
+
+func checkName(name string) []doorward.FieldError {
+	switch {
+	case name == "":
+		return []doorward.FieldError{fault("/name", "required", "Name the role.")}
+	case !nameForm.MatchString(name):
+		return []doorward.FieldError{fault("/name", "invalid", "A name has 2 to 32 capital letters, digits and underscores, and begins with a letter.")}
+	case doorward.Role(name).Valid():
+		return []doorward.FieldError{fault("/name", "taken", "This is the name of a built-in role.")}
+	}
+	return nil
+}
+
+// checkAbout lets through what a name of a person may have, but longer.
+func checkAbout(about string) []doorward.FieldError {
+	if utf8.RuneCountInString(about) > doorward.RoleAboutMax {
+		return []doorward.FieldError{fault("/about", "out_of_range", fmt.Sprintf("The description has %d characters at most.", doorward.RoleAboutMax))}
+	}
+	for chunk := range slices.Chunk([]rune(about), doorward.MaxNameLength) {
+		for _, f := range doorward.CheckName("/about", string(chunk)) {
+			if strings.TrimSpace(string(chunk)) != "" {
+				return []doorward.FieldError{f}
+			}
+		}
+	}
+	return nil
+}
+
+// parsePermissions returns the permissions, sorted and each once, and the faults of those
+// that the model doesn't have.
+func parsePermissions(m *doorward.Model, typed []string) (all []doorward.Action, faults []doorward.FieldError) {
+	if len(typed) > len(m.Verbs()) {
+		return nil, []doorward.FieldError{fault("/permissions", "out_of_range", "These are more permissions than there are.")}
+	}
+	for i, text := range typed {
+		if a := doorward.Action(text); m.IsPermission(a) {
+			all = append(all, a)
+		} else {
+			faults = append(faults, fault(fmt.Sprintf("/permissions/%d", i), "invalid", "There is no such permission."))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), faults
+}
+
+// Create adds a role to the caller's tenant. Errors: forbidden for permissions that the
+// caller lacks, too_many_roles, validation_failed.
+func (r *Roles) Create(ctx context.Context, by doorward.Caller, d Draft) (made Role, err error) {
+	permissions, faults := parsePermissions(by.Rules.Model(), d.Permissions)
+	faults = slices.Concat(checkName(d.Name), checkAbout(d.About), faults)
+	c := doorward.CustomRole{ID: doorward.NewID(doorward.PrefixRole), Name: doorward.Role(d.Name), About: d.About, Permissions: permissions}
+	if len(checkName(d.Name)) > 0 {
+		c.Name = ""
+	}
+	on := object(by, c.ID, "")
+	on.Grant = grant(by.Rules, c)
+	_, err = r.writer.DoAll(ctx, by, access.Operation{
+		Action: doorward.RoleCreate, On: on,
+		ReadObject: r.judged(ctx, by, on, func(rules *doorward.Rules, on *doorward.Object) { on.Grant = grant(rules, c) }),
+		Write: func(tx *access.Tx) error {
+			if len(faults) > 0 {
+				return doorward.InvalidFields(faults...)
+			}
+			if err := insert(ctx, tx, by.TenantID, c); err != nil {
+				return err
+			}
+			if made, err = get(ctx, tx.Reader, by.TenantID, c.ID); err != nil {
+				return err
+			}
+			return tx.Made(ctx, made)
+		},
+	})
+	return made, err
+}
+
+// judged returns what reads the object under the lock on the tenant: the rules may have
+// changed since the first decision.
+func (r *Roles) judged(ctx context.Context, by doorward.Caller, on doorward.Object, fill func(*doorward.Rules, *doorward.Object)) func(*store.Tx) (doorward.Object, error) {
+	return func(tx *store.Tx) (doorward.Object, error) {
+		now := on
+		rules, err := tx.Rules(ctx, by.TenantID)
+		if err == nil {
+			fill(rules, &now)
+		}
+		return now, err
+	}
+}
+
+func insert(ctx context.Context, tx *access.Tx, tenantID string, c doorward.CustomRole) error {
+	others, err := tx.CustomRoles(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	if len(others) >= doorward.CustomRolesMax {
+		return doorward.Fail(doorward.CodeTooManyRoles, "")
+	}
+	added, err := tx.InsertCustomRole(ctx, tenantID, c)
+	if err == nil && !added {
+		err = nameTaken()
+	}
+	record(tx, doorward.CustomRole{}, c)
+	return err
+}
+
+func nameTaken() error {
+	return doorward.Invalid("/name", "taken", "The tenant has a role of this name.")
+}
+
+// record adds the differences to the event and reports whether there are any.
+func record(tx *access.Tx, was, is doorward.CustomRole) (changed bool) {
+	for _, f := range []struct{ name, was, is string }{
+		{"name", string(was.Name), string(is.Name)},
+		{"about", was.About, is.About},
+		{"permissions", words(was.Permissions), words(is.Permissions)},
+	} {
+		if f.was != f.is {
+			tx.Changed(f.name, f.was, f.is)
+			changed = true
+		}
+	}
+	return changed
+}
+
+func words(all []doorward.Action) string {
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = string(a)
+	}
+	return strings.Join(texts, " ")
+}
+
+// Edit changes the role and returns it. All of the edit is done, or none; it counts on
+// every node, and a new name holds for everything that has the role. Errors: not_found,
+// forbidden for a role above the caller's or permissions that the caller lacks,
+// precondition_failed, validation_failed.
+func (r *Roles) Edit(ctx context.Context, by doorward.Caller, id string, e Edit) (after Role, held doorward.Revocation, err error) {
+	write := func(tx *access.Tx, was doorward.CustomRole) error {
+		if len(e.Versions) > 0 && !slices.Contains(e.Versions, was.Version()) {
+			return doorward.Fail(doorward.CodePreconditionFailed, "")
+		}
+		rules, err := tx.Rules(ctx, by.TenantID)
+		if err != nil {
+			return err
+		}
+		is, faults := e.apply(rules.Model(), was)
+		if len(faults) > 0 {
+			return doorward.InvalidFields(faults...)
+		}
+		if err := update(ctx, tx, by.TenantID, was, is); err != nil {
+			return err
+		}
+		after, err = get(ctx, tx.Reader, by.TenantID, id)
+		return err
+	}
+	held, err = r.change(ctx, by, doorward.RoleUpdate, id, write, func(rules *doorward.Rules, was doorward.CustomRole, on *doorward.Object) {
+		if e.Permissions != nil {
+			is, _ := e.apply(rules.Model(), was)
+			on.Grant = grant(rules, is)
+		}
+	})
+	return after, held, err
+}
+
+func (e Edit) apply(m *doorward.Model, c doorward.CustomRole) (_ doorward.CustomRole, faults []doorward.FieldError) {
+	if e.Name != nil {
+		if faults = checkName(*e.Name); len(faults) == 0 {
+			c.Name = doorward.Role(*e.Name)
+		}
+	}
+	if e.About != nil {
+		c.About = *e.About
+		faults = append(faults, checkAbout(c.About)...)
+	}
+	if e.Permissions != nil {
+		permissions, wrong := parsePermissions(m, *e.Permissions)
+		c.Permissions, faults = permissions, append(faults, wrong...)
+	}
+	return c, faults
+}
+
+// update writes the role, and its new name wherever the old one stands.
+func update(ctx context.Context, tx *access.Tx, tenantID string, was, is doorward.CustomRole) error {
+	if !record(tx, was, is) {
+		tx.SkipEvent()
+		return nil
+	}
+	if was.Name != is.Name {
+		taken, err := tx.HasRole(ctx, tenantID, is.Name)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return nameTaken()
+		}
+		if err := tx.MoveRole(ctx, tenantID, was.Name, is.Name); err != nil {
+			return err
+		}
+	}
+	_, err := tx.UpdateCustomRole(ctx, tenantID, is)
+	return err
+}
+
+// Delete deletes the role. What has it gets the role replaceBy; without one that is
+// role_in_use. Errors: not_found, forbidden for a role above the caller's or one that the
+// caller can't give, role_in_use, validation_failed.
+func (r *Roles) Delete(ctx context.Context, by doorward.Caller, id string, replaceBy doorward.Role) (doorward.Revocation, error) {
+	write := func(tx *access.Tx, was doorward.CustomRole) error {
+		tx.Changed("name", string(was.Name), "")
+		use, err := tx.RoleUse(ctx, by.TenantID, was.Name, tx.Now)
+		if err != nil {
+			return err
+		}
+		if replaceBy != "" {
+			if err := replace(ctx, tx, by.TenantID, was.Name, replaceBy, use); err != nil {
+				return err
+			}
+		} else if use.Any() {
+			return doorward.Fail(doorward.CodeRoleInUse, "The role belongs to %d members, %d pending invitations and %d API keys.", use.Members, use.Invitations, use.Keys)
+		}
+		_, err = tx.DeleteCustomRole(ctx, by.TenantID, id)
+		return err
+	}
+	return r.change(ctx, by, doorward.RoleDelete, id, write, func(_ *doorward.Rules, _ doorward.CustomRole, on *doorward.Object) {
+		on.Granted = replaceBy
+	})
+}
+
+func replace(ctx context.Context, tx *access.Tx, tenantID string, was, by doorward.Role, use store.RoleUse) error {
+	known, err := tx.HasRole(ctx, tenantID, by)
+	switch {
+	case err != nil:
+		return err
+	case !known || by == was:
+		return badReplacement("This is no other role of the tenant.")
+	case by == doorward.RoleOwner && use.Keys > 0:
+		return badReplacement("API keys have the role, and no key can be OWNER.")
+	}
+	tx.Changed("replacedBy", "", string(by))
+	for _, n := range []struct {
+		field string
+		count int64
+	}{{"members", use.Members}, {"invitations", use.Invitations}, {"apiKeys", use.Keys}} {
+		if n.count > 0 {
+			tx.Changed(n.field, "", strconv.FormatInt(n.count, 10))
+		}
+	}
+	return tx.MoveRole(ctx, tenantID, was, by)
+}
+
+func badReplacement(message string) error {
+	return doorward.InvalidFields(doorward.FieldError{Parameter: "replaceBy", Code: "invalid", Message: message})
+}
+
+// change runs write on a custom role of the caller's tenant, read again under the lock on
+// the tenant. judge adds to the object what the change would give.
+func (r *Roles) change(ctx context.Context, by doorward.Caller, action doorward.Action, id string,
+	write func(*access.Tx, doorward.CustomRole) error, judge func(*doorward.Rules, doorward.CustomRole, *doorward.Object),
+) (doorward.Revocation, error) {
+	object := func(read store.Reader) (doorward.Object, error) {
+		c, err := current(ctx, read, by.TenantID, id)
+		if err != nil {
+			return doorward.Object{}, err
+		}
+		rules, err := read.Rules(ctx, by.TenantID)
+		on := object(by, id, c.Name)
+		if err == nil {
+			judge(rules, c, &on)
+		}
+		return on, err
+	}
+	on, err := object(r.db.Read())
+	if err != nil {
+		refused := doorward.Object{Type: "role", ID: id, TenantID: by.TenantID}
+		return doorward.Revocation{}, r.writer.Refused(ctx, by, action, refused, err)
+	}
+	return r.writer.DoAll(ctx, by, access.Operation{
+		Action: action, On: on,
+		ReadObject: func(tx *store.Tx) (doorward.Object, error) { return object(tx.Reader) },
+		Write: func(tx *access.Tx) error {
+			was, err := current(ctx, tx.Reader, by.TenantID, id)
+			if err != nil {
+				return err
+			}
+			return write(tx, was)
+		},
+	})
+}

@@ -1,0 +1,133 @@
+// Package role lists, creates, changes and deletes the roles that a tenant has made.
+//
+// A role is known by its name: memberships, invitations and API keys have it. A change of
+// the name changes them in the same transaction, and a role that anything has can't be
+// deleted without another that takes its place. Every change runs under the lock on the
+// tenant and counts on every node before the answer.
+package role
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
+)
+
+// Roles is the feature. Make it with New.
+type Roles struct {
+	writer *access.Writer
+	db     *store.DB
+}
+
+// New returns the feature.
+func New(writer *access.Writer, db *store.DB) *Roles { return &Roles{writer, db} }
+
+// Role is a role of a tenant, custom or built in.
+type Role struct {
+	doorward.CustomRole
+	Rank    doorward.Role
+	BuiltIn bool
+	Members int64
+}
+
+// idOf is the id of one of the four.
+func idOf(r doorward.Role) string { return doorward.PrefixRole + strings.ToLower(string(r)) }
+
+// isBuiltIn reports whether the id is that of one of the four.
+func isBuiltIn(id string) bool {
+	return slices.ContainsFunc(doorward.Roles, func(r doorward.Role) bool { return idOf(r) == id })
+}
+
+// List returns all roles of the caller's tenant, the lowest rank first. Errors:
+// unavailable.
+func (r *Roles) List(ctx context.Context, by doorward.Caller) ([]Role, error) {
+	return list(ctx, r.db.Read(), by.TenantID)
+}
+
+func list(ctx context.Context, read store.Reader, tenantID string) ([]Role, error) {
+	rules, err := read.Rules(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	custom, err := read.CustomRoles(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	members, err := membersOf(ctx, read, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	var all []Role
+	for _, name := range rules.Roles() {
+		g := rules.Grant(name)
+		if g.BuiltIn {
+			c := doorward.CustomRole{ID: idOf(name), Name: name, Permissions: g.Actions}
+			all = append(all, Role{c, g.Rank, true, members[name]})
+		} else if i := slices.IndexFunc(custom, func(c doorward.CustomRole) bool { return c.Name == name }); i >= 0 {
+			all = append(all, view(rules, custom[i], members[name]))
+		}
+	}
+	return all, nil
+}
+
+// view returns a custom role with the permissions that the model has.
+func view(rules *doorward.Rules, c doorward.CustomRole, members int64) Role {
+	g := rules.Model().GrantOf(c.Permissions)
+	c.Permissions = g.Actions
+	return Role{c, g.Rank, false, members}
+}
+
+func membersOf(ctx context.Context, read store.Reader, tenantID string) (map[doorward.Role]int64, error) {
+	counts, err := read.CountMembers(ctx, tenantID)
+	members := map[doorward.Role]int64{}
+	for _, c := range counts {
+		members[c.Role] += c.People
+	}
+	return members, err
+}
+
+// Get returns a role of the caller's tenant. Errors: not_found.
+func (r *Roles) Get(ctx context.Context, by doorward.Caller, id string) (Role, error) {
+	return get(ctx, r.db.Read(), by.TenantID, id)
+}
+
+func get(ctx context.Context, read store.Reader, tenantID, id string) (Role, error) {
+	all, err := list(ctx, read, tenantID)
+	if err != nil {
+		return Role{}, err
+	}
+	if i := slices.IndexFunc(all, func(c Role) bool { return c.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return Role{}, doorward.Fail(doorward.CodeNotFound, "")
+}
+
+// object is the role with the name as the object of an action; empty for a new one.
+func object(by doorward.Caller, id string, held doorward.Role) doorward.Object {
+	return doorward.Object{Type: "role", ID: id, TenantID: by.TenantID, Held: held}
+}
+
+// grant is what a role with the permissions would grant under the rules. Its name is in
+// refusals.
+func grant(rules *doorward.Rules, c doorward.CustomRole) *doorward.Grant {
+	g := rules.Model().GrantOf(c.Permissions)
+	g.Role = c.Name
+	return g
+}
+
+// current returns the custom role as it is now. Errors: not_found, forbidden for one of
+// the four.
+func current(ctx context.Context, read store.Reader, tenantID, id string) (doorward.CustomRole, error) {
+	if isBuiltIn(id) {
+		return doorward.CustomRole{}, doorward.Fail(doorward.CodeForbidden, "The roles OWNER, ADMIN, USER and VIEWER can't be changed.")
+	}
+	c, err := read.CustomRole(ctx, tenantID, id)
+	if errors.Is(err, store.ErrNone) {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	return c, err
+}

@@ -50,6 +50,13 @@ func (k *Keys) Create(ctx context.Context, by doorward.Caller, d Draft) (doorwar
 		if err != nil {
 			return err
 		}
+		known, err := tx.HasRole(ctx, key.TenantID, key.Role) // it may have been deleted since
+		if err != nil {
+			return err
+		}
+		if key.Role != "" && !known {
+			fault = append(fault, unknownRole)
+		}
 		if all := slices.Concat(faults, fault); len(all) > 0 {
 			return doorward.InvalidFields(all...)
 		}
@@ -92,7 +99,7 @@ func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.F
 			key.Role = ""
 		}
 		if key.Role == "" || role == doorward.RoleOwner {
-			faults = append(faults, fault("/role", "invalid", "The role of a key is ADMIN, USER, VIEWER or a role that the tenant has made, in capitals."))
+			faults = append(faults, unknownRole)
 		}
 	}
 	permissions, wrong := parsePermissions(d.Permissions, key.Rules, key.Role)
@@ -104,6 +111,8 @@ func (k *Keys) parse(by doorward.Caller, d Draft) (doorward.APIKey, []doorward.F
 	}
 	return key, faults
 }
+
+var unknownRole = fault("/role", "invalid", "The role of a key is ADMIN, USER, VIEWER or a role that the tenant has made, in capitals.")
 
 const nameMissing = "Name the key after what will use it."
 

@@ -271,15 +271,17 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 		ID: account.ID, Email: account.Email, Name: inv.Name, Role: inv.Role, Status: doorward.UserActive, TenantID: inv.TenantID,
 	}
 	_, err := i.writer.Do(ctx, by.As(user), doorward.InvitationAccept, object(inv), func(tx *access.Tx) error {
-		if err := use(ctx, tx, token, inv); err != nil {
+		now, err := use(ctx, tx, token, inv)
+		if err != nil {
 			return err
 		}
+		user.Role = now.Role // it may have another name, or another role in its place, since
 		if err := prepare(tx); err != nil {
 			return err
 		}
 		tx.Changed("status", string(doorward.InvitationPending), string(doorward.InvitationAccepted))
 		tx.Changed("role", "", string(user.Role))
-		err := member.Add(ctx, tx, user)
+		err = member.Add(ctx, tx, user)
 		if err == nil {
 			joined, err = tx.User(ctx, user.TenantID, user.ID)
 		}
@@ -289,18 +291,19 @@ func (i *Invitations) join(ctx context.Context, by doorward.Caller, token string
 }
 
 // use marks the invitation as accepted; of concurrent calls one succeeds. It locks
-// the tenant first, so that it sees the result of a concurrent demotion of the
+// the tenant first, and returns the invitation as it is then, so that it sees the result of a concurrent demotion of the
 // inviter, freeze of the tenant or replacement of the token.
-func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) error {
+func use(ctx context.Context, tx *access.Tx, token string, inv doorward.Invitation) (doorward.Invitation, error) {
 	if err := tx.LockTenant(ctx, inv.TenantID); err != nil {
-		return err
+		return inv, err
 	}
-	if _, _, err := acceptable(ctx, tx.Reader, token, tx.Now); err != nil {
-		return err
+	now, _, err := acceptable(ctx, tx.Reader, token, tx.Now)
+	if err != nil {
+		return inv, err
 	}
 	used, err := tx.AcceptInvitation(ctx, inv.ID)
 	if err == nil && !used { // can't happen under the lock; the row decides
 		err = doorward.Fail(doorward.CodeInvitationUsed, "")
 	}
-	return err
+	return now, err
 }

@@ -54,6 +54,13 @@ func send(ctx context.Context, tx *access.Tx, inv *doorward.Invitation, o Offer,
 	if err := checkFree(ctx, tx, *inv); err != nil {
 		return err
 	}
+	known, err := tx.HasRole(ctx, inv.TenantID, inv.Role) // it may have been deleted since
+	if err != nil {
+		return err
+	}
+	if inv.Role != "" && !known {
+		faults = append(slices.Clone(faults), doorward.FieldError{Pointer: "/role", Code: "invalid", Message: tx.By.Rules.RolesHelp()})
+	}
 	tenant, err := tx.Tenant(ctx, inv.TenantID)
 	if err != nil {
 		return err

@@ -219,11 +219,8 @@ func (r *parser) person(p Person) {
 	for _, f := range doorward.CheckName("", p.Name) {
 		r.Add(p.Line, "name", f.Code, f.Message)
 	}
-	switch {
-	case p.Role == "":
-		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER.")
-	case !p.Role.Valid():
-		r.Add(p.Line, "role", "invalid", doorward.RolesHelp)
+	if p.Role == "" { // whether the tenant has the role, it knows
+		r.Add(p.Line, "role", "required", "Give the role: OWNER, ADMIN, USER or VIEWER, or one that the tenant has made.")
 	}
 	if p.Status != doorward.UserActive && p.Status != doorward.UserSuspended {
 		r.Add(p.Line, "status", "invalid", "The status is active or suspended.")

@@ -133,6 +133,13 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 		tx.SkipEvent()
 		return nil
 	}
+	known, err := tx.HasRole(r.ctx, member.TenantID, *r.Role) // it may have been deleted since
+	if err != nil {
+		return err
+	}
+	if !known {
+		return doorward.Invalid("/role", "invalid", member.Rules.RolesHelp())
+	}
 	tx.Changed("role", string(member.Role), string(*r.Role))
 	if _, err := tx.SetUserRole(r.ctx, member.TenantID, member.ID, *r.Role); err != nil {
 		return err

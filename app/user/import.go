@@ -67,12 +67,18 @@ func (u *Users) compare(ctx context.Context, tenantID string, list roster.List) 
 	if err := acceptsMembers(ctx, u.db.Read(), tenantID); err != nil {
 		return err
 	}
-	lines := make(map[string]int, len(list.People))
-	for _, p := range list.People {
-		lines[p.Email] = p.Line
+	rules, err := u.db.Read().Rules(ctx, tenantID)
+	if err != nil {
+		return err
 	}
 	faults := roster.Faults{Listed: slices.Clone(list.Faults.Listed), More: list.More}
-	err := u.db.Read().EachMember(ctx, tenantID, func(m store.Member) error {
+	lines := make(map[string]int, len(list.People))
+	for _, p := range list.People {
+		if lines[p.Email] = p.Line; p.Role != "" && !rules.Has(p.Role) {
+			faults.Add(p.Line, "role", "invalid", rules.RolesHelp())
+		}
+	}
+	err = u.db.Read().EachMember(ctx, tenantID, func(m store.Member) error {
 		if line, listed := lines[m.Email]; listed {
 			alreadyMember(&faults, line)
 		}

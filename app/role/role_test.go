@@ -1,0 +1,171 @@
+package role_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/apikey"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/role"
+)
+
+// now is the person as a node sees a request with the person's session.
+func now(f *apptest.Fixture, node int, p apptest.Person) doorward.Caller {
+	f.Helper()
+	s, err := f.Node(node).Sessions.Check(f.Context(), p.Token)
+	f.NoError(err)
+	by := p.Caller
+	by.Principal = s
+	return by
+}
+
+func create(f *apptest.Fixture, by apptest.Person, name string, permissions ...string) role.Role {
+	f.Helper()
+	r, err := f.Node(0).Roles.Create(f.Context(), now(f, 0, by), role.Draft{Name: name, Permissions: permissions})
+	f.NoError(err)
+	return r
+}
+
+func join(f *apptest.Fixture, by apptest.Person, name doorward.Role) apptest.Person {
+	f.Helper()
+	by.Caller = now(f, 0, by)
+	return f.Join(by, name)
+}
+
+// TestChangeCountsOnEveryNode: after the answer no node allows what a role has lost, or
+// refuses what it has gained.
+func TestChangeCountsOnEveryNode(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		r := create(f, owner, "READER", "audit.read", "tenant.read")
+		reader := join(f, owner, "READER")
+		for round := range apptest.Rounds(10, 50) {
+			want := round%2 == 0
+			permissions := []string{"tenant.read"}
+			if want {
+				permissions = append(permissions, "audit.read")
+			}
+			_, _, err := f.Node(round).Roles.Edit(f.Context(), now(f, round, owner), r.ID, role.Edit{Permissions: &permissions})
+			f.NoError(err)
+			for i := range f.Nodes {
+				by := now(f, i, reader)
+				if got := access.CanInTenant(&by.Principal, doorward.AuditRead).Allowed; got != want {
+					t.Fatalf("round %d, node %d allows audit.read: %v, want %v", round, i, got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestRenameAndReplace: a new name, and a role in the place of a deleted one, reach
+// members, invitations and keys.
+func TestRenameAndReplace(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		r := create(f, owner, "DESK", "message.read")
+		member := join(f, owner, "DESK")
+		by := owner
+		by.Caller = now(f, 0, owner)
+		email := f.NewEmail("later")
+		_, token := f.Invite(by, email, "DESK")
+		key, _, err := f.Node(0).APIKeys.Create(f.Context(), by.Caller, apikey.Draft{Name: "k", Role: "DESK", Permissions: []string{"message.read"}})
+		f.NoError(err)
+		want := func(name doorward.Role) {
+			t.Helper()
+			u, err := f.DB.Read().User(f.Context(), member.User.TenantID, member.User.ID)
+			f.NoError(err)
+			k, err := f.Node(1).APIKeys.Get(f.Context(), now(f, 1, owner), key.ID)
+			f.NoError(err)
+			if u.Role != name || k.Role != name || now(f, 1, member).Role != name {
+				t.Fatalf("member %s, key %s, in memory %s; want %s", u.Role, k.Role, now(f, 1, member).Role, name)
+			}
+		}
+		want("DESK")
+		name := "COUNTER"
+		_, _, err = f.Node(0).Roles.Edit(f.Context(), now(f, 0, owner), r.ID, role.Edit{Name: &name})
+		f.NoError(err)
+		want("COUNTER")
+		_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, "")
+		wantCode(t, err, doorward.CodeRoleInUse)
+		for _, bad := range []doorward.Role{"COUNTER", "NONE", "OWNER"} { // a key can't be OWNER
+			_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, bad)
+			wantCode(t, err, doorward.CodeValidationFailed)
+		}
+		_, err = f.Node(0).Roles.Delete(f.Context(), now(f, 0, owner), r.ID, doorward.RoleViewer)
+		f.NoError(err)
+		want(doorward.RoleViewer)
+		_, err = f.Node(0).Invitations.Complete(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword, apptest.FirstPassword)
+		f.NoError(err)
+		if got := f.SignIn(email, apptest.FirstPassword).User.Role; got != doorward.RoleViewer {
+			t.Fatalf("the invited person is %s", got)
+		}
+	})
+}
+
+// TestNobodyRises: nobody makes, widens or gives a role with more than they have.
+func TestNobodyRises(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		top := create(f, owner, "PAYER", "billing.read")
+		own := create(f, owner, "DESK", "user.read", "tenant.read", "message.read", "report.read", "role.manage")
+		admin, desk := f.Join(owner, doorward.RoleAdmin), join(f, owner, "DESK")
+		roles := f.Node(0).Roles
+		edit := func(p apptest.Person, id string, permissions ...string) error {
+			_, _, err := roles.Edit(f.Context(), now(f, 0, p), id, role.Edit{Permissions: &permissions})
+			return err
+		}
+		make := func(p apptest.Person, permissions ...string) error {
+			_, err := roles.Create(f.Context(), now(f, 0, p), role.Draft{Name: "MORE", Permissions: permissions})
+			return err
+		}
+		wantCode(t, make(admin, "billing.read"), doorward.CodeForbidden)
+		wantCode(t, make(desk, "audit.read"), doorward.CodeForbidden)
+		wantCode(t, edit(admin, top.ID, "message.read"), doorward.CodeForbidden)
+		wantCode(t, edit(desk, own.ID, "audit.read", "role.manage"), doorward.CodeForbidden)
+		wantCode(t, edit(admin, "rol_owner", "message.read"), doorward.CodeForbidden)
+		_, err := roles.Delete(f.Context(), now(f, 0, admin), own.ID, doorward.RoleOwner)
+		wantCode(t, err, doorward.CodeForbidden)
+		_, err = roles.Create(f.Context(), now(f, 0, owner), role.Draft{Name: "ADMIN", Permissions: []string{"no.such"}})
+		wantCode(t, err, doorward.CodeValidationFailed)
+	})
+}
+
+// TestNoRoleIsLost: a role is deleted while people are invited into it and given it.
+func TestNoRoleIsLost(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		member := f.Join(owner, doorward.RoleUser)
+		for range apptest.Rounds(5, 50) {
+			r := create(f, owner, "BRIEF", "message.read")
+			callers := []doorward.Caller{now(f, 0, owner), now(f, 1, owner), now(f, 0, owner), now(f, 1, owner)}
+			email := f.NewEmail("late")
+			apptest.Concurrently(4, func(i int) (err error) {
+				switch n := f.Node(i); i {
+				case 0:
+					_, err = n.Roles.Delete(f.Context(), callers[i], r.ID, doorward.RoleViewer)
+				case 1:
+					_, err = n.Invitations.Send(f.Context(), callers[i], apptest.Offer(email, "BRIEF"))
+				case 2:
+					err = n.Users.SetRole(f.Context(), callers[i], member.User, "BRIEF")
+				case 3:
+					_, _, err = n.APIKeys.Create(f.Context(), callers[i], apikey.Draft{Name: "k", Role: "BRIEF", Permissions: []string{"message.read"}})
+				}
+				return err
+			})
+			for _, table := range []string{"memberships", "invitations", "api_keys"} {
+				if n := f.Int("SELECT count(*) FROM " + table + " WHERE role = 'BRIEF'"); n > 0 {
+					t.Fatalf("%d %s have a role that was deleted", n, table)
+				}
+			}
+			f.NoError(f.Node(0).Users.SetRole(f.Context(), now(f, 0, owner), member.User, doorward.RoleUser))
+		}
+	})
+}
+
+func wantCode(t *testing.T, err error, code doorward.Code) {
+	t.Helper()
+	if !doorward.HasCode(err, code) {
+		t.Fatalf("%v, want %s", err, code)
+	}
+}

@@ -123,6 +123,11 @@ var refusals = map[string][]refusal{
 	"DELETE /api/v2/api-keys/{id}":          {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/api-keys/{id}/rotate":     {{why: "no key", who: "ADMIN", body: `{}`, status: 404, code: doorward.CodeNotFound}},
 	"DELETE /api/v2/api-keys/{id}/previous": {{why: "no key", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"GET /api/v2/roles":                     {{why: "an unknown parameter", who: "ADMIN", query: "foo=1", status: 400, code: doorward.CodeInvalidQuery}},
+	"POST /api/v2/roles":                    {{why: "a permission that the caller lacks", who: "ADMIN", body: `{"name":"PAYER","permissions":["billing.read"]}`, status: 403, code: doorward.CodeForbidden}},
+	"GET /api/v2/roles/{id}":                {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
+	"PATCH /api/v2/roles/{id}":              {{why: "no role", who: "ADMIN", body: `{"about":"x"}`, status: 404, code: doorward.CodeNotFound}},
+	"DELETE /api/v2/roles/{id}":             {{why: "no role", who: "ADMIN", status: 404, code: doorward.CodeNotFound}},
 	"POST /api/v2/api-keys": {
 		{why: "what no key may do", who: "OWNER", body: `{"name":"x","permissions":["tenant.destroy"]}`, status: 422, code: doorward.CodeValidationFailed},
 		{why: "a role above one's own", who: "ADMIN", body: `{"name":"x","permissions":["message.read"],"role":"OWNER"}`, status: 403, code: doorward.CodeForbidden},
@@ -301,6 +306,7 @@ func absentID(path string) string {
 		"/sessions/{": doorward.PrefixSession, "/users/{": doorward.PrefixUser,
 		"/invitations/{": doorward.PrefixInvitation, "/tenants/{": doorward.PrefixTenant,
 		"/api-keys/{": doorward.PrefixKey,
+		"/roles/{":    doorward.PrefixRole,
 	} {
 		if strings.Contains(path, part) {
 			return prefix + "absent"

@@ -29,6 +29,14 @@ type catalogue struct {
 	Mails     map[string]message `yaml:",inline"` // by store.MailKind
 }
 
+// roleName is the display name of a role; one that a tenant has made is shown by its name.
+func (c catalogue) roleName(role string) string {
+	if name, ok := c.Roles[role]; ok {
+		return name
+	}
+	return role
+}
+
 // message has the texts of one mail; nil parts are left out.
 type message struct {
 	Subject    *sentence

@@ -95,7 +95,7 @@ type renderedMail struct {
 func renderMail(kind store.MailKind, locale string, w variables) *renderedMail {
 	tag := language(locale)
 	c := catalogues()[tag]
-	w.Role, w.FormerRole = c.Roles[w.Role], c.Roles[w.FormerRole]
+	w.Role, w.FormerRole = c.roleName(w.Role), c.roleName(w.FormerRole)
 	l, err := c.Mails[string(kind)].fill(w.sanitized())
 	if err != nil {
 		panic(fmt.Sprintf("mail: %s in %s: %v", kind, tag, err))

@@ -77,7 +77,7 @@ func (a *api) showKey(c *front.Call) func(doorward.APIKey, error) (front.APIKey,
 type createAPIKeyInput struct {
 	Name          string     `json:"name" example:"Reports of the shop" doc:"What will use it; at most 100 characters"`
 	Permissions   []string   `json:"permissions" example:"[\"message.send\"]" doc:"1 to 100 of those that the role grants, except apikey.manage, billing.manage, data.destroy, policy.manage, role.manage, sso.manage and tenant.destroy"`
-	Role          string     `json:"role,omitempty" enum:"ADMIN,USER,VIEWER" doc:"At most one's own; USER if absent"`
+	Role          string     `json:"role,omitempty" example:"USER" doc:"At most one's own; USER if absent"`
 	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" doc:"At most --key-max-days, 365 by default, which is also the default here"`
 	AllowedIPs    []string   `json:"allowedIps,omitempty" example:"[\"192.0.2.0/24\"]" doc:"Up to 50 addresses or networks (CIDR) that it may be used from; all if absent"`
 	PerSecond     *front.Int `json:"perSecond,omitempty" minimum:"1" maximum:"10000" doc:"Requests a second, over all nodes; no limit if absent"`

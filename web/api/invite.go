@@ -10,7 +10,7 @@ import (
 
 type inviteInput struct {
 	Email         string     `json:"email" format:"email" example:"ann@acme.example" doc:"Whom to invite"`
-	Role          string     `json:"role" enum:"OWNER,ADMIN,USER,VIEWER" doc:"At most one's own role"`
+	Role          string     `json:"role" example:"USER" doc:"At most one's own role"`
 	Name          string     `json:"name,omitempty" example:"Ann Lee" doc:"At most 100 characters"`
 	ExpiresInDays *front.Int `json:"expiresInDays,omitempty" minimum:"1" maximum:"30" doc:"If absent 7, or the tenant's maximum if that is lower"`
 	Locale        string     `json:"locale,omitempty" example:"en" doc:"Language of the mails to this person (BCP 47): English or German; English for any other"`
@@ -19,7 +19,7 @@ type inviteInput struct {
 type invitationView struct {
 	ID         string                   `json:"id" example:"inv_3yh4n6rj7wd2c5tpae7kq2m5x7"`
 	Email      string                   `json:"email" format:"email"`
-	Role       doorward.Role            `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Role       doorward.Role            `json:"role" example:"USER"`
 	Name       string                   `json:"name" doc:"Empty when not given"`
 	Status     doorward.InvitationState `json:"status" enum:"PENDING,ACCEPTED,REVOKED,EXPIRED"`
 	TenantID   string                   `json:"tenantId"`

@@ -10,7 +10,7 @@ import (
 type membershipView struct {
 	TenantID   string              `json:"tenantId"`
 	TenantName string              `json:"tenantName"`
-	Role       doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Role       doorward.Role       `json:"role" example:"USER"`
 	Status     doorward.UserStatus `json:"status" enum:"active,suspended"`
 	Current    bool                `json:"current" doc:"Whether the session is in this tenant"`
 }

@@ -32,9 +32,13 @@ func viewNewRole(_ *front.Call, r role.Role) roleView { return viewRole(r) }
 var docRoles = front.Doc{
 	ID: "listRoles", Tag: "Roles", Summary: "List the roles of the tenant",
 	Description: "The four built-in roles and those that the tenant has made, at most 50; the lowest rank first.",
+	Errors:      []doorward.Code{doorward.CodeInvalidQuery},
 }
 
 func (a *api) roles(ctx context.Context, c *front.Call, _ front.None) (roleList, error) {
+	if err := c.OnlyKnown(); err != nil {
+		return roleList{}, err
+	}
 	all, err := a.app.Roles.List(ctx, c.Caller)
 	out := roleList{Items: make([]roleView, 0, len(all))}
 	for _, r := range all {

@@ -15,7 +15,7 @@ type memberView struct {
 	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Email       string              `json:"email" format:"email"`
 	Name        string              `json:"name" doc:"Empty when not given"`
-	Role        doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Role        doorward.Role       `json:"role" example:"USER"`
 	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
 	CreatedAt   time.Time           `json:"createdAt" doc:"When the person joined the tenant"`
 	LastLoginAt *time.Time          `json:"lastLoginAt,omitempty" doc:"Absent before the first login to the tenant"`
@@ -31,7 +31,7 @@ var docUsers = front.Doc{
 	Description: "The oldest membership first. Pages neither repeat nor skip people when others are added or removed.",
 	List:        true,
 	Query: []front.Parameter{
-		{Name: "role", Description: "Only people with this role", Enum: []string{"OWNER", "ADMIN", "USER", "VIEWER"}},
+		{Name: "role", Description: "Only people with this role, built in or made by the tenant", Example: "USER"},
 		{Name: "status", Description: "Only people with this status", Enum: []string{"active", "suspended"}},
 		{Name: "q", Description: "Only people whose address or name contains this, ignoring letter case", Example: "ann"},
 	},
@@ -122,7 +122,7 @@ func handover(c *front.Call) (h user.Handover, err error) {
 }
 
 type editUserInput struct {
-	Role   *string `json:"role,omitempty" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Role   *string `json:"role,omitempty" example:"USER"`
 	Status *string `json:"status,omitempty" enum:"active,suspended"`
 	Name   *string `json:"name,omitempty" doc:"At most 100 characters; empty clears it"`
 }

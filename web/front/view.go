@@ -45,7 +45,7 @@ type User struct {
 	ID          string              `json:"id" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Email       string              `json:"email" format:"email"`
 	Name        string              `json:"name" doc:"Empty when not given"`
-	Role        doorward.Role       `json:"role" enum:"OWNER,ADMIN,USER,VIEWER"`
+	Role        doorward.Role       `json:"role" example:"USER"`
 	Status      doorward.UserStatus `json:"status" enum:"active,suspended"`
 	TenantID    string              `json:"tenantId"`
 	TenantName  string              `json:"tenantName"`
@@ -68,8 +68,8 @@ type APIKey struct {
 	TenantID             string                `json:"tenantId" example:"tnt_3yh4n6rj7wd2c5tpae7kq2m5x" doc:"Id of the tenant that it belongs to"`
 	Name                 string                `json:"name" example:"Reports of the shop"`
 	Status               doorward.APIKeyStatus `json:"status" enum:"active,disabled,expired,revoked"`
-	Role                 doorward.Role         `json:"role" enum:"ADMIN,USER,VIEWER" doc:"What the key may do at most, and whose objects it may act on"`
-	EffectiveRole        doorward.Role         `json:"effectiveRole,omitempty" enum:"ADMIN,USER,VIEWER" doc:"Its role while the owner has all of that, else the owner's; absent while the owner is no active member"`
+	Role                 doorward.Role         `json:"role" example:"USER" doc:"What the key may do at most, and whose objects it may act on"`
+	EffectiveRole        doorward.Role         `json:"effectiveRole,omitempty" example:"USER" doc:"Its role while the owner has all of that, else the owner's; absent while the owner is no active member"`
 	Permissions          []doorward.Action     `json:"permissions" example:"[\"message.send\"]" doc:"What it was given, sorted"`
 	EffectivePermissions []doorward.Action     `json:"effectivePermissions" example:"[\"message.send\"]" doc:"What it may do now: those that its role and the owner's role grant, sorted"`
 	OwnerID              string                `json:"ownerId" example:"usr_5tqm7x3yh4n6rj7wd2c5tpae7k" doc:"Id of the user under whose authority it acts"`

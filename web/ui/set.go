@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/doorward/doorward"
 )
 
 // Set has the pages of one protocol in every language. Make it with NewSet.
@@ -129,6 +131,11 @@ func (c catalogue) helpers() template.FuncMap {
 		"device":       c.device,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
-		"role":         func(r any) (string, error) { return c.say("role." + fmt.Sprint(r)) },
+		"role": func(r any) (string, error) {
+			if name := doorward.Role(fmt.Sprint(r)); !name.Valid() {
+				return string(name), nil // a role that the tenant has made
+			}
+			return c.say("role." + fmt.Sprint(r))
+		},
 	}
 }

@@ -198,7 +198,7 @@ func parameters(r front.Route) []*huma.Param {
 			&huma.Param{Name: "cursor", In: "query", Description: "The nextCursor of the previous page", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Doc.Conditional || r.Doc.Versioned && r.Endpoint.In != nil {
-		all = append(all, &huma.Param{Name: "If-Match", In: "header", Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
+		all = append(all, &huma.Param{Name: "If-Match", In: "header", Required: r.Doc.MustMatch, Description: "The ETag of the version to change", Schema: &huma.Schema{Type: "string"}})
 	}
 	if r.Guard.InTenant() {
 		all = append(all, &huma.Param{
@@ -286,6 +286,9 @@ func implied(r front.Route) []doorward.Code {
 	}
 	if r.Guard.RefusesWhileClosing() {
 		codes = append(codes, doorward.CodeTenantClosing)
+	}
+	if r.Doc.MustMatch {
+		codes = append(codes, doorward.CodePreconditionRequired, doorward.CodePreconditionFailed)
 	}
 	if r.Doc.List {
 		codes = append(codes, doorward.CodeInvalidQuery, doorward.CodeInvalidCursor, doorward.CodeValidationFailed)

@@ -21,7 +21,7 @@ type KeyCredential struct {
 }
 
 func apiKeyColumns(k *doorward.APIKey) []any {
-	return []any{
+	return append([]any{
 		&k.ID, &k.TenantID, &k.Name, &k.Role, wordsOf(&k.Permissions, parseAction), &k.Status, &k.OwnerID,
 		nullableText{(*string)(&k.OwnerRole)},
 		&k.CreatedBy, (*storedTime)(&k.CreatedAt), (*storedTime)(&k.ExpiresAt),
@@ -31,7 +31,7 @@ func apiKeyColumns(k *doorward.APIKey) []any {
 		&k.LastUsedIP, &k.Hint,
 		previousEnd{&k.Previous},
 		previousUse{&k.Previous},
-	}
+	}, rulesColumns(&k.Rules)...)
 }
 
 func keyCredentialColumns(c *KeyCredential) []any {
@@ -41,7 +41,8 @@ func keyCredentialColumns(c *KeyCredential) []any {
 // columnsOfAPIKey needs the joins of joinAPIKey.
 const (
 	columnsOfAPIKey = `k.id, k.tenant_id, k.name, k.role, k.permissions, k.status, k.owner_id, m.role, k.created_by, k.created_at, k.expires_at,
-  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at`
+  k.rotate_by, k.allowed_ips, k.per_second, k.last_used_at, k.last_used_ip, s.hint, p.ends_at, p.last_used_at,
+  (SELECT t.rules_revision FROM tenants t WHERE t.id = k.tenant_id), ` + modelRevision
 
 	// $1 is now. At most one secret is valid beside the current one.
 	joinAPIKey = `JOIN api_key_secrets s ON s.key_id = k.id AND s.ends_at IS NULL
@@ -155,23 +156,20 @@ const selectAPIKeysIn = selectAPIKey + `WHERE k.tenant_id = $2 AND ($3 = '' OR k
   AND ($5 = '' OR replace(k.search, $5, '') <> k.search)
 `
 
-const (
-	sqlAPIKeyPage = selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
-ORDER BY k.created_at DESC, k.id DESC LIMIT $8`
-	sqlAPIKeyPageBefore = selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
-ORDER BY k.created_at, k.id LIMIT $8`
-)
+var apiKeyPages = pages[doorward.APIKey]{
+	next: selectAPIKeysIn + `  AND ((k.created_at, k.id) < ($6, $7) OR $6 = 0)
+ORDER BY k.created_at DESC, k.id DESC LIMIT $8`,
+	before: selectAPIKeysIn + `  AND (k.created_at, k.id) > ($6, $7)
+ORDER BY k.created_at, k.id LIMIT $8`,
+	columns: apiKeyColumns,
+	at: func(k doorward.APIKey) doorward.Position {
+		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
+	},
+}
 
 // APIKeyPage returns keys of the tenant as they are at now, the newest first.
 func (r Reader) APIKeyPage(ctx context.Context, tenantID string, f APIKeyFilter, now time.Time, w doorward.Window) (doorward.Page[doorward.APIKey], error) {
-	query, at := sqlAPIKeyPage, boundary(w)
-	if w.Back() {
-		query = sqlAPIKeyPageBefore
-	}
-	rows, err := list(ctx, r, apiKeyColumns, query, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text), at.At, at.ID, w.Limit+1)
-	return page(rows, w, func(k doorward.APIKey) doorward.Position {
-		return doorward.Position{At: micros(k.CreatedAt), ID: k.ID}
-	}), err
+	return apiKeyPages.read(ctx, r, w, micros(now), tenantID, f.Owner, string(f.Status), searchable(f.Text))
 }
 
 const sqlCountLiveAPIKeys = `SELECT count(*) FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2`
@@ -273,8 +271,8 @@ func (tx *Tx) EndReplacedSecrets(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlEndReplacedSecrets, micros(tx.Now), id)
 }
 
-// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail says of
-// whoever presents one which key it was of.
+// DeleteEndedSecrets deletes secrets that ended long ago. Until then the trail can
+// name the key of an ended secret that is presented.
 func (tx *Tx) DeleteEndedSecrets(ctx context.Context) error {
 	return tx.run(ctx, sqlDeleteEndedSecrets, micros(tx.Now.Add(-endedSecretsAreKeptFor)))
 }

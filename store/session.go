@@ -24,7 +24,7 @@ func sessionColumns(s *doorward.Session) []any {
 }
 
 const selectCredential = `SELECT s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
-  ` + columnsOfSettings + `, u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+  ` + columnsOfSettings + `, ` + columnsOfUser + `
 FROM sessions s
 JOIN memberships m ON m.tenant_id = s.tenant_id AND m.user_id = s.user_id
 JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = s.tenant_id `

@@ -14,13 +14,13 @@ import (
 )
 
 // serviceKey creates a service key with the permissions, for the tenants or all.
-func (d *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
+func (s *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...string) string {
 	t.Helper()
 	draft := key.ServiceDraft{Name: "router", Tenants: tenants}
 	for _, a := range may {
 		draft.May = append(draft.May, string(a))
 	}
-	made, err := d.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
+	made, err := s.Node.App.Keys.CreateService(t.Context(), doorward.OperatorAtTerminal(), draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func (d *server) serviceKey(t *testing.T, may []doorward.Action, tenants ...stri
 }
 
 // revokeServices revokes all service keys and returns how many invitations that revoked.
-func (d *server) revokeServices(t *testing.T) (invitations int64) {
+func (s *server) revokeServices(t *testing.T) (invitations int64) {
 	t.Helper()
-	all, err := d.Node.App.Keys.Services(t.Context())
+	all, err := s.Node.App.Keys.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range all {
-		n, err := d.Node.App.Keys.RevokeService(t.Context(), doorward.OperatorAtTerminal(), k)
+		n, err := s.Node.App.Keys.RevokeService(t.Context(), doorward.OperatorAtTerminal(), k)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,9 +104,7 @@ func syntaxFault(text []byte, err error) *Fault {
 type reader struct{ faults Faults }
 
 func (r *reader) fault(at *yaml.Node, code, format string, args ...any) {
-	if len(r.faults) < 10*maxFaults {
-		r.faults = append(r.faults, Fault{at.Line, at.Column, code, fmt.Sprintf(format, args...)})
-	}
+	r.faults = append(r.faults, Fault{at.Line, at.Column, code, fmt.Sprintf(format, args...)})
 }
 
 // checkForm refuses what YAML has and a model doesn't need, below a node at a depth. It

@@ -329,3 +329,25 @@ func checkRules(t *testing.T, file *File) {
 		names[a.Name] = true
 	}
 }
+
+// A stored text holds as far as it can be read, so that neither an upgrade nor the way
+// back leaves an installation without its actions.
+func TestStoredText(t *testing.T) {
+	text := action("a: {roles: [OWNER, ADMIN], quorum: 2}\n  user.a: {roles: [OWNER]}\n  b: {roles: [OWNER]}\n  c: {roles: [OWNER], resource: x}\nnews: 1\nresources: {x: {y: matrix}, tenant: {}}")
+	file, err := ReadStored([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, a := range file.Actions {
+		names = append(names, a.Name)
+	}
+	if !slices.Equal(names, []string{"b", "c"}) {
+		t.Errorf("the actions are %v", names)
+	}
+	for _, text := range []string{"", "[", "- a", "a: *b"} {
+		if file, err := ReadStored([]byte(text)); err == nil || file != nil {
+			t.Errorf("%q was read as %+v", text, file)
+		}
+	}
+}

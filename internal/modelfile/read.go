@@ -17,19 +17,39 @@ var (
 
 // Read reads a model. An error is of type Faults.
 func Read(text []byte) (*File, error) {
-	document, fault := parse(text)
-	if fault != nil {
-		return nil, Faults{*fault}.ordered(text)
-	}
-	r := &reader{}
-	var file *File
-	if r.checkForm(document, 1) {
-		file = r.file(document, text)
-	}
-	if len(r.faults) > 0 {
-		return nil, r.faults.ordered(text)
+	file, faults := read(text)
+	if len(faults) > 0 {
+		return nil, faults.ordered(text)
 	}
 	return file, nil
+}
+
+// ReadStored reads a model that another version of this package has accepted, which may
+// know more or less than this one. Actions with a fault are left out, so that nobody may
+// perform them, and the others hold. An error means that nothing can be read.
+func ReadStored(text []byte) (*File, error) {
+	file, faults := read(text)
+	if file == nil {
+		return nil, faults.ordered(text)
+	}
+	return file, nil
+}
+
+// read returns what can be read, nil for nothing, and the faults of all else.
+func read(text []byte) (*File, Faults) {
+	document, fault := parse(text)
+	if fault != nil {
+		return nil, Faults{*fault}
+	}
+	r := &reader{}
+	if !r.checkForm(document, 1) {
+		return nil, r.faults
+	}
+	if document.Kind != yaml.MappingNode {
+		r.fault(document, CodeType, `Write the model as names with values, such as "actions: {}".`)
+		return nil, r.faults
+	}
+	return r.file(document, text), r.faults
 }
 
 func (r *reader) file(n *yaml.Node, text []byte) *File {
@@ -40,7 +60,7 @@ func (r *reader) file(n *yaml.Node, text []byte) *File {
 	switch actions := fields["actions"]; {
 	case actions != nil:
 		file.Actions = r.actions(actions, file.Resources)
-	case n.Kind == yaml.MappingNode:
+	default:
 		r.fault(n, CodeRequired, `There are no "actions". Write "actions: {}" if the platform has none.`)
 	}
 	if n := fields["policies"]; n != nil {
@@ -76,8 +96,11 @@ func (r *reader) actions(n *yaml.Node, declared []Resource) (all []Action) {
 		pairs = pairs[:MaxActions]
 	}
 	for _, p := range pairs {
+		faults := len(r.faults)
 		r.checkActionName(p.key)
-		all = append(all, r.action(p, declared))
+		if a := r.action(p, declared); len(r.faults) == faults {
+			all = append(all, a)
+		}
 	}
 	return all
 }

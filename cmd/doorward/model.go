@@ -184,8 +184,8 @@ func describeChange(c modelfile.Change) string {
 		is   bool
 		text string
 	}{
-		{len(c.Gained()) > 0, strings.Join(c.Gained(), ", ") },
-		{len(c.Lost()) > 0, strings.Join(c.Lost(), ", ") },
+		{len(c.Gained()) > 0, "now for " + strings.Join(c.Gained(), ", ")},
+		{len(c.Lost()) > 0, "no longer for " + strings.Join(c.Lost(), ", ")},
 		{c.Before.Resource != c.After.Resource, fmt.Sprintf("resource %q instead of %q", c.After.Resource, c.Before.Resource)},
 		{c.Before.StepUp != c.After.StepUp, fmt.Sprintf("stepUp: %v", c.After.StepUp)},
 		{c.Before.Keys != c.After.Keys, fmt.Sprintf("keys: %v", c.After.Keys)},

@@ -61,7 +61,7 @@ type question struct {
 	Stake  ended // what will end
 	// For a change of role:
 	To           doorward.Role
-	Gains, Loses []doorward.Action
+	Gains, Loses []permission
 }
 
 func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -104,11 +104,14 @@ func asked(c *ui.Call) doorward.Role {
 }
 
 // additionalActions returns the actions that a role grants and the other one doesn't.
-func additionalActions(rules *doorward.Rules, role, other doorward.Role) []doorward.Action {
+func additionalActions(rules *doorward.Rules, role, other doorward.Role) (all []permission) {
 	has := permissionsOf(rules, other)
-	return slices.DeleteFunc(slices.Clone(permissionsOf(rules, role)), func(a doorward.Action) bool {
-		return slices.Contains(has, a) || !messages()["can."+string(a)]
-	})
+	for _, a := range permissionsOf(rules, role) {
+		if !slices.Contains(has, a) {
+			all = append(all, describe(rules, a))
+		}
+	}
+	return all
 }
 
 func (h *console) act(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -86,7 +86,7 @@ func TestDrainAnswersWhoIsThere(t *testing.T) {
 	underWay.send(t, "POST /api/v2/auth/login HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 42\n")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
-	becomes(t, s, "shutting down")
+	waitForReadiness(t, s, "shutting down")
 
 	kept.send(t, get)
 	if res := kept.receive(t); res.StatusCode != http.StatusOK || !res.Close {

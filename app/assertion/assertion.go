@@ -44,12 +44,12 @@ type Assertions struct {
 	master    *masterkey.Keys
 	issuer    string
 	audiences []string
-	made      *cache
+	cache     *cache
 	signed    atomic.Int64
 
 	mu      sync.Mutex // held while keys is replaced
 	keys    atomic.Pointer[keySet]
-	changes int64 // that have made keys wrong
+	changes int64 // incremented when keys is outdated
 }
 
 // New returns the feature. issuer is the base URL; without audiences nothing is signed.
@@ -58,7 +58,7 @@ type Assertions struct {
 func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, issuer string, audiences []string, inMemory int) *Assertions {
 	a := &Assertions{writer: writer, db: db, master: master, issuer: issuer, audiences: audiences}
 	if a.Enabled() {
-		a.made = newCache(inMemory)
+		a.cache = newCache(inMemory)
 	}
 	return a
 }
@@ -109,13 +109,13 @@ type claims struct {
 func (a *Assertions) For(ctx context.Context, p *doorward.Principal, audience int) (Token, error) {
 	credential := cmp.Or(p.SessionID, p.ID)
 	now := a.db.Now().UnixMicro()
-	if m := a.made.get(credential, audience); m != nil && m.holds(p, now) {
+	if m := a.cache.get(credential, audience); m != nil && m.isCurrent(p, now) {
 		return m.Token, nil
 	}
 	return a.renew(ctx, p, credential, audience)
 }
 
-// Find returns the number of an audience.
+// Find returns the number of an audience in Audiences.
 func (a *Assertions) Find(name string) (number int, found bool) {
 	number = slices.Index(a.audiences, name)
 	return number, number >= 0
@@ -128,22 +128,22 @@ func (a *Assertions) renew(ctx context.Context, p *doorward.Principal, credentia
 	if err != nil {
 		return Token{}, err
 	}
-	unlock := a.made.lock(credential)
+	unlock := a.cache.lock(credential)
 	defer unlock()
 	now := a.db.Now()
-	if m := a.made.get(credential, audience); m != nil && m.holds(p, now.UnixMicro()) {
+	if m := a.cache.get(credential, audience); m != nil && m.isCurrent(p, now.UnixMicro()) {
 		return m.Token, nil
 	}
 	token, err := a.sign(keys, p, audience, now)
 	if err != nil {
 		return Token{}, err
 	}
-	a.made.put(&made{
+	a.cache.put(&cachedToken{
 		Token: token, credential: credential, audience: audience, tenant: p.TenantID, role: p.Role,
 		reuseUntil: now.Add(reuse).UnixMicro(),
 	})
 	if a.keys.Load() != keys { // Forget may have run before put
-		a.made.clear()
+		a.cache.clear()
 	}
 	return token, nil
 }

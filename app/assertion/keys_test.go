@@ -16,7 +16,7 @@ func TestBegun(t *testing.T) {
 		"one that began long ago":     {{StartsAt: now.Add(-time.Hour)}},
 		"one that began a moment ago": {{StartsAt: now.Add(-time.Hour)}, {StartsAt: now.Add(-time.Second)}},
 	} {
-		got := begun(before, now)
+		got := startOnAllNodes(before, now)
 		if !got.Before(now) || len(before) > 0 && !got.After(before[len(before)-1].StartsAt) {
 			t.Errorf("%s: it begins at %v", name, got)
 		}

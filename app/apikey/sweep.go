@@ -30,7 +30,7 @@ func (k *Keys) Sweep(ctx context.Context) error {
 		}, func(key doorward.APIKey) error { return k.notifyBefore(ctx, key, within) }))
 	}
 	errs = append(errs, k.eachDue(ctx, func(now time.Time) ([]doorward.APIKey, error) {
-		return k.db.Read().APIKeysOver(ctx, now, batch)
+		return k.db.Read().APIKeysToExpire(ctx, now, batch)
 	}, func(key doorward.APIKey) error { return k.recordExpiry(ctx, key) }))
 	errs = append(errs, k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.DeleteEndedSecrets(ctx) }))
 	return errors.Join(errs...)

@@ -75,7 +75,7 @@ func describes(t *testing.T, got object, p person) {
 	}
 }
 
-func TestIntrospectTellsWhatACredentialIsWorth(t *testing.T) {
+func TestIntrospectActiveSession(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key := d.operatorKey(t)
@@ -95,7 +95,7 @@ func TestIntrospectTellsWhatACredentialIsWorth(t *testing.T) {
 	}
 }
 
-func TestIntrospectSaysNothingOfADeadCredential(t *testing.T) {
+func TestIntrospectInvalidCredential(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, user, admin := d.operatorKey(t), d.people["USER"], d.people["ADMIN"]
@@ -186,7 +186,7 @@ func (a answer) faults() (all []string) {
 	return all
 }
 
-func TestIntrospectRefusesWhatMakesNoSense(t *testing.T) {
+func TestIntrospectRefusesInvalidFields(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, token := d.operatorKey(t), d.people["USER"].Token()
@@ -269,9 +269,9 @@ func TestIntrospectIsForOperators(t *testing.T) {
 	}
 }
 
-// TestIntrospectCannotTell: without the database, no credential is reported as
+// TestIntrospectWithoutDatabase: without the database, no credential is reported as
 // inactive.
-func TestIntrospectCannotTell(t *testing.T) {
+func TestIntrospectWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	key, token := d.operatorKey(t), d.people["USER"].Token()
@@ -283,9 +283,9 @@ func TestIntrospectCannotTell(t *testing.T) {
 	}
 }
 
-// TestIntrospectCannotTellOfSessions: the key is valid, but sessions can't be read
+// TestIntrospectWithoutSessions: the key is valid, but sessions can't be read
 // from the database, and one isn't cached.
-func TestIntrospectCannotTellOfSessions(t *testing.T) {
+func TestIntrospectWithoutSessions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "doorward.db")
 	d := start(t, doorwardtest.Database("sqlite:"+file))

@@ -7,9 +7,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TestBegun: a key that signs at once has begun for a node whose clock is behind, and
-// comes after the keys before it.
-func TestBegun(t *testing.T) {
+// TestStartOnAllNodes: a key that signs at once does so on a node whose clock is behind,
+// too, and starts after the keys before it.
+func TestStartOnAllNodes(t *testing.T) {
 	now := time.Date(2031, 5, 6, 12, 0, 0, 0, time.UTC)
 	for name, before := range map[string][]store.SigningKey{
 		"no key before it":            nil,

@@ -70,8 +70,8 @@ func (i *Invitations) unlessUsed(ctx context.Context, token string, reason error
 	return reason
 }
 
-// Joined is somebody who has accepted, and what is left of the allowance that the
-// password counted in; see credential.Proof.Allowance.
+// Joined is somebody who has accepted, and how many attempts their known browser has left
+// (nil for other browsers); see credential.Proof.Allowance.
 type Joined struct {
 	doorward.User
 	Allowance *doorward.Allowance

@@ -151,19 +151,19 @@ func New(db *store.DB, s Settings) *App {
 	}
 }
 
-// reported are the kinds of keys that anybody who finds one can end.
+// reported are the kinds of keys that anybody who finds one can report and so revoke.
 func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("an operator key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("an operator key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
 	endService := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("a service key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("a service key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
@@ -207,7 +207,7 @@ func (a *App) Ready(ctx context.Context) error {
 	return a.db.Clock().Err()
 }
 
-var errLeaseLost = errors.New("app: no lease for three leases")
+var errLeaseLost = errors.New("app: the lease was not renewed for three times its length")
 
 func unready(err error, detail string) error {
 	e := doorward.Unavailable(err)

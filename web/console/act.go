@@ -55,10 +55,10 @@ func edit(ctx context.Context, h *console, c *ui.Call, u doorward.User, e user.E
 // question is the page that asks for confirmation.
 type question struct {
 	person
-	Act    string
-	Danger bool
-	Ends   bool
-	Stake  ended // what will end
+	Act      string
+	Danger   bool
+	Ends     bool
+	Affected ended // what will end
 	// For a change of role:
 	To           doorward.Role
 	Gains, Loses []permission
@@ -79,9 +79,9 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	q.Stake = view(stake)
+	q.Affected = view(stake)
 	if q.Act == "sign-out" {
-		q.Stake.Invitations, q.Stake.Keys = 0, 0
+		q.Affected.Invitations, q.Affected.Keys = 0, 0
 	}
 	if q.Act == "role" {
 		switch q.To = asked(c); {

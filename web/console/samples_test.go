@@ -62,7 +62,7 @@ func samples() []uitest.Sample {
 		{Name: "audit", View: wide("audit", trail{pageData: sheets, pager: list, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Items: sampledEntries(), Export: "?format=csv"}), Frame: owner},
 		{Name: "settings", View: wide("settings", sampledSettings()), Frame: owner},
 		{Name: "settings-refused", View: wide("settings", sampledSettings()), Frame: refused},
-		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Stake: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
+		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson(), Act: "suspend", Danger: true, Ends: true, Affected: ended{Sessions: 2, Invitations: 1}}}, Frame: owner},
 		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson(), Act: "role", To: doorward.RoleAdmin, Gains: []permission{describe(nil, doorward.UserInvite), describe(nil, doorward.AuditRead)}}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{sheets, list, keyStatuses, sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: sheets, pager: pager{Filter: filters(url.Values{})}, Statuses: keyStatuses}), Frame: owner},
@@ -75,7 +75,7 @@ func samples() []uitest.Sample {
 		}), Frame: owner},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{sheets, sampledKeys()[0], sampledSecret, true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{sheets, sampledKeys()[0], "revoke", true}}, Frame: owner},
-		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Stake: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
+		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: sheets, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), HoldDays: 14}}, Frame: owner},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -51,6 +53,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -116,7 +119,7 @@ func New(db *store.DB, s Settings) *App {
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
+	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase, Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes")})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)

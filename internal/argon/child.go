@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// childIdle is how long a process lives without work. It starts in some 30 ms.
+	// childIdle is how long a process lives without work. It starts in some 10 ms.
 	childIdle = 5 * time.Second
 	// childTimeout ends a process that doesn't answer; the costliest hash takes a few
 	// seconds of a core.

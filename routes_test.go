@@ -194,7 +194,7 @@ func refusedCallers(guard string) []string {
 	}
 	all := []string{"operator"}
 	for _, role := range doorward.Roles {
-		if guard != front.SignedIn().Name() && !slices.Contains(role.Permissions(), doorward.Action(guard)) {
+		if guard != front.SignedIn().Name() && !slices.Contains(doorward.User{Role: role}.Permissions(), doorward.Action(guard)) {
 			all = append(all, string(role))
 		}
 	}

@@ -63,16 +63,18 @@ func (tx *Tx) SetPassword(ctx context.Context, id, from, to string) (bool, error
 }
 
 func userColumns(u *doorward.User) []any {
-	return []any{
+	return append([]any{
 		&u.ID, &u.Email, &u.Name, &u.Role, &u.Status, &u.TenantID, &u.TenantName, &u.TenantStatus,
 		(*storedTime)(&u.CreatedAt),
 		nullableTime{&u.LastLoginAt},
-	}
+	}, rulesColumns(&u.Rules)...)
 }
+
+const columnsOfUser = `u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at, ` + columnsOfRules
 
 // selectUser is the head of every query for users; the columns are those of
 // userColumns.
-const selectUser = `SELECT u.id, u.email, m.name, m.role, m.status, t.id, t.name, t.status, m.created_at, m.last_login_at
+const selectUser = `SELECT ` + columnsOfUser + `
 FROM memberships m JOIN users u ON u.id = m.user_id JOIN tenants t ON t.id = m.tenant_id `
 
 const sqlUser = selectUser + `WHERE m.tenant_id = $1 AND m.user_id = $2`

@@ -31,7 +31,7 @@ func TestLogin(t *testing.T) {
 		a.is("user.id", ann.ID).is("user.email", ann.Email).is("user.role", "ADMIN").is("user.status", "active").is("user.tenantId", acme.ID).is("user.tenantName", "Acme")
 		permissions, _ := a.at("user.permissions").([]any)
 		want := []any{
-			"apikey.manage", "audit.read", "message.read", "message.send", "report.read", "settings.manage",
+			"apikey.manage", "audit.read", "message.read", "message.send", "policy.read", "report.read", "role.manage", "settings.manage",
 			"tenant.read", "user.invite", "user.manage", "user.read", "webhook.manage",
 		}
 		if !slices.Equal(permissions, want) {

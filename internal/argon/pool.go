@@ -24,9 +24,10 @@ type Options struct {
 	Phase func(ctx context.Context, name string) (over func())
 	// Child, if not nil, returns a command that runs ServeChild. Argon2id is then made in
 	// such processes, one for each worker, which end when they are idle for 5 s. If one
-	// can't be started, ChildFailed is called, and the hash is made in this process.
-	Child       func() *exec.Cmd
-	ChildFailed func(error) // may be nil
+	// can't be started, the hash is made in this process.
+	Child func() *exec.Cmd
+	// ChildFailed, if not nil, is called when a process can't be started or fails.
+	ChildFailed func(error)
 }
 
 // The names of phases.
@@ -45,6 +46,7 @@ type Pool struct {
 	phase   func(ctx context.Context, name string) (over func())
 	hashes  atomic.Uint64
 	derive  func(request) ([]byte, error)
+	usage   func() Processes
 }
 
 // NewPool returns a pool that hashes new passwords with p. It panics if
@@ -55,13 +57,15 @@ func NewPool(p Params, o Options) *Pool {
 		panic(err)
 	}
 	o = o.withDefaults()
-	derive := func(r request) ([]byte, error) { return r.derive(), nil }
+	derive, usage := func(r request) ([]byte, error) { return r.derive(), nil }, func() Processes { return Processes{} }
 	if o.Child != nil {
-		derive = (&children{command: o.Child, failed: o.ChildFailed, idleFor: childIdle}).derive
+		c := newChildren(o)
+		derive, usage = c.derive, c.usage
 	}
 	return &Pool{
 		params:  p,
 		derive:  derive,
+		usage:   usage,
 		nobody:  digest{cost: p, salt: make([]byte, saltSize), tag: make([]byte, tagSize)},
 		workers: o.Workers,
 		phase:   o.Phase,
@@ -116,8 +120,9 @@ type Result struct {
 // hash: with an empty phc it does that of the pool's own parameters and never
 // answers OK, so that an unknown address costs as much as a known one.
 //
-// Errors are ErrBusy, the context's, those of the process with Options.Child, and those of [Known]: a hash that cannot
-// be read is a fault of the installation and says nothing about the password.
+// Errors are ErrBusy, the context's, those of the process with Options.Child, and those
+// of [Known]: a hash that cannot be read is a fault of the installation. None of them
+// says anything about the password.
 func (p *Pool) Verify(ctx context.Context, phc, password string) (Result, error) {
 	d := p.nobody
 	if phc != "" {
@@ -149,7 +154,7 @@ func (p *Pool) match(d digest, password string) (bool, error) {
 		return ok, err
 	}
 	tag, err := p.derive(d.request(password, uint32(len(d.tag))))
-	return subtle.ConstantTimeCompare(d.tag, tag) == 1, err
+	return err == nil && subtle.ConstantTimeCompare(d.tag, tag) == 1, err
 }
 
 // Stats is a snapshot for metrics.
@@ -172,6 +177,18 @@ func (p *Pool) Stats() Stats {
 		Refused: refused,
 	}
 }
+
+// Processes is what the processes of Options.Child use, for metrics. CPU and Resident
+// are 0 on systems without /proc.
+type Processes struct {
+	Running  int           // processes there are now, idle ones included
+	CPU      time.Duration // used by all since the start
+	Resident int64         // bytes of memory; program pages count in each process
+	Failures uint64        // processes that could not be started or failed
+}
+
+// Processes returns the usage at this moment.
+func (p *Pool) Processes() Processes { return p.usage() }
 
 // run does one hash worth of work of the given cost when its turn comes.
 func (p *Pool) run(ctx context.Context, cost Params, work func()) error {

@@ -119,7 +119,10 @@ func New(db *store.DB, s Settings) *App {
 	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase, Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes")})
+	pool := argon.NewPool(s.Hash, argon.Options{
+		Yield: sessions.Busy, Phase: tracePhase,
+		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
+	})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
@@ -221,6 +224,9 @@ func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Re
 
 // Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
+
+// HashProcesses returns what the processes for password hashes use.
+func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
 // sweepEvery bounds how long the data of a closed tenant outlives its hold.
 // Otherwise the sweep only bounds the size of tables.

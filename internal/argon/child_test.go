@@ -187,11 +187,15 @@ func TestBrokenChild(t *testing.T) {
 			if kind == "wrong answer" {
 				c.hashWithin = time.Minute
 			}
+			want := r.derive()
 			tag, err := c.derive(r)
+			if !bytes.Equal(r.Password, make([]byte, len(staple))) {
+				t.Error("the password is still there")
+			}
 			if started && (err == nil || tag != nil) {
 				t.Errorf("the tag is %x, %v, want an error", tag, err)
 			}
-			if !started && (err != nil || !bytes.Equal(tag, r.derive())) {
+			if !started && (err != nil || !bytes.Equal(tag, want)) {
 				t.Errorf("the tag is %x, %v, want that of a hash made here", tag, err)
 			}
 			s.awaitEnd(0)

@@ -51,8 +51,10 @@ func newChildren(o Options) *children {
 
 // derive makes a hash. A process that fails is killed, and the next hash gets another one.
 // If none can be started, as under a limit of processes, the hash is made here. If one
-// fails later it isn't: it may have been killed because memory has run out.
+// fails later it isn't: it may have been killed because memory has run out. The password is
+// overwritten.
 func (c *children) derive(r request) ([]byte, error) {
+	defer clear(r.Password)
 	p, err := c.take()
 	if err != nil {
 		c.fail(err)

@@ -223,6 +223,7 @@ func TestChildUsage(t *testing.T) {
 		t.Errorf("with an idle process the usage is %+v", alive)
 	}
 	c.retire(c.idle[0])
+	c.reported = 0
 	if ended := c.usage(); ended.Running != 0 || ended.CPU < alive.CPU || ended.Resident != 0 {
 		t.Errorf("after its end the usage is %+v, before it %+v", ended, alive)
 	}

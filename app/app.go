@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -53,6 +55,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -120,7 +123,10 @@ func New(db *store.DB, s Settings) *App {
 	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
+	pool := argon.NewPool(s.Hash, argon.Options{
+		Yield: sessions.Busy, Phase: tracePhase,
+		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
+	})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
@@ -223,6 +229,9 @@ func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Re
 
 // Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
+
+// HashProcesses returns what the processes for password hashes use.
+func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
 // sweepEvery bounds how long the data of a closed tenant outlives its hold.
 // Otherwise the sweep only bounds the size of tables.

@@ -74,6 +74,7 @@ func (f *Fixture) AllRows() (all []string) {
 			all = append(all, table+": "+row)
 		}
 	}
+	slices.Sort(all) // PostgreSQL returns rows that were updated in another order
 	return all
 }
 

@@ -71,8 +71,8 @@ const (
 	APIKeyRevoke     Action = "apikey.revoke"
 	APIKeyExpiring   Action = "apikey.expiring" // its end is near
 	APIKeyExpire     Action = "apikey.expire"   // it has ended by itself
-	APIKeyLeak       Action = "apikey.leak"     // somebody who had found it has ended it
-	APIKeyRefuse     Action = "apikey.refuse"   // it was presented and is not valid, or not from there
+	APIKeyLeak       Action = "apikey.leak"     // it was ended by a report of somebody who had found it
+	APIKeyRefuse     Action = "apikey.refuse"   // it was presented, and was not valid or came from a refused address
 	RoleCreate       Action = "role.create"
 	RoleUpdate       Action = "role.update"
 	RoleDelete       Action = "role.delete"
@@ -80,6 +80,7 @@ const (
 	InstallationBackup  Action = "installation.backup"  // a copy of its database was made
 	InstallationRestore Action = "installation.restore" // its database was restored from a backup
 	InstallationMove    Action = "installation.move"    // its database was moved to another server
+	ModelApply          Action = "model.apply"          // the platform has other actions
 )
 
 // Authority says what makes an action allowed.
@@ -125,8 +126,8 @@ func (v Verb) Roles() (all []Role) {
 	return all
 }
 
-// GrantedTo reports whether the role grants the action, as a table has it; access.Can
-// decides.
+// GrantedTo reports whether the role grants the action, for tables in pages and documents.
+// Only access.Can decides.
 func (v *Verb) GrantedTo(r Role) bool { return v.roles&r.bit() != 0 }
 
 // roleSet is a set of roles, one bit each.
@@ -205,6 +206,7 @@ var own = []Verb{
 	{Action: InstallationBackup, By: ByOperator},
 	{Action: InstallationRestore, By: ByOperator},
 	{Action: InstallationMove, By: ByOperator},
+	{Action: ModelApply, By: ByOperator},
 }
 
 // messaging are the actions of a messaging platform. A model takes their place.

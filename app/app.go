@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -24,14 +25,17 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/mail"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/model"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/password"
 	"github.com/doorward/doorward/app/role"
+	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/app/session"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/argon"
 	"github.com/doorward/doorward/internal/commonpw"
+	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/internal/smtp"
 	"github.com/doorward/doorward/internal/trace"
@@ -52,6 +56,7 @@ type Settings struct {
 	PasswordMinLength int
 	CommonPasswords   *commonpw.List // rejected for new passwords
 	Hash              argon.Params
+	HashChild         func() *exec.Cmd // a process for hashes, see argon.Options; nil: none
 	MasterKey         masterkey.File
 	Audiences         []string // of assertions, as assertion.CheckAudience accepts them; the first is the default
 
@@ -90,6 +95,7 @@ type App struct {
 	Overviews   *overview.Overviews
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
+	Models       *model.Models
 	Lease        *lease.Lease
 	// PasswordRules are the rules in force, for pages that explain them.
 	PasswordRules credential.Rules
@@ -105,6 +111,7 @@ type App struct {
 
 // New builds the features over a database whose schema is up to date.
 func New(db *store.DB, s Settings) *App {
+	db.SetCompiler(new(rules.Compiler).Compile)
 	l := lease.New(db, s.Lease)
 	l.Publish(append(slices.Clone(s.Published), lease.Setting{Name: MasterKeySetting, Value: masterkey.None}), s.ChangeShared)
 	notices, clockRight := newNoticeLog(s.Log), make(chan struct{}, 1)
@@ -115,10 +122,13 @@ func New(db *store.DB, s Settings) *App {
 		}
 	})
 	writer := access.New(db, l)
-	rules := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
+	passwords := credential.Rules{MinLength: s.PasswordMinLength, Common: s.CommonPasswords}
 	sessions := session.New(writer, db, l, s.Sessions, s.SessionsInMemory)
 	life := session.Life(s.Sessions)
-	pool := argon.NewPool(s.Hash, argon.Options{Yield: sessions.Busy, Phase: tracePhase})
+	pool := argon.NewPool(s.Hash, argon.Options{
+		Yield: sessions.Busy, Phase: tracePhase,
+		Child: s.HashChild, ChildFailed: lograte.Warnings(s.Log, "a process for password hashes failed"),
+	})
 	verifier := credential.New(writer, db, pool, s.Attempts)
 	refusals := inbox.New(writer, db, s.Log)
 	master := masterkey.New(writer, db, s.MasterKey)
@@ -129,8 +139,8 @@ func New(db *store.DB, s Settings) *App {
 		Access:       writer,
 		Login:        login.New(db, verifier, sessions),
 		Sessions:     sessions,
-		Invitations:  invite.New(writer, db, verifier, rules, s.InviteResendWait),
-		Passwords:    password.New(writer, db, verifier, rules, life),
+		Invitations:  invite.New(writer, db, verifier, passwords, s.InviteResendWait),
+		Passwords:    password.New(writer, db, verifier, passwords, life),
 		Users:        user.New(writer, db, life),
 		Tenants:      tenant.New(writer, db, life, s.TenantHold, s.Log),
 		Keys:         operatorKeys,
@@ -144,24 +154,25 @@ func New(db *store.DB, s Settings) *App {
 		Audit:        audit.New(db, refusals.RecordPending),
 		Overviews:    overview.New(writer, db, life, refusals.RecordPending),
 		Installation: installation.New(writer, life),
-		Lease:        l, PasswordRules: rules,
+		Models:       model.New(writer, db),
+		Lease:        l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockRight: clockRight,
 	}
 }
 
-// reported are the kinds of keys that anybody who finds one can end.
+// reported are the kinds of keys that anybody who finds one can report and so revoke.
 func reported(apiKeys *apikey.Keys, operatorKeys *key.Keys, s Settings) []leak.Kind {
 	endOperator := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeaked(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("an operator key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("an operator key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
 	endService := func(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 		leaked, found, err := operatorKeys.EndLeakedService(ctx, by, hash, s.OperatorAddress)
 		if found {
-			s.Log.Error("a service key was reported as found, and is revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
+			s.Log.Error("a service key was reported as leaked and has been revoked", "key", leaked.ID, "name", leaked.Name, "requestId", by.RequestID)
 		}
 		return err
 	}
@@ -205,7 +216,7 @@ func (a *App) Ready(ctx context.Context) error {
 	return a.db.Clock().Err()
 }
 
-var errLeaseLost = errors.New("app: no lease for three leases")
+var errLeaseLost = errors.New("app: the lease was not renewed for three times its length")
 
 func unready(err error, detail string) error {
 	e := doorward.Unavailable(err)
@@ -221,6 +232,9 @@ func (a *App) Vitals(ctx context.Context) (store.Vitals, error) { return a.db.Re
 
 // Hashing returns the state of the password hashing pool.
 func (a *App) Hashing() argon.Stats { return a.pool.Stats() }
+
+// HashProcesses returns what the processes for password hashes use.
+func (a *App) HashProcesses() argon.Processes { return a.pool.Processes() }
 
 // sweepEvery bounds how long the data of a closed tenant outlives its hold.
 // Otherwise the sweep only bounds the size of tables.

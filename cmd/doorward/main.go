@@ -21,7 +21,13 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-func main() { os.Exit(run()) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == hashCommand {
+		hashPasswords()
+		return
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	err := command().ExecuteContext(untilSignal())
@@ -73,7 +79,7 @@ unreachable or its schema incompatible.`,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as of "doorward version"
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), auditCommand(),
+	root.AddCommand(devCommand(), serveCommand(), tenantCommand(), userCommand(), keyCommand(), modelCommand(), auditCommand(),
 		backupCommand(), restoreCommand(), moveCommand(),
 		migrateCommand(), doctorCommand(), healthcheckCommand(), configCommand(), openAPICommand(), versionCommand())
 	finish(root)

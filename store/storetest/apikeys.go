@@ -96,6 +96,12 @@ func apiKeys(f *fixture) {
 	equal(f, f.value(f.Read().CountLiveAPIKeysOf(ctx, acme.ID, ann.ID, now)), int64(1))
 	equal(f, f.value(gather(func(fn func(doorward.APIKey) error) error { return f.Read().EachAPIKey(ctx, acme.ID, now, fn) })),
 		[]doorward.APIKey{bare, first, second})
+	live := map[string]bool{}
+	noError(f, f.Read().EachLiveAPIKey(ctx, now, func(k doorward.APIKey) error {
+		live[k.ID] = true
+		return nil
+	}))
+	equal(f, live, map[string]bool{first.ID: true, second.ID: true, foreign.ID: true})
 	equal(f, f.changed(func(tx *store.Tx) { noError(f, tx.DeleteAPIKeys(ctx, acme.ID)) }), []store.Change{{Kind: store.ChangeTenant, Subject: acme.ID}})
 	f.wantNone(f.Read().APIKeyBySecret(ctx, secretOf(first, "first"), now))
 	equal(f, f.value(f.Read().APIKey(ctx, foreign.ID, now)), foreign)
@@ -182,14 +188,14 @@ func endOfAPIKeys(f *fixture) {
 		f.wantNoChange(tx.UpdateAPIKey(ctx, k))
 		f.wantNoChange(tx.ExpireAPIKey(ctx, late.ID))
 	}), ofSecrets(k, "first"))
-	equal(f, f.value(f.Read().APIKeysOver(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
+	equal(f, f.value(f.Read().APIKeysToExpire(ctx, f.clock.read(), 10)), []doorward.APIKey(nil))
 	equal(f, f.changed(func(tx *store.Tx) {
 		equal(f, f.value(tx.DisableAllAPIKeys(ctx)), []store.KeyName{{ID: late.ID, Name: "late", TenantID: ann.TenantID}, {ID: other.ID, Name: "other", TenantID: ann.TenantID}})
 	}), []store.Change{{Kind: store.ChangeAll}})
 	equal(f, []doorward.APIKeyStatus{status(k), status(late)}, []doorward.APIKeyStatus{doorward.APIKeyRevoked, doorward.APIKeyDisabled})
 
 	f.clock.move(7 * day)
-	over, err := f.Read().APIKeysOver(ctx, f.clock.read(), 1)
+	over, err := f.Read().APIKeysToExpire(ctx, f.clock.read(), 1)
 	noError(f, err)
 	equal(f, over[0].ID, late.ID)
 	equal(f, f.changed(func(tx *store.Tx) {

@@ -1,0 +1,269 @@
+package cedar
+
+import (
+	"encoding/json"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/eval"
+)
+
+// Request is what is known of one request. What has its zero value is absent.
+type Request struct {
+	Now      time.Time
+	IP       netip.Addr
+	AuthAge  *time.Duration // since the person proved who they are; whole seconds count
+	AAL      int
+	Method   string
+	Host     string
+	Path     string
+	Resource *Resource // of an action that declares a type; the tenant is known
+}
+
+// Resource is what an action is done to. An attribute that is absent, or whose value
+// is not of its type, makes the policies err that read it.
+type Resource struct {
+	Type, ID   string
+	Attributes map[string]any
+}
+
+// keys is a set of names of the context.
+type keys uint
+
+var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path"}
+
+var allKeys = keys(1)<<len(keyNames) - 1
+
+// readFrom adds a name if it is read from the context, and reports whether it is.
+func (k *keys) readFrom(n ast.IsNode, name types.String) bool {
+	if v, ok := n.(ast.NodeTypeVariable); !ok || v.Name != "context" {
+		return false
+	}
+	for i, known := range keyNames {
+		if known == name {
+			*k |= 1 << i
+		}
+	}
+	return true
+}
+
+// about is one request in the engine's terms.
+type about struct {
+	env     eval.Env
+	lacks   keys
+	missing bool // the resource
+}
+
+func (p *Prepared) about(action int, request *Request) *about {
+	var reads keys
+	for _, r := range p.open {
+		if r.applies(action) {
+			reads |= r.reads
+		}
+	}
+	of := p.set.schema.actions[action]
+	known := &entities{principal: &p.principal}
+	a := &about{env: eval.Env{
+		Entities: known, Principal: p.principal.UID, Action: actionUID(of.Name), Resource: p.tenant,
+	}}
+	a.env.Context, a.lacks = p.context(reads, request)
+	if of.Resource != "" {
+		if request.Resource == nil || request.Resource.Type != of.Resource {
+			a.env.Resource, a.missing = eval.Variable("resource"), true
+			return a
+		}
+		known.resource = p.set.schema.entity(request.Resource)
+		a.env.Resource = known.resource.UID
+	}
+	return a
+}
+
+// context returns the record of the names that are read, and those that are absent.
+func (p *Prepared) context(reads keys, request *Request) (types.Record, keys) {
+	m := make(types.RecordMap, len(keyNames))
+	var lacks keys
+	for i, name := range keyNames {
+		if reads&(1<<i) == 0 {
+			continue
+		}
+		if value := p.contextValue(name, request); value != nil {
+			m[name] = value
+		} else {
+			lacks |= 1 << i
+		}
+	}
+	return types.NewRecord(m), lacks
+}
+
+func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
+	switch {
+	case name == "kind":
+		return p.kind
+	case name == "now" && !r.Now.IsZero():
+		return types.NewDatetime(r.Now)
+	case name == "ip" && r.IP.IsValid():
+		ip := r.IP.Unmap().WithZone("")
+		return types.IPAddr(netip.PrefixFrom(ip, ip.BitLen()))
+	case name == "authAge" && r.AuthAge != nil:
+		return types.Long(*r.AuthAge / time.Second)
+	case name == "aal" && r.AAL != 0:
+		return types.Long(r.AAL)
+	case name == "method" && r.Method != "":
+		return types.String(r.Method)
+	case name == "host" && r.Host != "":
+		return types.String(r.Host)
+	case name == "path" && r.Path != "":
+		return types.String(r.Path)
+	}
+	return nil
+}
+
+// judge evaluates what is left of a policy.
+func (a *about) judge(r *remainder) Verdict {
+	if a.missing && r.resource {
+		return a.judgeWithout(r)
+	}
+	decision, found := cedar.Authorize(r, a.env.Entities, cedar.Request{
+		Principal: a.env.Principal.(types.EntityUID), Action: a.env.Action.(types.EntityUID),
+		Resource: a.env.Resource.(types.EntityUID), Context: a.env.Context.(types.Record),
+	})
+	switch {
+	case len(found.Errors) > 0:
+		return r.verdict(true, a.lacking(r))
+	case decision == cedar.Deny && len(found.Reasons) > 0:
+		return r.verdict(false, "")
+	}
+	return Verdict{}
+}
+
+// judgeWithout evaluates a policy that may need the resource, which is not known: it
+// refuses unless the rest of the request says that it does not apply.
+func (a *about) judgeWithout(r *remainder) Verdict {
+	left, keep := eval.PartialPolicy(a.env, r.rest)
+	switch {
+	case !keep:
+		return Verdict{}
+	case surelyTrue(left):
+		return r.verdict(false, "")
+	case surelyErrs(left):
+		return r.verdict(true, a.lacking(r))
+	}
+	return r.verdict(false, "resource")
+}
+
+func (a *about) lacking(r *remainder) string {
+	for i, name := range keyNames {
+		if a.lacks&r.reads&(1<<i) != 0 {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+// entities are the entities of one request.
+type entities struct{ principal, resource *types.Entity }
+
+// Get is part of types.EntityGetter.
+func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
+	switch {
+	case uid == e.principal.UID:
+		return *e.principal, true
+	case e.resource != nil && uid == e.resource.UID:
+		return *e.resource, true
+	}
+	return types.Entity{}, false
+}
+
+func (s *Schema) entity(r *Resource) *types.Entity {
+	attributes := types.RecordMap{}
+	for name, of := range s.resources[r.Type] {
+		if value := of.value(r.Attributes[name]); value != nil {
+			attributes[types.String(name)] = value
+		}
+	}
+	return &types.Entity{
+		UID:        types.NewEntityUID(types.EntityType(r.Type), types.String(r.ID)),
+		Attributes: types.NewRecord(attributes),
+	}
+}
+
+// value returns a Go value in the engine's terms, nil where it is not of the type.
+func (t Type) value(v any) types.Value {
+	switch t {
+	case Bool:
+		if v, ok := v.(bool); ok {
+			return types.Boolean(v)
+		}
+	case Long:
+		return long(v)
+	case String:
+		if v, ok := v.(string); ok {
+			return types.String(v)
+		}
+	case Strings:
+		return set(v)
+	case User:
+		if v, ok := v.(string); ok {
+			return types.NewEntityUID(typeUser, types.String(v))
+		}
+	case Datetime:
+		return datetime(v)
+	}
+	return nil
+}
+
+func long(v any) types.Value {
+	switch v := v.(type) {
+	case int:
+		return types.Long(v)
+	case int64:
+		return types.Long(v)
+	case float64:
+		// Above 2⁵³ a float64 does not hold every whole number.
+		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
+			return types.Long(v)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return types.Long(n)
+		}
+	}
+	return nil
+}
+
+func set(v any) types.Value {
+	var values []types.Value
+	switch v := v.(type) {
+	case []string:
+		for _, s := range v {
+			values = append(values, types.String(s))
+		}
+	case []any:
+		for _, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return nil
+			}
+			values = append(values, types.String(s))
+		}
+	default:
+		return nil
+	}
+	return types.NewSet(values...)
+}
+
+func datetime(v any) types.Value {
+	switch v := v.(type) {
+	case time.Time:
+		return types.NewDatetime(v)
+	case string:
+		if t, err := time.Parse(time.RFC3339, v); err == nil {
+			return types.NewDatetime(t)
+		}
+	}
+	return nil
+}

@@ -20,7 +20,7 @@ func whole(set *Set, who Principal, action string, request *Request) (refuse, er
 	known := &entities{principal: &p.principal}
 	resource := p.tenant
 	if request.Resource != nil {
-		known.resource = set.schema.entity(request.Resource)
+		known.resource = set.resource(request.Resource)
 		resource = known.resource.UID
 	}
 	policies := cedar.NewPolicySet()

@@ -22,6 +22,7 @@ const maxChecks = 80_000
 type Set struct {
 	schema   *Schema
 	policies []*policy // in the order of the text
+	known    types.EntityMap
 }
 
 // policy is one policy of a set.
@@ -37,27 +38,33 @@ type policy struct {
 // Parse reads the policies of a tenant: "forbid" alone, each with an @id of its own.
 // It returns either a set or the faults, at most one of syntax for each policy.
 func Parse(text string, schema *Schema) (*Set, Faults) {
-	statements, faults := split(text, limits{MaxBytes, MaxPolicies})
+	r := &reader{schema: schema, checks: maxChecks}
+	return r.set(text, limits{MaxBytes, MaxPolicies})
+}
+
+// reader collects the policies and faults of a text.
+type reader struct {
+	schema   *Schema
+	platform bool // the text is the operator's own
+	ids      map[string]bool
+	checks   int // nodes that may still be visited
+	policies []*policy
+	faults   Faults
+}
+
+func (r *reader) set(text string, max limits) (*Set, Faults) {
+	statements, faults := split(text, max)
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	r := &reader{schema: schema, ids: map[string]bool{}, checks: maxChecks}
+	r.ids = map[string]bool{}
 	for _, st := range statements {
 		r.read(st)
 	}
 	if len(r.faults) > 0 {
 		return nil, r.faults.sorted()
 	}
-	return &Set{schema: schema, policies: r.policies}, nil
-}
-
-// reader collects the policies and faults of a text.
-type reader struct {
-	schema   *Schema
-	ids      map[string]bool
-	checks   int // nodes that may still be visited
-	policies []*policy
-	faults   Faults
+	return &Set{schema: r.schema, policies: r.policies}, nil
 }
 
 func (r *reader) fault(at place, code Code, message string) {
@@ -82,10 +89,10 @@ func (r *reader) read(st statement) {
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
 	r.readID(st.place, p)
-	if parsed.Effect != ast.EffectForbid {
+	if parsed.Effect != ast.EffectForbid && !r.platform {
 		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")
 	}
-	if r.readActions(st.place, p) {
+	if r.readActions(st.place, p) && !r.platform {
 		r.checkTypes(st.place, p)
 	}
 	r.policies = append(r.policies, p)

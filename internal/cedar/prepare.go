@@ -14,10 +14,14 @@ import (
 type Principal struct {
 	ID     string
 	Key    bool   // a key, not a user
+	Type   string // of an entity of ParsePlatform; "" for a user or key
 	Email  string // of a user
 	Owner  string // of a key: the id of the user who owns it
 	Role   string
 	Tenant string
+	// Attributes lie over those of ParsePlatform's entities. Policies of tenants
+	// can't read them.
+	Attributes map[string]any
 }
 
 func (p Principal) kind() types.String {
@@ -29,7 +33,10 @@ func (p Principal) kind() types.String {
 
 func (p Principal) entity() types.Entity {
 	role := types.NewEntityUIDSet(types.NewEntityUID(typeRole, types.String(p.Role)))
-	if !p.Key {
+	switch {
+	case p.Type != "":
+		return types.Entity{UID: types.NewEntityUID(types.EntityType(p.Type), types.String(p.ID)), Parents: role}
+	case !p.Key:
 		return types.Entity{
 			UID: types.NewEntityUID(typeUser, types.String(p.ID)), Parents: role,
 			Attributes: types.NewRecord(types.RecordMap{"email": types.String(p.Email), "role": types.String(p.Role)}),
@@ -73,12 +80,12 @@ type remainder struct {
 func (s *Set) Prepare(who Principal) *Prepared {
 	words := len(s.schema.actions)/64 + 1
 	p := &Prepared{
-		set: s, principal: who.entity(), kind: who.kind(),
+		set: s, principal: s.overlay(who.entity(), who.Attributes), kind: who.kind(),
 		tenant:  types.NewEntityUID(typeTenant, types.String(who.Tenant)),
 		refused: make([]uint64, words), asks: make([]uint64, words),
 	}
 	env := eval.Env{
-		Entities: &entities{principal: &p.principal}, Principal: p.principal.UID,
+		Entities: &entities{principal: &p.principal, known: s.known}, Principal: p.principal.UID,
 		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
 	}
 	for _, policy := range s.policies {
@@ -93,7 +100,7 @@ func (p *Prepared) add(env eval.Env, of *policy) {
 		return
 	}
 	r := &remainder{policy: of, rest: rest, errs: surelyErrs(rest)}
-	if r.errs || surelyTrue(rest) {
+	if r.errs || surelyTrue(rest) && of.forbids() {
 		p.sure = append(p.sure, r)
 		or(p.refused, of.actions)
 		return
@@ -129,6 +136,8 @@ func (p *policy) simplified() *ast.Policy {
 
 // public returns a policy as the stable part of cedar-go takes it.
 func public(p *ast.Policy) *publicast.Policy { return (*publicast.Policy)(p) }
+
+func (p *policy) forbids() bool { return p.ast.Effect == ast.EffectForbid }
 
 func surelyErrs(p *ast.Policy) bool {
 	if _, all := p.Resource.(ast.ScopeTypeAll); !all || len(p.Conditions) == 0 {
@@ -245,6 +254,22 @@ func (p *Prepared) Explain(action string, request *Request) []Verdict {
 		}
 	}
 	return refused
+}
+
+// Permits reports whether a permit of ParsePlatform holds for the request, and the id
+// of the first. It says nothing of the policies that refuse; ask Verdict, too.
+func (p *Prepared) Permits(action string, request *Request) (id string, ok bool) {
+	i, ok := p.set.schema.index[action]
+	if !ok || !has(p.asks, i) {
+		return "", false
+	}
+	about := p.about(i, request)
+	for _, r := range p.open {
+		if !r.forbids() && r.applies(i) && about.permits(r) {
+			return r.id, true
+		}
+	}
+	return "", false
 }
 
 // evaluate yields the verdicts of the open policies that refuse, in the order of the

@@ -22,6 +22,10 @@ type Request struct {
 	Host     string
 	Path     string
 	Resource *Resource // of an action that declares a type; the tenant is known
+
+	// What a caller says of the parties, context.subject, .action and .resource in
+	// policies of ParsePlatform.
+	SubjectSays, ActionSays, ResourceSays map[string]any
 }
 
 // Resource is what an action is done to. An attribute that is absent, or whose value
@@ -34,7 +38,7 @@ type Resource struct {
 // keys is a set of names of the context.
 type keys uint
 
-var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path"}
+var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "host", "path", "subject", "action", "resource"}
 
 var allKeys = keys(1)<<len(keyNames) - 1
 
@@ -66,7 +70,7 @@ func (p *Prepared) about(action int, request *Request) *about {
 		}
 	}
 	of := p.set.schema.actions[action]
-	known := &entities{principal: &p.principal}
+	known := &entities{principal: &p.principal, known: p.set.known}
 	a := &about{env: eval.Env{
 		Entities: known, Principal: p.principal.UID, Action: actionUID(of.Name), Resource: p.tenant,
 	}}
@@ -76,7 +80,7 @@ func (p *Prepared) about(action int, request *Request) *about {
 			a.env.Resource, a.missing = eval.Variable("resource"), true
 			return a
 		}
-		known.resource = p.set.schema.entity(request.Resource)
+		known.resource = p.set.resource(request.Resource)
 		a.env.Resource = known.resource.UID
 	}
 	return a
@@ -118,6 +122,12 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 		return types.String(r.Host)
 	case name == "path" && r.Path != "":
 		return types.String(r.Path)
+	case name == "subject" && r.SubjectSays != nil:
+		return record(r.SubjectSays)
+	case name == "action" && r.ActionSays != nil:
+		return record(r.ActionSays)
+	case name == "resource" && r.ResourceSays != nil:
+		return record(r.ResourceSays)
 	}
 	return nil
 }
@@ -127,10 +137,7 @@ func (a *about) judge(r *remainder) Verdict {
 	if a.missing && r.resource {
 		return a.judgeWithout(r)
 	}
-	decision, found := cedar.Authorize(r, a.env.Entities, cedar.Request{
-		Principal: a.env.Principal.(types.EntityUID), Action: a.env.Action.(types.EntityUID),
-		Resource: a.env.Resource.(types.EntityUID), Context: a.env.Context.(types.Record),
-	})
+	decision, found := a.authorize(r)
 	switch {
 	case len(found.Errors) > 0:
 		return r.verdict(true, a.lacking(r))
@@ -140,17 +147,34 @@ func (a *about) judge(r *remainder) Verdict {
 	return Verdict{}
 }
 
+func (a *about) authorize(r *remainder) (cedar.Decision, cedar.Diagnostic) {
+	return cedar.Authorize(r, a.env.Entities, cedar.Request{
+		Principal: a.env.Principal.(types.EntityUID), Action: a.env.Action.(types.EntityUID),
+		Resource: a.env.Resource.(types.EntityUID), Context: a.env.Context.(types.Record),
+	})
+}
+
+// permits reports whether a permit surely holds.
+func (a *about) permits(r *remainder) bool {
+	if a.missing && r.resource {
+		left, keep := eval.PartialPolicy(a.env, r.rest)
+		return keep && surelyTrue(left)
+	}
+	decision, _ := a.authorize(r)
+	return decision == cedar.Allow
+}
+
 // judgeWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
 func (a *about) judgeWithout(r *remainder) Verdict {
 	left, keep := eval.PartialPolicy(a.env, r.rest)
 	switch {
-	case !keep:
+	case keep && surelyErrs(left):
+		return r.verdict(true, a.lacking(r))
+	case !keep || !r.forbids():
 		return Verdict{}
 	case surelyTrue(left):
 		return r.verdict(false, "")
-	case surelyErrs(left):
-		return r.verdict(true, a.lacking(r))
 	}
 	return r.verdict(false, "resource")
 }
@@ -165,7 +189,10 @@ func (a *about) lacking(r *remainder) string {
 }
 
 // entities are the entities of one request.
-type entities struct{ principal, resource *types.Entity }
+type entities struct {
+	principal, resource *types.Entity
+	known               types.EntityMap
+}
 
 // Get is part of types.EntityGetter.
 func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
@@ -175,20 +202,7 @@ func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 	case e.resource != nil && uid == e.resource.UID:
 		return *e.resource, true
 	}
-	return types.Entity{}, false
-}
-
-func (s *Schema) entity(r *Resource) *types.Entity {
-	attributes := types.RecordMap{}
-	for name, of := range s.resources[r.Type] {
-		if value := of.value(r.Attributes[name]); value != nil {
-			attributes[types.String(name)] = value
-		}
-	}
-	return &types.Entity{
-		UID:        types.NewEntityUID(types.EntityType(r.Type), types.String(r.ID)),
-		Attributes: types.NewRecord(attributes),
-	}
+	return e.known.Get(uid)
 }
 
 // value returns a Go value in the engine's terms, nil where it is not of the type.

@@ -20,7 +20,7 @@ func whole(set *Set, who Principal, action string, request *Request) (refuse, er
 	known := &entities{principal: &p.principal}
 	resource := p.tenant
 	if request.Resource != nil {
-		known.resource = set.resource(request.Resource)
+		known.resource = set.resource(request.Resource, func(string) bool { return true })
 		resource = known.resource.UID
 	}
 	policies := cedar.NewPolicySet()

@@ -78,6 +78,7 @@ func TestVerdict(t *testing.T) {
 		{"due", `@id("a") forbid(principal, action, resource is invoice) when { resource.due < context.now };`, "invoice.approve", admin, with(map[string]any{"due": "2026-11-21T00:00:00Z"}), true, false, ""},
 		{"the tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_1");`, "tenant.read", admin, &request, true, false, ""},
 		{"another tenant", `@id("a") forbid(principal, action, resource == Tenant::"ten_2");`, "tenant.read", admin, &request, false, false, ""},
+		{"no policy", "", "tenant.read", admin, &request, false, false, ""},
 		{"an action of no schema", `@id("a") forbid(principal, action, resource);`, "session.end", admin, &request, false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,6 +32,7 @@ type policy struct {
 	order      int
 	ast        *ast.Policy
 	simple     *ast.Policy // what Prepare evaluates
+	shared     *remainder  // for all principals; nil where it depends on the principal
 	actions    []uint64    // the actions it applies to, a bit for each
 }
 
@@ -88,6 +89,7 @@ func (r *reader) read(st statement) {
 	}
 	p := &policy{line: st.line, order: len(r.policies), ast: parsed}
 	p.simple = p.simplified()
+	p.share()
 	r.readID(st.place, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
 		r.fault(st.place, OnlyForbid, "a policy of a tenant forbids; permit is for roles")

@@ -39,14 +39,17 @@ func ParsePlatform(text string, entities Entities, schema *Schema) (*Set, Faults
 	return set, faults
 }
 
-// resource returns the resource of a request, over what is known of it.
-func (s *Set) resource(r *Resource) *types.Entity {
+// resource returns the resource of a request, over what is known of it, with the
+// declared attributes that are read.
+func (s *Set) resource(r *Resource, read func(string) bool) *types.Entity {
 	declared := s.schema.resources[r.Type]
 	attributes, others := types.RecordMap{}, map[string]any{}
 	for name, v := range r.Attributes {
 		of, ok := declared[name]
 		if !ok {
 			others[name] = v
+		} else if !read(name) {
+			continue
 		} else if value := of.value(v); value != nil {
 			attributes[types.String(name)] = value
 		}

@@ -68,16 +68,21 @@ type Prepared struct {
 // remainder is what is left of a policy for one principal.
 type remainder struct {
 	*policy
-	errs     bool        // surely errs
-	rest     *ast.Policy // conditions that need the request
-	compiled *cedar.Policy
+	none     bool          // surely does not refuse
+	errs     bool          // surely errs
+	rest     *ast.Policy   // conditions that need the request
+	compiled *cedar.Policy // of rest; nil where the remainder is sure
 	reads    keys
-	resource bool // whether rest reads the resource
+	resource bool           // whether rest reads the resource
+	members  []types.String // the attributes of the resource that rest reads
 }
 
 // Prepare evaluates the set for a principal as far as that goes without a request.
 // Prepare it anew when anything of the principal changes.
 func (s *Set) Prepare(who Principal) *Prepared {
+	if len(s.policies) == 0 {
+		return &Prepared{set: s}
+	}
 	words := len(s.schema.actions)/64 + 1
 	p := &Prepared{
 		set: s, principal: s.overlay(who.entity(), who.Attributes), kind: who.kind(),
@@ -95,20 +100,58 @@ func (s *Set) Prepare(who Principal) *Prepared {
 }
 
 func (p *Prepared) add(env eval.Env, of *policy) {
-	rest, keep := eval.PartialPolicy(env, of.simple)
-	if !keep {
-		return
+	r := of.shared
+	if r == nil {
+		r = of.remainder(env, of.simple)
+	} else if !r.none {
+		head := ast.Policy{Principal: of.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
+		if _, keep := eval.PartialPolicy(env, &head); !keep {
+			return
+		}
 	}
-	r := &remainder{policy: of, rest: rest, errs: surelyErrs(rest)}
-	if r.errs || surelyTrue(rest) && of.forbids() {
+	switch {
+	case r.none:
+	case r.compiled == nil:
 		p.sure = append(p.sure, r)
 		or(p.refused, of.actions)
+	default:
+		p.open = append(p.open, r)
+		or(p.asks, of.actions)
+	}
+}
+
+// remainder evaluates the policy as far as the environment goes.
+func (p *policy) remainder(env eval.Env, simple *ast.Policy) *remainder {
+	rest, keep := eval.PartialPolicy(env, simple)
+	if !keep {
+		return &remainder{policy: p, none: true}
+	}
+	r := &remainder{policy: p, rest: rest, errs: surelyErrs(rest)}
+	if !r.errs && !(surelyTrue(rest) && p.forbids()) {
+		r.compiled = cedar.NewPolicyFromAST(public(rest))
+		r.findReads()
+	}
+	return r
+}
+
+// share evaluates the policy once for all principals that its head is for, where
+// its conditions don't read the principal.
+func (p *policy) share() {
+	alike := true
+	inspect(p.simple, func(n ast.IsNode) bool {
+		v, ok := n.(ast.NodeTypeVariable)
+		alike = alike && (!ok || v.Name != "principal")
+		return true
+	})
+	if !alike {
 		return
 	}
-	r.compiled = cedar.NewPolicyFromAST(public(rest))
-	r.reads, r.resource = readBy(rest)
-	p.open = append(p.open, r)
-	or(p.asks, of.actions)
+	simple := *p.simple
+	simple.Principal = ast.ScopeTypeAll{}
+	p.shared = p.remainder(eval.Env{
+		Entities: types.EntityMap{}, Principal: eval.Variable("principal"),
+		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
+	}, &simple)
 }
 
 // simplified returns the policy without the parts of its head that applies answers, and
@@ -158,26 +201,39 @@ func or(to, from []uint64) {
 	}
 }
 
-// readBy returns what the policy reads of the context, and whether it reads the
-// resource.
-func readBy(p *ast.Policy) (reads keys, resource bool) {
-	_, all := p.Resource.(ast.ScopeTypeAll)
-	resource = !all
-	inspect(p, func(n ast.IsNode) bool {
+// findReads finds what is read of the context and of the resource.
+func (r *remainder) findReads() {
+	_, all := r.rest.Resource.(ast.ScopeTypeAll)
+	r.resource = !all
+	inspect(r.rest, func(n ast.IsNode) bool {
 		switch n := n.(type) {
 		case ast.NodeTypeAccess:
-			return !reads.readFrom(n.Arg, n.Value)
+			return !r.readsMember(n.Arg, n.Value)
 		case ast.NodeTypeHas:
-			return !reads.readFrom(n.Arg, n.Value)
+			return !r.readsMember(n.Arg, n.Value)
 		case ast.NodeTypeVariable:
-			resource = resource || n.Name == "resource"
+			r.resource = r.resource || n.Name == "resource"
 			if n.Name == "context" {
-				reads = allKeys
+				r.reads = allKeys
 			}
 		}
 		return true
 	})
-	return reads, resource
+}
+
+// readsMember reports whether the name is read from the context or the resource.
+func (r *remainder) readsMember(n ast.IsNode, name types.String) bool {
+	v, ok := n.(ast.NodeTypeVariable)
+	switch {
+	case ok && v.Name == "context":
+		r.reads.add(name)
+		return true
+	case ok && v.Name == "resource":
+		r.resource = true
+		r.members = append(r.members, name)
+		return true
+	}
+	return false
 }
 
 // Verdict is what the policies say of one action.
@@ -212,7 +268,7 @@ func (p *Prepared) Refused(action string) Verdict {
 	return Verdict{}
 }
 
-func has(bits []uint64, i int) bool { return bits[i/64]&(1<<(i%64)) != 0 }
+func has(bits []uint64, i int) bool { return bits != nil && bits[i/64]&(1<<(i%64)) != 0 }
 
 // Verdict returns the verdict on the action for a request: the first policy that
 // refuses whatever the request is, else the first that refuses this one. A policy
@@ -264,24 +320,22 @@ func (p *Prepared) Permits(action string, request *Request) (id string, ok bool)
 		return "", false
 	}
 	about := p.about(i, request)
-	for _, r := range p.open {
-		if !r.forbids() && r.applies(i) && about.permits(r) {
+	for _, r := range about.open {
+		if !r.forbids() && about.permits(r) {
 			return r.id, true
 		}
 	}
 	return "", false
 }
 
-// evaluate yields the verdicts of the open policies that refuse, in the order of the
-// text, by their place in it.
+// evaluate yields the verdicts of the open policies that refuse, by their place in
+// the text and in its order.
 func (p *Prepared) evaluate(action int, request *Request) iter.Seq2[int, Verdict] {
 	return func(yield func(int, Verdict) bool) {
 		about := p.about(action, request)
-		for _, r := range p.open {
-			if !r.applies(action) {
-				continue
-			}
-			if v := about.judge(r); v.Refused && !yield(r.order, v) {
+		found := about.authorize(about)
+		for _, r := range about.open {
+			if v := about.judge(r, found); v.Refused && !yield(r.order, v) {
 				return
 			}
 		}

@@ -2,13 +2,14 @@ package cedar
 
 import (
 	"encoding/json"
+	"iter"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cedar-policy/cedar-go"
 	"github.com/cedar-policy/cedar-go/types"
-	"github.com/cedar-policy/cedar-go/x/exp/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/eval"
 )
 
@@ -42,48 +43,65 @@ var keyNames = []types.String{"now", "ip", "kind", "authAge", "aal", "method", "
 
 var allKeys = keys(1)<<len(keyNames) - 1
 
-// readFrom adds a name if it is read from the context, and reports whether it is.
-func (k *keys) readFrom(n ast.IsNode, name types.String) bool {
-	if v, ok := n.(ast.NodeTypeVariable); !ok || v.Name != "context" {
-		return false
-	}
+func (k *keys) add(name types.String) {
 	for i, known := range keyNames {
 		if known == name {
 			*k |= 1 << i
 		}
 	}
-	return true
 }
 
-// about is one request in the engine's terms.
+// about is one request in the engine's terms, with the policies that it decides.
 type about struct {
-	env     eval.Env
-	lacks   keys
-	missing bool // the resource
+	open     []*remainder
+	entities entities
+	request  cedar.Request
+	lacks    keys
+	missing  bool // the resource
 }
 
 func (p *Prepared) about(action int, request *Request) *about {
+	a := &about{entities: entities{principal: &p.principal, known: p.set.known}}
 	var reads keys
 	for _, r := range p.open {
 		if r.applies(action) {
+			a.open = append(a.open, r)
 			reads |= r.reads
 		}
 	}
 	of := p.set.schema.actions[action]
-	known := &entities{principal: &p.principal, known: p.set.known}
-	a := &about{env: eval.Env{
-		Entities: known, Principal: p.principal.UID, Action: actionUID(of.Name), Resource: p.tenant,
-	}}
-	a.env.Context, a.lacks = p.context(reads, request)
-	if of.Resource != "" {
-		if request.Resource == nil || request.Resource.Type != of.Resource {
-			a.env.Resource, a.missing = eval.Variable("resource"), true
-			return a
-		}
-		known.resource = p.set.resource(request.Resource)
-		a.env.Resource = known.resource.UID
+	a.request = cedar.Request{Principal: p.principal.UID, Action: actionUID(of.Name), Resource: p.tenant}
+	a.request.Context, a.lacks = p.context(reads, request)
+	switch {
+	case of.Resource == "":
+	case request.Resource == nil || request.Resource.Type != of.Resource:
+		a.missing = true
+	default:
+		a.entities.resource = p.set.resource(request.Resource, a.reads)
+		a.request.Resource = a.entities.resource.UID
 	}
 	return a
+}
+
+// reads reports whether a policy reads the attribute of the resource.
+func (a *about) reads(attribute string) bool {
+	for _, r := range a.open {
+		if slices.Contains(r.members, types.String(attribute)) {
+			return true
+		}
+	}
+	return false
+}
+
+// All yields the policies that can be evaluated, as cedar.Authorize takes them.
+func (a *about) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
+		for _, r := range a.open {
+			if !(a.missing && r.resource) && !yield(cedar.PolicyID(r.id), r.compiled) {
+				return
+			}
+		}
+	}
 }
 
 // context returns the record of the names that are read, and those that are absent.
@@ -132,42 +150,52 @@ func (p *Prepared) contextValue(name types.String, r *Request) types.Value {
 	return nil
 }
 
-// judge evaluates what is left of a policy.
-func (a *about) judge(r *remainder) Verdict {
+// authorize evaluates the policies together: preparing the evaluation of one costs
+// more than evaluating it.
+func (a *about) authorize(policies cedar.PolicyIterator) cedar.Diagnostic {
+	_, found := cedar.Authorize(policies, &a.entities, a.request)
+	return found
+}
+
+// judge returns what was found of one policy.
+func (a *about) judge(r *remainder, found cedar.Diagnostic) Verdict {
 	if a.missing && r.resource {
 		return a.judgeWithout(r)
 	}
-	decision, found := a.authorize(r)
-	switch {
-	case len(found.Errors) > 0:
-		return r.verdict(true, a.lacking(r))
-	case decision == cedar.Deny && len(found.Reasons) > 0:
-		return r.verdict(false, "")
+	for _, e := range found.Errors {
+		if e.PolicyID == cedar.PolicyID(r.id) {
+			return r.verdict(true, a.lacking(r))
+		}
+	}
+	for _, reason := range found.Reasons {
+		if r.forbids() && reason.PolicyID == cedar.PolicyID(r.id) {
+			return r.verdict(false, "")
+		}
 	}
 	return Verdict{}
-}
-
-func (a *about) authorize(r *remainder) (cedar.Decision, cedar.Diagnostic) {
-	return cedar.Authorize(r, a.env.Entities, cedar.Request{
-		Principal: a.env.Principal.(types.EntityUID), Action: a.env.Action.(types.EntityUID),
-		Resource: a.env.Resource.(types.EntityUID), Context: a.env.Context.(types.Record),
-	})
 }
 
 // permits reports whether a permit surely holds.
 func (a *about) permits(r *remainder) bool {
 	if a.missing && r.resource {
-		left, keep := eval.PartialPolicy(a.env, r.rest)
+		left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 		return keep && surelyTrue(left)
 	}
-	decision, _ := a.authorize(r)
+	decision, _ := cedar.Authorize(r, &a.entities, a.request)
 	return decision == cedar.Allow
+}
+
+func (a *about) withoutResource() eval.Env {
+	return eval.Env{
+		Entities: &a.entities, Principal: a.request.Principal, Action: a.request.Action,
+		Resource: eval.Variable("resource"), Context: a.request.Context,
+	}
 }
 
 // judgeWithout evaluates a policy that may need the resource, which is not known: it
 // refuses unless the rest of the request says that it does not apply.
 func (a *about) judgeWithout(r *remainder) Verdict {
-	left, keep := eval.PartialPolicy(a.env, r.rest)
+	left, keep := eval.PartialPolicy(a.withoutResource(), r.rest)
 	switch {
 	case keep && surelyErrs(left):
 		return r.verdict(true, a.lacking(r))

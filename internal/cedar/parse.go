@@ -212,8 +212,9 @@ func (r *reader) checkTypes(at place, p *policy) {
 		r.fault(at, TooLarge, "too much to check for so many types of resources: name the actions in the head of each policy")
 		return
 	}
+	// As Cedar does, the conditions are checked as one: a false one hides the next.
 	checked := *p.ast
-	checked.Action = ast.ScopeTypeAll{}
+	checked.Action, checked.Conditions = ast.ScopeTypeAll{}, p.simple.Conditions
 	for _, message := range typeFaults(reduced, &checked) {
 		r.fault(at, codeOf(message), message)
 	}

@@ -39,26 +39,36 @@ func ParsePlatform(text string, entities Entities, schema *Schema) (*Set, Faults
 	return set, faults
 }
 
-// resource returns the resource of a request, over what is known of it, with the
-// declared attributes that are read.
+// resource returns the resource of a request, over what is known of it. Of the
+// declared attributes it has those that are read.
 func (s *Set) resource(r *Resource, read func(string) bool) *types.Entity {
-	declared := s.schema.resources[r.Type]
-	attributes, others := types.RecordMap{}, map[string]any{}
-	for name, v := range r.Attributes {
-		of, ok := declared[name]
-		if !ok {
-			others[name] = v
-		} else if !read(name) {
+	attributes := types.RecordMap{}
+	for name, of := range s.schema.resources[r.Type] {
+		if !read(name) {
 			continue
-		} else if value := of.value(v); value != nil {
+		}
+		if value := of.value(r.Attributes[name]); value != nil {
 			attributes[types.String(name)] = value
 		}
 	}
 	e := s.overlay(types.Entity{
 		UID:        types.NewEntityUID(types.EntityType(r.Type), types.String(r.ID)),
 		Attributes: types.NewRecord(attributes),
-	}, others)
+	}, s.undeclared(r))
 	return &e
+}
+
+// undeclared returns the attributes that the schema does not declare, which only the
+// operator's own policies read.
+func (s *Set) undeclared(r *Resource) map[string]any {
+	if s.known == nil {
+		return nil
+	}
+	others := maps.Clone(r.Attributes)
+	for name := range s.schema.resources[r.Type] {
+		delete(others, name)
+	}
+	return others
 }
 
 // overlay lays an entity and the attributes that a caller states over what is known

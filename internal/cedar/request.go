@@ -106,6 +106,9 @@ func (a *about) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
 
 // context returns the record of the names that are read, and those that are absent.
 func (p *Prepared) context(reads keys, request *Request) (types.Record, keys) {
+	if reads == 0 {
+		return types.Record{}, 0
+	}
 	m := make(types.RecordMap, len(keyNames))
 	var lacks keys
 	for i, name := range keyNames {

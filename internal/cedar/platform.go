@@ -41,14 +41,11 @@ func ParsePlatform(text string, entities Entities, schema *Schema) (*Set, Faults
 
 // resource returns the resource of a request, over what is known of it. Of the
 // declared attributes it has those that are read.
-func (s *Set) resource(r *Resource, read func(string) bool) *types.Entity {
-	attributes := types.RecordMap{}
-	for name, of := range s.schema.resources[r.Type] {
-		if !read(name) {
-			continue
-		}
-		if value := of.value(r.Attributes[name]); value != nil {
-			attributes[types.String(name)] = value
+func (s *Set) resource(r *Resource, read []types.String) *types.Entity {
+	declared, attributes := s.schema.resources[r.Type], types.RecordMap{}
+	for _, name := range read {
+		if value := declared[string(name)].value(r.Attributes[string(name)]); value != nil {
+			attributes[name] = value
 		}
 	}
 	e := s.overlay(types.Entity{
